@@ -1,0 +1,1 @@
+"""Benchmarks of torchlite beside real PyTorch."""

@@ -1,0 +1,1 @@
+"""The compatibility suite: torchlite beside real PyTorch."""

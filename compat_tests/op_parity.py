@@ -1,0 +1,165 @@
+"""How far torchlite agrees with real PyTorch, operator by operator.
+
+``python -m compat_tests.op_parity --family pointwise`` walks PyTorch's own table of operators and sample inputs, makes the same
+calls in both libraries and compares what they do: structure, shapes, dtypes, values, shared memory, gradients. See ``--help``.
+
+As a library: :func:`tasks` chooses, :func:`run_all` runs, :func:`run_one` runs here, :func:`show` prints one sample of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .parity import gaps, report, samples
+from .parity.catalog import families, family_of, matches
+from .parity.checks import CHECKS
+from .parity.library import Library
+from .parity.pool import Pool, Settings, libraries
+from .parity.run import Result, Task, observe, run
+
+DEFAULT_MODULE = os.environ.get("OP_PARITY_MODULE", "torchlite")
+
+
+def operators(patterns: Iterable[str] = ("*",), in_families: Iterable[str] | None = None) -> list[str]:
+    """The operators that match a pattern, of certain families or of all."""
+    patterns, chosen = list(patterns), None if in_families is None else set(in_families)
+    return [
+        name
+        for name in samples.op_infos()
+        if matches(name, patterns) and (chosen is None or family_of(name) in chosen)
+    ]
+
+
+def parse_check(label: str) -> tuple[str, str]:
+    """``grad_float32`` is the check ``grad`` in float32; a check with a dtype of its own, or none, goes by its bare name."""
+    check, _, dtype = label.partition("_")
+    fixed = CHECKS[check].dtype if check in CHECKS else None
+    if check not in CHECKS or bool(dtype) == bool(fixed):
+        raise ValueError(f"no check {label!r}; there are {', '.join(CHECKS)}, most of them with _DTYPE")
+    return check, fixed or dtype
+
+
+def tasks(names: Iterable[str], checks: Iterable[str], backend: str | None = None) -> list[Task]:
+    """Every check of every operator."""
+    parsed = [parse_check(label) for label in checks]
+    return [Task(name, check, dtype, backend) for name in names for check, dtype in parsed]
+
+
+def run_all(work: Iterable[Task], settings: Settings, workers: int) -> Iterator[Result]:
+    """The results of all tasks, in order, from worker processes."""
+    with Pool(settings, workers) as pool:
+        for future in [pool.submit(task) for task in work]:
+            yield future.result()
+
+
+def run_one(task: Task, subject: Library, limit: int | None = None) -> Result:
+    """Runs one task in this process."""
+    return run(task, libraries(Settings(subject.module.__name__))[0], subject, limit)
+
+
+def show(operator: str, check: str, sample: int, module: str = DEFAULT_MODULE, backend: str | None = None) -> None:
+    """Prints what both libraries did with one sample of an operator."""
+    name, dtype = parse_check(check)
+    operation = samples.operation(operator)
+    case = next(case for case in samples.cases(operator, CHECKS[name].source, dtype) if case.index == sample)
+    for library in libraries(Settings(module, backend)):
+        print(f"{library.module.__name__}:")
+        seen = observe(CHECKS[name], library, operation, case)
+        for aspect, value in seen.items() if isinstance(seen, dict) else [("raised", seen)]:
+            print(f"  {aspect}: {value}")
+
+
+def reproductions(result: Result, check: str, module: str, backend: str | None) -> Iterator[str]:
+    """For the first failing samples of an operator: the reasons and a program that shows them."""
+    name, dtype = parse_check(check)
+    operation = samples.operation(result.operator)
+    cases = {case.index: case for case in samples.cases(result.operator, CHECKS[name].source, dtype)}
+    for failure in result.failures[:3]:
+        yield f"# {result.operator} {result.check}, sample {failure.sample}"
+        yield from (f"#   {reason}" for reason in failure.reasons)
+        program = report.reproduction(cases[failure.sample], operation.main.function, module)
+        if program:
+            yield program
+        arguments = f"{result.operator!r}, {check!r}, {failure.sample}, {module!r}, {backend!r}"
+        yield f'python -c "from compat_tests.op_parity import show; show({arguments})"\n'
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    names = operators(options.ops.split(","), options.family)
+    if options.verbose:
+        names = operators([options.verbose])
+    checks = options.checks.split(",") if options.checks else _chosen_checks(options)
+    settings = Settings(options.module, options.backend, options.setup, options.limit, options.timeout)
+    results = list(run_all(tasks(names, checks, options.backend), settings, options.workers))
+    if options.verbose:
+        for result, check in zip(results, [check for _ in names for check in checks]):
+            print("\n".join(reproductions(result, check, options.module, options.backend)), end="")
+    elif not options.quiet:
+        print("\n".join(report.failures(results, 1)))
+    print(report.table(results))
+    print(report.score(results))
+    if options.json:
+        Path(options.json).write_text(json.dumps([result.as_json() for result in results], indent=1))
+    if options.update_gaps:
+        gaps.write(gaps.updated(gaps.read(), results))
+    return int(any(result.failed for result in results))
+
+
+def _chosen_checks(options: argparse.Namespace) -> list[str]:
+    dtypes = options.dtypes.split(",")
+    floating = [dtype for dtype in dtypes if dtype.startswith(("float", "bfloat", "complex"))]
+    chosen = [f"forward_{dtype}" for dtype in dtypes] if options.forward else []
+    chosen += [f"grad_{dtype}" for dtype in floating] if options.grad else []
+    for check, entry in CHECKS.items():
+        if check not in ("forward", "grad") and getattr(options, check):
+            chosen += [check] if entry.dtype else [f"{check}_{dtype}" for dtype in dtypes]
+    return chosen
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m compat_tests.op_parity", description=__doc__.partition("\n")[0])
+    choose = parser.add_argument_group("what to compare")
+    choose.add_argument("--ops", default="*", metavar="GLOB[,GLOB]", help="operators by name")
+    choose.add_argument("--family", action="append", choices=families(), help="operators by family; may be repeated")
+    choose.add_argument("--dtypes", default="float32", metavar="D[,D]", help="dtypes of the inputs (default: %(default)s)")
+    choose.add_argument("--limit", type=int, metavar="N", help="at most N samples an operator and check")
+    choose.add_argument("--checks", metavar="C[,C]", help="checks by full name, as grad_float32, in place of those below")
+    choose.add_argument("--no-forward", dest="forward", action="store_false", help="without results")
+    choose.add_argument("--no-grad", dest="grad", action="store_false", help="without gradients")
+    for name, check in CHECKS.items():
+        if name not in ("forward", "grad"):
+            choose.add_argument(f"--{name}", action="store_true", help=_first_sentence(check.probe, name))
+    where = parser.add_argument_group("where and how to run")
+    where.add_argument("--backend", metavar="NAME", help="put the inputs on this device first, and bring results back")
+    where.add_argument("--setup", metavar="MODULE", help="import this module first, to register a backend")
+    where.add_argument("--module", default=DEFAULT_MODULE, help=argparse.SUPPRESS)
+    where.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
+    where.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds an operator and check")
+    tell = parser.add_argument_group("what to tell")
+    tell.add_argument("--verbose", metavar="OP", help="this operator alone, with its first failing samples and how to see them")
+    tell.add_argument("--quiet", action="store_true", help="the table and the score alone")
+    tell.add_argument("--json", metavar="FILE", help="write every result")
+    tell.add_argument("--update-gaps", action="store_true", help=f"rewrite {gaps.FILE.name} by the results")
+    return parser
+
+
+_SOURCES = {
+    "noncontiguous": "Results for inputs with gaps between their elements.",
+    "reference": "Results for PyTorch's larger set of inputs.",
+    "seeded": "Values of random operators from the same seed.",
+}
+
+
+def _first_sentence(probe: Any, name: str) -> str:
+    return _SOURCES.get(name) or probe.__doc__
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Families of operators and the configuration of the suite (``families.toml``)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .compare import Rule
+
+_FILE = Path(__file__).parent.parent / "families.toml"
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text())
+
+
+def ci() -> dict[str, Any]:
+    """What the suite runs: families, checks, samples an operator and seconds an operator."""
+    return _tables()["ci"]
+
+
+def families() -> tuple[str, ...]:
+    return tuple(_tables()["families"])
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether an operator's full name, or its name without the variant, is meant by one of ``patterns``."""
+    return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)
+
+
+@cache
+def family_of(name: str) -> str:
+    """The family of an operator. The more specific of two matching patterns wins: the one with more plain characters."""
+    found = [
+        (len(pattern.replace("*", "")), family)
+        for family, patterns in _tables()["families"].items()
+        for pattern in patterns
+        if matches(name, [pattern])
+    ]
+    return max(found)[1] if found else "unassigned"
+
+
+def is_random(name: str) -> bool:
+    return matches(name, _tables()["values"]["random"])
+
+
+def rule_of(name: str, seeded: bool = False) -> Rule:
+    """How closely the values of an operator must agree."""
+    values = _tables()["values"]
+    return Rule(
+        values=not matches(name, values["undefined"]) and (seeded or not is_random(name)),
+        up_to_sign=matches(name, values["up_to_sign"]),
+    )
+
+
+def is_safe_with_strided_out(name: str) -> bool:
+    """Whether PyTorch survives an ``out=`` of any strides."""
+    return not matches(name, _tables()["torch"]["unsafe_strided_out"])

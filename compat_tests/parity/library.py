@@ -1,0 +1,260 @@
+"""A library under comparison, real torch or another: values go in and out through its public surface only."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from types import MemberDescriptorType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .neutral import Array, Deferred, Device, Generator, Input, Name, Sequence, Unconvertible, is_inexact, numpy_dtype
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.generic, np.ndarray)
+# A dtype that NumPy does not know travels as the integer of its size.
+_CARRIERS = {"bfloat16": np.dtype(np.int16)}
+
+
+class Missing(AttributeError):
+    """The library has no such name."""
+
+
+class Unsupported(Exception):
+    """The library lacks what a whole check needs, so the check says nothing about any operator."""
+
+
+class Library:
+    """One library: ``module`` is its ``torch`` namespace, ``device`` where its tensors live (``None``: the CPU).
+
+    ``native`` marks the library whose operator table is used: its helpers run as they are.
+    """
+
+    def __init__(self, module: ModuleType | str, device: str | None = None, native: bool = False) -> None:
+        self.module: Any = importlib.import_module(module) if isinstance(module, str) else module
+        self.device = device
+        self.native = native
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def get(self, path: str) -> Any:
+        """The object at a dotted path that begins with ``torch``."""
+        here: Any = self.module
+        walked = self.module.__name__
+        for part in path.split(".")[1:]:
+            walked = f"{walked}.{part}"
+            try:
+                here = getattr(here, part)
+            except AttributeError:
+                try:
+                    here = importlib.import_module(walked)
+                except ImportError:
+                    raise Missing(f"{self.module.__name__} has no {path}") from None
+        return here
+
+    def has(self, path: str) -> bool:
+        try:
+            self.get(path)
+        except Missing:
+            return False
+        return True
+
+    def seed(self, seed: int) -> None:
+        self.module.manual_seed(seed)
+
+    # -- neutral values to the library's -------------------------------------------------------------------------
+
+    def build(self, tree: Any, made: dict[int, Any] | None = None) -> Any:
+        """The library's value for a neutral one. ``made`` holds the tensors by ``id`` of their :class:`Input`."""
+        made = {} if made is None else made
+        match tree:
+            case Input():
+                if id(tree) not in made:
+                    made[id(tree)] = self.tensor(tree)
+                return made[id(tree)]
+            case Sequence(kind=kind, items=items):
+                values = [self.build(item, made) for item in items]
+                return values if kind == "list" else self.module.Size(values) if kind == "Size" else tuple(values)
+            case dict():
+                return {key: self.build(value, made) for key, value in tree.items()}
+            case slice():
+                return slice(*(self.build(part, made) for part in (tree.start, tree.stop, tree.step)))
+            case Name(path=path):
+                return self.get(path)
+            case Device(name=name, as_object=as_object):
+                name = self.device or name if name == "cpu" else name
+                return self.module.device(name) if as_object else name
+            case Generator(seed=seed):
+                return self.module.Generator().manual_seed(seed)
+            case Deferred(make=make):
+                return make(self)
+            case np.ndarray():
+                return tree.copy()
+            case _:
+                return tree
+
+    def tensor(self, spec: Input, requires_grad: bool | None = None) -> Any:
+        """The library's tensor for ``spec``, with its strides, its storage and a memory of its own."""
+        if spec.is_dense:
+            tensor = self._copy(spec.view, spec.dtype)
+        else:
+            tensor = self._copy(spec.storage, spec.dtype).as_strided(spec.shape, spec.strides, spec.offset)
+        if spec.conj:
+            tensor = tensor.conj()
+        wanted = spec.requires_grad if requires_grad is None else requires_grad
+        return tensor.requires_grad_() if wanted else tensor
+
+    def _copy(self, values: np.ndarray, dtype: str) -> Any:
+        carrier = _CARRIERS.get(dtype)
+        if carrier is None:
+            tensor = self.module.from_numpy(values)
+        else:
+            tensor = self.module.from_numpy(values.view(carrier)).view(getattr(self.module, dtype))
+        return tensor.clone() if self.device is None else tensor.to(self.device)
+
+    def random_like(self, tensor: Any, random: np.random.Generator, requires_grad: bool = False) -> Any:
+        """A standard normal tensor of the shape and dtype of ``tensor``; the same in every library."""
+        dtype = self.dtype_name(tensor)
+        values = random.standard_normal(tuple(tensor.shape))
+        if dtype.startswith("complex"):
+            values = values + 1j * random.standard_normal(tuple(tensor.shape))
+        return self.tensor(Input.of(np.asarray(values).astype(numpy_dtype(dtype)), dtype, requires_grad))
+
+    # -- the library's values to neutral ones --------------------------------------------------------------------
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, self.module.Tensor)
+
+    @staticmethod
+    def dtype_name(tensor: Any) -> str:
+        return str(tensor.dtype).rpartition(".")[2]
+
+    @cached_property
+    def _constants(self) -> tuple[type, ...]:
+        return tuple(getattr(self.module, name) for name in ("dtype", "layout", "memory_format") if hasattr(self.module, name))
+
+    def describe(self, value: Any) -> Any:
+        """The neutral form of a result."""
+        if self.is_tensor(value):
+            return self._describe_tensor(value)
+        if isinstance(value, self.module.Size):
+            return Sequence("Size", tuple(int(size) for size in value))
+        if isinstance(value, tuple):
+            fields = field_names(value)
+            items = tuple(self.describe(item) for item in value)
+            return Sequence("namedtuple", items, type(value).__name__, fields) if fields else Sequence("tuple", items)
+        if isinstance(value, list):
+            return Sequence("list", tuple(self.describe(item) for item in value))
+        if isinstance(value, dict):
+            return {key: self.describe(item) for key, item in value.items()}
+        if isinstance(value, self._constants):
+            return Name("torch." + str(value).rpartition(".")[2])
+        if isinstance(value, self.module.device):
+            return Device(self._device_name(value), as_object=True)
+        return value if isinstance(value, _PLAIN) else f"<{type(value).__name__}>"
+
+    def _describe_tensor(self, tensor: Any) -> Array | Sequence:
+        layout = str(getattr(tensor, "layout", "torch.strided"))
+        if not layout.endswith("strided"):
+            return Sequence(layout, (self._describe_tensor(tensor.detach().to_dense()),))
+        return Array(
+            dtype=self.dtype_name(tensor),
+            values=np.zeros(tuple(tensor.shape)) if tensor.device.type == "meta" else self.to_numpy(tensor),
+            strides=tuple(tensor.stride()),
+            requires_grad=tensor.requires_grad,
+            device=self._device_name(tensor.device),
+        )
+
+    def _device_name(self, device: Any) -> str:
+        """The device's name, where ``cpu`` stands for the device under test."""
+        if self.device is None:
+            return str(device)
+        return "cpu" if device.type == self.device else f"{device} of the host"
+
+    def default_device(self) -> AbstractContextManager[Any]:
+        """Makes what has no tensor among its inputs land on the device under test."""
+        return nullcontext() if self.device is None else self.module.device(self.device)
+
+    def to_numpy(self, tensor: Any) -> np.ndarray:
+        """The tensor's elements in a fresh array."""
+        dtype = self.dtype_name(tensor)
+        tensor = tensor.detach().cpu()
+        for lazy in ("resolve_conj", "resolve_neg"):
+            tensor = getattr(tensor, lazy)() if hasattr(tensor, lazy) else tensor
+        if dtype == "complex32":
+            pairs = self.module.view_as_real(tensor).numpy().astype(np.float32)
+            return pairs[..., 0] + 1j * pairs[..., 1]
+        carrier = _CARRIERS.get(dtype)
+        if carrier is None:
+            return np.array(tensor.numpy(), order="C")
+        return np.array(tensor.view(getattr(self.module, carrier.name)).numpy(), order="C").view(numpy_dtype(dtype))
+
+    def input_of(self, tensor: Any) -> Input:
+        """The neutral form of a tensor that is to be built again, with all of its storage."""
+        dtype = self.dtype_name(tensor)
+        numpy_dtype(dtype)
+        if tensor.layout != self.module.strided or dtype == "complex32" or tensor.is_neg():
+            raise Unconvertible(f"{tensor.layout} {dtype}")
+        plain = tensor.detach()
+        conj = plain.is_conj()
+        plain = plain.conj() if conj else plain
+        extent = plain.untyped_storage().nbytes() // plain.element_size()
+        return Input(
+            dtype=dtype,
+            storage=self.to_numpy(plain.as_strided((extent,), (1,), 0)),
+            shape=tuple(tensor.shape),
+            strides=tuple(tensor.stride()),
+            offset=tensor.storage_offset(),
+            requires_grad=tensor.requires_grad,
+            conj=conj,
+        )
+
+    def tensors_in(self, value: Any) -> list[Any]:
+        """The tensors in nested tuples, lists and dicts, in order."""
+        if self.is_tensor(value):
+            return [value]
+        if isinstance(value, dict):
+            value = value.values()
+        elif not isinstance(value, (tuple, list)):
+            return []
+        return list(itertools.chain.from_iterable(self.tensors_in(item) for item in value))
+
+    def sharing(self, results: Any, inputs: Any) -> list[str]:
+        """Which tensors of ``results`` share the storage of which tensors of ``inputs``."""
+        sources = [self._address(tensor) for tensor in self.tensors_in(inputs)]
+        return [
+            f"result {i} with input {j}"
+            for i, tensor in enumerate(self.tensors_in(results))
+            for j, source in enumerate(sources)
+            if source is not None and self._address(tensor) == source
+        ]
+
+    @staticmethod
+    def _address(tensor: Any) -> int | None:
+        """Where the storage of a tensor is; ``None`` if it has no elements."""
+        if not str(getattr(tensor, "layout", "strided")).endswith("strided"):
+            return None
+        return tensor.untyped_storage().data_ptr() or None
+
+    @cached_property
+    def has_storages(self) -> bool:
+        """Whether sharing of memory can be seen at all."""
+        return hasattr(self.module.Tensor, "untyped_storage")
+
+
+def field_names(value: tuple) -> tuple[str, ...]:
+    """The fields of a named tuple, of the kind Python makes or of the kind C code makes."""
+    named = getattr(value, "_fields", None)
+    if named is not None:
+        return tuple(named)
+    kind = type(value)
+    return tuple(
+        name for name in getattr(kind, "__match_args__", ()) if isinstance(getattr(kind, name, None), MemberDescriptorType)
+    )
+
+
+def differentiable(tensors: Iterable[Any]) -> list[Any]:
+    return [tensor for tensor in tensors if tensor.requires_grad and is_inexact(Library.dtype_name(tensor))]

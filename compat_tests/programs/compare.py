@@ -1,0 +1,62 @@
+"""Where two runs of a program differ."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from .program import Json, Program, Run
+
+TOLERANCE = {"torch.float64": 1e-8, "torch.complex128": 1e-8, "torch.float32": 2e-4, "torch.complex64": 2e-4}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not as expected: of which step, value or gradient, which field, and what both sides say."""
+
+    stage: str  # "errors", "values" or "gradients"
+    where: str
+    field: str
+    expected: Json
+    actual: Json
+
+    def __str__(self) -> str:
+        return f"{self.where}   {self.field}: expected {self.expected}, got {self.actual}"
+
+
+def close(expected: list[Json], actual: list[Json], tolerance: float) -> bool:
+    """Whether numbers agree, within a tolerance that counts from the largest of them; not-a-numbers agree."""
+    if len(expected) != len(actual):
+        return False
+    finite = [abs(e) for e in expected if isinstance(e, float) and math.isfinite(e)]
+    slack = tolerance * (1 + max(finite, default=0.0))
+    return all(e == a or (e != e and a != a) or _near(e, a, slack) for e, a in zip(expected, actual))
+
+
+def _near(expected: Json, actual: Json, slack: float) -> bool:
+    return isinstance(expected, float) and isinstance(actual, float) and abs(expected - actual) <= slack
+
+
+def agree(field: str, expected: Json, actual: Json, dtype: str) -> bool:
+    if field == "values" and isinstance(expected, list) and isinstance(actual, list):
+        return close(expected, actual, TOLERANCE.get(dtype, 2e-4))
+    return expected == actual
+
+
+def differences(program: Program, expected: dict[str, Json], actual: dict[str, Json]) -> Iterator[Difference]:
+    """Everything that two outcomes of a program differ in: first its errors, then its values, then gradients."""
+    for step, before, after in zip(program, expected["errors"], actual["errors"]):
+        if before != after:
+            yield Difference("errors", step.line, "error", before, after)
+    for stage in ("values", "gradients"):
+        for where in expected[stage] | actual[stage]:
+            before, after = expected[stage].get(where, {}), actual[stage].get(where, {})
+            dtype = before.get("dtype", "")
+            for field in before | after:
+                if not agree(field, before.get(field), after.get(field), dtype):
+                    yield Difference(stage, where, field, before.get(field), after.get(field))
+
+
+def compare(program: Program, torch: ModuleType, module: ModuleType) -> list[Difference]:
+    """Run a program on both libraries."""
+    return list(differences(program, Run(torch, program).outcome(), Run(module, program).outcome()))

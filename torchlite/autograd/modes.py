@@ -1,0 +1,140 @@
+"""Switches for recording: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from ..core.mode import Mode, local, with_grad
+
+
+class _Switch:
+    """A context manager that is a decorator too, for functions, generators and classes."""
+
+    _outer: Mode
+
+    def _enter(self, mode: Mode) -> Mode:
+        raise NotImplementedError
+
+    def _again(self) -> _Switch:
+        return type(self)()
+
+    def __enter__(self) -> None:
+        state = local.state
+        self._outer = state.mode
+        state.mode = self._enter(state.mode)
+
+    def __exit__(self, *_: object) -> None:
+        local.state.mode = self._outer
+
+    def __call__(self, func: Any) -> Any:
+        if inspect.isclass(func):
+            func.__init__ = self(func.__init__)
+            return func
+        if inspect.isgeneratorfunction(func):
+            return self._generator(func)
+
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return func(*args, **kwargs)
+
+        return wrapper
+
+    def _generator(self, func: Any) -> Any:
+        """Each stretch between two yields runs inside the switch; what the caller does in between does not."""
+
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            generator = func(*args, **kwargs)
+            send, value = generator.send, None
+            while True:
+                try:
+                    with self._again():
+                        item = send(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    value = yield item
+                    send = generator.send
+                except GeneratorExit:
+                    with self._again():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    send, value = generator.throw, error
+
+        return wrapper
+
+
+class _OptionalCall(_Switch):
+    """A switch without arguments, which may decorate with or without parentheses."""
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if orig_func is None else self(orig_func)
+
+    def __init__(self, orig_func: Any = None) -> None:
+        pass
+
+
+class no_grad(_OptionalCall):
+    """Inside, nothing is recorded, and results do not require grad."""
+
+    def _enter(self, mode: Mode) -> Mode:
+        return with_grad(mode, False)
+
+
+class enable_grad(_OptionalCall):
+    """Inside, operations are recorded again."""
+
+    def _enter(self, mode: Mode) -> Mode:
+        return with_grad(mode, True)
+
+
+class set_grad_enabled(_Switch):
+    """Turn recording on or off: at once, and inside a `with` until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        self.enabled = bool(mode)
+        state = local.state
+        self._outer = state.mode
+        state.mode = with_grad(state.mode, self.enabled)
+
+    def __enter__(self) -> None:
+        state = local.state
+        state.mode = with_grad(state.mode, self.enabled)
+
+    def _again(self) -> _Switch:
+        return type(self)(self.enabled)
+
+    def __call__(self, func: Any) -> Any:
+        local.state.mode = self._outer
+        return super().__call__(func)
+
+
+class inference_mode(_Switch):
+    """Inside, nothing is recorded and tensors keep no version; they cannot enter a recorded computation later."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.enabled = mode
+
+    def _enter(self, mode: Mode) -> Mode:
+        return mode.but(inference=self.enabled, grad=not self.enabled and mode.grad)
+
+    def _again(self) -> _Switch:
+        return type(self)(self.enabled)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded in this thread."""
+    return local.state.mode.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on in this thread."""
+    return local.state.mode.inference

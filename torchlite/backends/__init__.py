@@ -1,0 +1,8 @@
+"""Backends: what computes. `base.py` is the contract."""
+
+from __future__ import annotations
+
+from . import numpy
+from .base import Backend, get_backend, register_backend
+
+__all__ = ["Backend", "get_backend", "numpy", "register_backend"]

@@ -1,0 +1,185 @@
+"""What a backend must offer, and the registry of those there are.
+
+A backend is one object per device. It makes, moves and describes arrays, and has an array namespace `xp` over which
+the ops' kernels are written. A kernel is looked up as: the backend's own (`kernels[op name]`), then the op's kernel
+over `xp`; an op with neither raises NotImplementedError naming op and backend.
+
+To add one, subclass `Backend` and call `register_backend("name", make)`, or let an installed package offer `make`
+as an entry point in the group `torchlite.backends`. `python -m torchlite.testing.backend NAME` runs its conformance suite.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib.metadata
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..core import dtype as dt
+from ..core.device import CPU, KNOWN_TYPES, device
+from ..core.errors import missing_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from ..core.op import Op
+
+
+class Backend:
+    """The arrays and kernels of one device.
+
+    The methods here are written for an `xp` that follows NumPy (CuPy does); override what differs.
+    Shapes are tuples, strides and offsets count elements, dtypes are NumPy's.
+    """
+
+    xp: Any  # the array namespace
+    Array: type  # what its kernels return; anything else they return is passed through `asarray`
+    kernels: ClassVar[dict[str, Callable[..., Any]]] = {}  # its own kernels, by op name, from arrays to arrays
+    strided = True  # arrays have strides over a storage; False for transform backends
+
+    def __init__(self, device_: device) -> None:
+        self.device = device_
+        self.real: Backend = self
+
+    @functools.cached_property
+    def guarded(self) -> Backend:
+        """This backend as held by tensors of subclasses with a `__torch_function__` of their own.
+
+        Being another object, it keeps them off the fast path.
+        """
+        twin = copy.copy(self)
+        twin.real = self
+        return twin
+
+    def kernel(self, op: Op) -> Callable[..., Any]:
+        """The function from arrays to arrays that runs `op` here."""
+        own = self.kernels.get(op.name)
+        if own is not None:
+            return own
+        kernel = op.kernel
+        if isinstance(kernel, str):
+            found = getattr(self.xp, kernel, None)
+            if found is None:
+                raise missing_kernel(op.name, self.device)
+            return found
+        if kernel is None:
+            raise missing_kernel(op.name, self.device)
+        return functools.partial(kernel, self.xp)
+
+    # Making and moving
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        return self.xp.empty(shape, dtype)
+
+    def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
+        return self.xp.full(shape, value, dtype)
+
+    def asarray(self, value: Any, dtype: np.dtype | None = None) -> Any:
+        """An array of a number, or of one of this backend's own scalars or arrays; no copy of an array."""
+        return self.xp.asarray(value, dtype)
+
+    def from_host(self, array: np.ndarray) -> Any:
+        """A fresh array with the values of a NumPy array."""
+        return self.xp.array(array)
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """The values as a NumPy array; the memory itself where it can be shared."""
+        raise NotImplementedError
+
+    def cast(self, array: Any, dtype: np.dtype) -> Any:
+        """A copy in another dtype."""
+        return cast_array(array, dtype)
+
+    def copy(self, array: Any, order: str = "K") -> Any:
+        return array.copy(order)
+
+    def write(self, array: Any, value: Any) -> None:
+        """Copy `value`, cast and broadcast, into the memory of `array`."""
+        array[...] = value
+
+    def synchronize(self) -> None:
+        """Wait until what was started here is done."""
+
+    # Layout
+
+    def strides(self, array: Any) -> tuple[int, ...]:
+        """Strides in elements; row-major ones for an array without elements, where NumPy's say nothing."""
+        if array.size:
+            item = array.itemsize
+            return tuple([s // item for s in array.strides])
+        strides, step = [], 1
+        for size in reversed(array.shape):
+            strides.append(step)
+            step *= max(size, 1)
+        return tuple(reversed(strides))
+
+    def pointer(self, array: Any) -> int:
+        """The address of the first element."""
+        raise NotImplementedError
+
+    def storage(self, array: Any) -> Any:
+        """The whole allocation behind `array`, as a flat uint8 array."""
+        raise NotImplementedError
+
+    def offset(self, array: Any) -> int:
+        """Elements between the start of the storage and the first element."""
+        if not array.size:
+            return 0
+        return (self.pointer(array) - self.pointer(self.storage(array))) // array.itemsize
+
+    def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+        """A view of the storage of `array` with its dtype; ValueError when it does not fit."""
+        raise NotImplementedError
+
+
+_INT64 = dt.int64.numpy
+
+
+def cast_array(array: Any, to: np.dtype) -> Any:
+    """Convert as C does: a complex number loses its imaginary part, and a float that no small integer can hold wraps."""
+    kind, target = array.dtype.kind, to.kind
+    if kind == "c" and target not in "cb":
+        array = array.real
+    elif target in "iu" and to.itemsize < 8 and kind in "fV":
+        array = array.astype(_INT64)
+    return array.astype(to)
+
+
+_makers: dict[str, Callable[[device], Backend]] = {}
+_made: dict[device, Backend] = {}
+
+
+def register_backend(name: str, make: Callable[[device], Backend]) -> None:
+    """Let `torch.device(name)` stand for the backend that `make(device)` returns."""
+    _makers[name] = make
+    if name not in KNOWN_TYPES:
+        KNOWN_TYPES.append(name)
+
+
+def backend_names() -> list[str]:
+    return list(_makers)
+
+
+def find_installed() -> None:
+    """Register the backends that installed packages offer."""
+    for entry in importlib.metadata.entry_points(group="torchlite.backends"):
+        if entry.name not in _makers:
+            register_backend(entry.name, lambda d, entry=entry: entry.load()(d))
+
+
+def get_backend(where: device | str | int | None = None) -> Backend:
+    """The backend of a device; the same object every time."""
+    d = CPU if where is None else where if isinstance(where, device) else device(where)
+    found = _made.get(d)
+    if found is None:
+        make = _makers.get(d.type)
+        if make is None:
+            raise RuntimeError(f"torchlite has no backend for device type '{d.type}'")
+        if d.index is None and d.type not in ("cpu", "meta"):
+            found = get_backend(device(d.type, 0))
+        else:
+            found = make(d)
+        _made[d] = found
+    return found

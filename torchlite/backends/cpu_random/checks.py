@@ -1,0 +1,198 @@
+"""What arguments the laws accept; everything else fails here, in PyTorch's words, before anything is drawn."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from ...core import dtype as dt
+from ...core.errors import not_implemented_for
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+INT64_MIN = -(2**63)
+KERNEL_TYPES = dt.FLOATS | {dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64}
+
+# How many digits (base 2) the float types have.
+_DIGITS = {dt.float32: 24, dt.float64: 53, dt.float16: 11, dt.bfloat16: 8}
+
+
+def implemented(kernel: str, dtype: np.dtype, types: Container[dt.dtype] = dt.FLOATS) -> None:
+    d = dt.of_numpy(dtype)
+    if d not in types:
+        raise not_implemented_for(kernel, d)
+
+
+def uniform(dtype: np.dtype, lo: float, hi: float) -> None:
+    implemented("check_uniform_bounds", dtype)
+    d = dt.of_numpy(dtype)
+    largest = _largest(dtype)
+    for bound, name in ((lo, "from"), (hi, "to")):
+        if not -largest <= bound <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {d.cname}")
+    if lo > hi:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={_number(lo)} > to={_number(hi)}"
+        )
+    if hi - lo > largest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{d.legacy}>::max(), but found to={_number(hi)} and "
+            f"from={_number(lo)} which result in to-from to exceed the limit"
+        )
+
+
+def normal(std: float) -> None:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {_number(std)}")
+
+
+def positive(op: str, name: str, value: float) -> None:
+    if not value > 0:
+        raise RuntimeError(f"{op} expects {name} > 0.0, but found {name}={_number(value)}")
+
+
+def bernoulli(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_number(p)}")
+
+
+def geometric(p: float) -> None:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_number(p)}")
+
+
+def continuous(law: str, dtype: np.dtype, *, in_c: bool = False) -> None:
+    d = dt.of_numpy(dtype)
+    if d not in dt.FLOATS:
+        raise RuntimeError(
+            f"{law} distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {d.cname if in_c else d.legacy}"
+        )
+
+
+def randperm(n: int, dtype: np.dtype) -> None:
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    d = dt.of_numpy(dtype)
+    if d in dt.INTEGERS and n - 1 > np.iinfo(dtype).max:
+        raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
+    if d is dt.float16 and n > 2**11 + 1:
+        raise RuntimeError("n cannot be greater than 2049 for Half type.")
+    if d in (dt.float32, dt.float64) and n > 2 ** _DIGITS[d] + 1:
+        raise RuntimeError(f"n cannot be greater than 2^{_DIGITS[d]}+1 for {d.legacy} type.")
+    implemented("randperm", dtype, KERNEL_TYPES - {dt.bool_})
+
+
+def multinomial(p: np.ndarray, n: int, replacement: bool) -> None:
+    d = dt.of_numpy(p.dtype)
+    if d not in dt.FLOATS:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {d.legacy}")
+    if n <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and n > p.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if p.shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
+    if not len(p):
+        return
+    if not p.shape[-1]:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if not (np.isfinite(p) & (p >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not (p > 0).any(axis=-1).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def integers(dtype: np.dtype, lo: int, hi: int) -> tuple[int, int]:
+    """The bounds lo <= x < hi to draw between: a float dtype has them moved inwards to numbers it can hold."""
+    if lo >= hi:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={lo} >= to={hi}")
+    d = dt.of_numpy(dtype)
+    if d in _DIGITS:
+        lo, hi = _representable_from(dtype, lo), _representable_to(dtype, hi)
+        if lo >= hi:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+                f"from={lo} >= to={hi}"
+            )
+    _representable(dtype, lo, hi - 1)
+    return lo, hi
+
+
+def integers_from(dtype: np.dtype, lo: int) -> tuple[int, int]:
+    """The bounds lo <= x < hi, where hi - 1 is the largest integer up to which the dtype has all."""
+    d = dt.of_numpy(dtype)
+    if lo == INT64_MIN:
+        if d not in (dt.int64, dt.float64, dt.float32, dt.bfloat16):
+            if d in (dt.float16, dt.uint16, dt.uint32, dt.uint64):
+                raise not_implemented_for("random_full_64_bits_range_kernel_cpu", d)
+            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
+        return lo, 2**63
+    last = 2 ** _DIGITS[d] if d in _DIGITS else int(_largest(dtype))
+    if d in _DIGITS:
+        lo = _representable_from(dtype, lo)
+        if lo >= last:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
+                f"from={lo} > to_inc={last}"
+            )
+    _representable(dtype, lo, last)
+    return lo, last + 1
+
+
+def _representable(dtype: np.dtype, first: int, last: int) -> None:
+    d = dt.of_numpy(dtype)
+    if d.is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    largest = _largest(dtype)
+    least = -largest if d in _DIGITS else 0 if d is dt.bool_ else np.iinfo(dtype).min
+    bounds = ((first, "from"), (last, "to - 1"))
+    for bound, name in bounds:
+        # Bounds are int64, and so the last of uint64 is none.
+        if not least <= bound <= largest or bound >= 2**63:
+            raise RuntimeError(f"{name} is out of bounds for {d.cname}")
+    for bound, name in bounds if d in _DIGITS else ():
+        if abs(bound) > 2 ** _DIGITS[d]:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{_DIGITS[d]}), 2^{_DIGITS[d]}]. Due to precision limitations {d.cname} "
+                "can support discrete uniform distribution only within this range. This warning will become an error "
+                "in version 1.7 release, please fix the code in advance",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _representable_from(dtype: np.dtype, lo: int) -> int:
+    return _rounded(dtype, lo + 1) + _spacing(dtype, lo + 1) if _rounded(dtype, lo + 1) < lo else lo
+
+
+def _representable_to(dtype: np.dtype, hi: int) -> int:
+    return _rounded(dtype, hi - 1) - _spacing(dtype, hi - 1) if _rounded(dtype, hi - 1) >= hi else hi
+
+
+def _rounded(dtype: np.dtype, value: int) -> int:
+    single = np.float64(value) if dtype == np.float64 else np.float32(value)
+    rounded = float(single.astype(dtype))
+    return int(rounded) if abs(rounded) < 2.0**63 else INT64_MIN
+
+
+def _spacing(dtype: np.dtype, value: int) -> int:
+    return 2 ** max(0, abs(value).bit_length() - _DIGITS[dt.of_numpy(dtype)])
+
+
+def _largest(dtype: np.dtype) -> float | int:
+    d = dt.of_numpy(dtype)
+    if d is dt.bool_:
+        return 1
+    if d in dt.INTEGERS:
+        return int(np.iinfo(dtype).max)
+    return float(ml_dtypes.finfo(dtype).max)
+
+
+def _number(value: float) -> str:
+    """A number as C++ streams print it."""
+    return f"{value:g}"

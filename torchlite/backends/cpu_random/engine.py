@@ -1,0 +1,215 @@
+"""The Mersenne Twister: 32-bit words in PyTorch's order, and its state in PyTorch's layout.
+
+NumPy generates the words, whole states (624 words) at a time. The words of the current state are kept in `_block` with
+the place of the next one, so a small draw is a slice, and NumPy's key together with that place is PyTorch's state.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from contextlib import contextmanager
+from itertools import chain
+from operator import length_hint
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .arithmetic import polar, unit_doubles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DEFAULT_SEED = 67280421310721
+STATE_WORDS = 624  # words between two regenerations of the state
+STATE_BYTES = 5056
+
+_STATE = np.dtype({
+    "names": ["seed", "left", "seeded", "next", "words", "normal", "has_normal"],
+    "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", STATE_WORDS), "<f8", "<i4"],
+    "offsets": [0, 8, 12, 16, 24, 5024, 5040],
+    "itemsize": STATE_BYTES,
+})  # fmt: skip
+_NO_WORDS = np.empty(0, np.uint32)
+
+
+class MT19937Engine:
+    """A stream of words and its state. The methods with an underscore expect `_lock` to be held."""
+
+    def __init__(self, seed: int = DEFAULT_SEED) -> None:
+        self._lock = threading.Lock()
+        self._generator = np.random.MT19937(0)
+        self._bulk = np.random.RandomState(self._generator)
+        self.seed(seed)
+
+    # Seed and state
+
+    @property
+    def initial_seed(self) -> int:
+        return self._seed
+
+    def seed(self, seed: int) -> None:
+        """Start anew. All 64 bits of the seed are remembered; the low 32 decide what is drawn."""
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        with self._lock:
+            self._seed = seed % 2**64
+            self._bulk.seed(self._seed & 0xFFFFFFFF)
+            self._normal: float | None = None  # the second of a pair of normals, kept for the next draw
+            self._forget_block(untouched=True)
+
+    def get_state(self) -> np.ndarray:
+        """The state as PyTorch's 5056 bytes."""
+        state = np.zeros(1, _STATE)
+        with self._lock:
+            state["seed"] = self._seed
+            state["seeded"] = 1
+            state["next"] = 0 if self._untouched else self._next
+            state["left"] = 1 if self._untouched else STATE_WORDS + 1 - self._next
+            state["words"] = self._generator.state["state"]["key"]
+            state["has_normal"] = self._normal is not None
+            state["normal"] = self._normal or 0
+        return state.view(np.uint8)
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Continue from what `get_state` gave."""
+        if state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if not state.flags.c_contiguous:
+            raise RuntimeError("RNG state must be contiguous")
+        if state.size != STATE_BYTES:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
+                f"{state.size}"
+            )
+        fields = np.frombuffer(state.tobytes(), _STATE)[0]
+        left, place = int(fields["left"]), int(fields["next"])
+        if not fields["seeded"] or not 1 <= left <= STATE_WORDS or place > STATE_WORDS:
+            raise RuntimeError("Invalid mt19937 state")
+        with self._lock:
+            self._seed = int(fields["seed"])
+            self._normal = float(fields["normal"]) if fields["has_normal"] else None
+            key = {"key": fields["words"].astype(np.uint32), "pos": STATE_WORDS if left == 1 else 0}
+            self._generator.state = {"bit_generator": "MT19937", "state": key}
+            self._forget_block(untouched=place == 0)
+            if left > 1:
+                self._next_block()
+                self._next = place
+
+    def clone(self) -> MT19937Engine:
+        """An independent stream that goes on as this one does."""
+        twin = type(self)()
+        twin.set_state(self.get_state())
+        return twin
+
+    # Words
+
+    def words32(self, n: int) -> np.ndarray:
+        """The next n words, as uint32."""
+        with self._lock:
+            return self._words(n).copy()
+
+    def words64(self, n: int) -> np.ndarray:
+        """The next n pairs of words, as uint64 with the first word high."""
+        with self._lock:
+            return self._long_words(n)
+
+    def _words(self, n: int) -> np.ndarray:
+        """The next n words; not to be written to."""
+        start = self._next
+        end = start + n
+        if end <= STATE_WORDS:
+            self._next = end
+            return self._block[start:end]
+        left = STATE_WORDS - start
+        whole = (n - left) // STATE_WORDS * STATE_WORDS
+        if whole == n:
+            words = self._raw_words(n)
+            self._forget_block(untouched=False)
+            return words
+        words = np.empty(n, np.uint32)
+        words[:left] = self._block[start:]
+        if whole:
+            words[left : left + whole] = self._raw_words(whole)
+        self._forget_block(untouched=False)
+        rest = n - left - whole
+        if rest:
+            self._next_block()
+            words[n - rest :] = self._block[:rest]
+            self._next = rest
+        return words
+
+    def _long_words(self, n: int) -> np.ndarray:
+        high, low = self._words(2 * n).reshape(-1, 2).T.astype(np.uint64)
+        high <<= np.uint64(32)
+        high |= low
+        return high
+
+    def _doubles(self, n: int) -> np.ndarray:
+        """The next n uniform float64 numbers in [0, 1): one pair of words each."""
+        return unit_doubles(self._words(2 * n))
+
+    def _raw_words(self, n: int) -> np.ndarray:
+        return self._bulk.randint(0, 2**32, n, dtype=np.uint32)
+
+    def _forget_block(self, *, untouched: bool) -> None:
+        """There are no words at hand; `untouched` when none were drawn since seeding."""
+        self._block = _NO_WORDS
+        self._polar_block: np.ndarray | None = None
+        self._next = STATE_WORDS
+        self._untouched = untouched
+
+    def _next_block(self) -> None:
+        self._block = self._generator.random_raw(STATE_WORDS).astype(np.uint32)
+        self._polar_block = None
+        self._next = 0
+        self._untouched = False
+
+    def _polar(self, n: int) -> np.ndarray:
+        """`polar` of the next n words (at most 624), which for small n costs less by the block than by the draw."""
+        if self._next == STATE_WORDS:
+            self._next_block()
+        start = self._next
+        block = self._whole_polar()
+        self._words(n)
+        if start + n <= STATE_WORDS:
+            return block[:, start : start + n]
+        return np.concatenate([block[:, start:], self._whole_polar()[:, : self._next]], axis=1)
+
+    def _whole_polar(self) -> np.ndarray:
+        if self._polar_block is None:
+            self._polar_block = polar(self._block)
+        return self._polar_block
+
+    # One number after another, for laws that cannot say beforehand how many they need
+
+    @contextmanager
+    def _one_by_one(self) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
+        """Two functions: one gives the next uniform double, the other the next standard normal."""
+        batch = iter(())
+
+        def batches() -> Iterator[Iterator[float]]:
+            nonlocal batch
+            while True:
+                batch = iter(self._doubles(max(1, (STATE_WORDS - self._next) // 2)).tolist())
+                yield batch
+
+        uniform = chain.from_iterable(batches()).__next__
+
+        def normal() -> float:
+            value, self._normal = self._normal, None
+            if value is None:
+                value, self._normal = normal_pair(uniform(), uniform())
+            return value
+
+        try:
+            yield uniform, normal
+        finally:
+            self._next -= 2 * length_hint(batch)
+
+
+def normal_pair(u1: float, u2: float) -> tuple[float, float]:
+    """Two independent standard normals from two uniforms."""
+    radius = math.sqrt(-2 * math.log1p(-u2))
+    angle = 2 * math.pi * u1
+    return radius * math.cos(angle), radius * math.sin(angle)

@@ -1,0 +1,1 @@
+"""What every tensor is made of. Nothing here imports from the rooms above."""

@@ -1,0 +1,91 @@
+"""Devices: `torch.device`, and which one a tensor is made on when nobody says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import mode as _mode
+
+_PATTERN = re.compile(r"([a-z_0-9]*[a-z_][a-z_0-9]*)(?::(0|[1-9]\d*))?")
+
+# Device types that may be named; a registered backend adds its own.
+KNOWN_TYPES: list[str] = ["cpu", "cuda", "meta"]
+
+
+class device:
+    """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`.
+
+    As a context manager it is the default for tensors created inside.
+    """
+
+    __slots__ = ("_saved", "index", "type")
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index if index is None else index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(
+                f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}"
+            )
+        elif index is None:
+            type, index = _parse(type)
+        elif ":" in type:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+        if type not in KNOWN_TYPES:
+            raise RuntimeError(
+                f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
+            )
+        self.type = type
+        self.index = index
+        self._saved: list[Any] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type,) if self.index is None else (self.type, self.index)
+
+    def __enter__(self) -> device:
+        state = _mode.local.state
+        if self._saved is None:
+            self._saved = []
+        self._saved.append(state.default_device)
+        state.default_device = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._saved
+        _mode.local.state.default_device = self._saved.pop()
+
+
+def _parse(text: str) -> tuple[str, int | None]:
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    name, index = match.groups()
+    return name, None if index is None else int(index)
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made when none is named."""
+    return _mode.local.state.default_device or CPU
+
+
+def set_default_device(device_: device | str | int | None) -> None:
+    """Make tensors on `device_` from now on, in this thread; None restores the CPU."""
+    _mode.local.state.default_device = None if device_ is None else device(device_)
+
+
+CPU = device("cpu")

@@ -1,0 +1,72 @@
+"""Errors and warnings that more than one room raises, in PyTorch's words."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .device import device
+    from .dtype import dtype
+
+
+def missing_kernel(op: str, where: device) -> NotImplementedError:
+    return NotImplementedError(f"torchlite has no kernel for '{op}' on device '{where}'")
+
+
+def not_implemented_for(op: str, d: dtype) -> NotImplementedError:
+    return NotImplementedError(f"\"{op}\" not implemented for '{d.legacy}'")
+
+
+def cannot_cast(from_: dtype, to: dtype) -> RuntimeError:
+    return RuntimeError(f"result type {from_.legacy} can't be cast to the desired output type {to.legacy}")
+
+
+def different_devices(a: device, b: device) -> RuntimeError:
+    if "meta" in (a.type, b.type):
+        return RuntimeError(f"Tensor on device {b} is not on the expected device {a}!")
+    return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
+
+
+def out_resized(had: Any, needs: Any) -> None:
+    warnings.warn(
+        "An output with one or more elements was resized since it had shape "
+        f"{list(had)}, which does not match the required output shape {list(needs)}. This behavior is deprecated, and "
+        "in a future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
+        "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape, right-aligned; RuntimeError naming the first dimension that differs."""
+    result: list[int] = list(max(shapes, key=len, default=()))
+    for shape in shapes:
+        for back in range(1, len(shape) + 1):
+            size, have = shape[-back], result[-back]
+            if size != have and size != 1:
+                if have != 1:
+                    raise RuntimeError(
+                        f"The size of tensor a ({have}) must match the size of tensor b ({size}) at non-singleton "
+                        f"dimension {len(result) - back}"
+                    )
+                result[-back] = size
+    return tuple(result)
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the front; IndexError when there is none such (0-dim tensors count as 1-dim)."""
+    n = max(ndim, 1)
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def wrap_dims(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """Several dimensions, each at most once."""
+    wrapped = tuple([wrap_dim(d, ndim) for d in dims])
+    if len(set(wrapped)) != len(wrapped):
+        twice = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return wrapped

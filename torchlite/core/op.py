@@ -1,0 +1,423 @@
+"""Operations: one declaration each, and what happens when they are called.
+
+A declaration says the signature, the kernel over an array namespace, and the derivatives. Everything else (broadcasting,
+promotion, recording, the in-place and `out=` forms, methods) comes from the class of the op:
+
+- `Op`           any signature; the kernel's results are taken as they are
+- `Elementwise` (elementwise.py)  operands are promoted and broadcast together; gradients are reduced to each operand's
+                 shape and dtype; `Unary` and `Binary` have a fast path for plain tensors of one dtype on one device
+- `ViewOp`       the result shares the operand's memory
+
+The kernel gets arrays and plain arguments in the order of the signature. A derivative names what it needs: `g` is the
+gradient of the (first) result and `grads` those of all, an argument's name is that argument, `result` (or a result's
+name) the result, and `self_shape`, `self_dtype`, `self_stride`, … are
+attributes of a tensor that need not be kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from . import dtype as dt
+from .mode import local, with_grad
+from .node import SECOND_BACKWARD, OpNode
+from .operands import (
+    array_of,
+    common_backend,
+    converted,
+    described,
+    edge_of,
+    keep,
+    keep_output,
+    requires_grad,
+    result_type,
+    tensors_in,
+)
+from .overrides import dispatch, needs_dispatch
+from .return_types import return_type
+from .schema import Signature, invalid_combination
+from .tensor import Tensor, wrap
+from .view import View, check_writable, resolve, set_history, view_of
+from .write import check_fits, check_no_overlap, into, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+# Every op by its full name ("sum.dim"), and the public functions and methods by theirs.
+registry: dict[str, Op] = {}
+functions: dict[str, Callable[..., Any]] = {}
+
+class Rule:
+    """A derivative, and where its arguments come from: `sources` are places in `Node.saved`, then `Node.values`."""
+
+    __slots__ = ("fn", "names", "saved", "sources")
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.names = tuple(inspect.signature(fn).parameters)
+        self.sources: tuple[int, ...] = ()
+        self.saved: tuple[int, ...] = ()
+
+    def resolve(self, saved_names: Sequence[str], value_names: Sequence[str]) -> None:
+        sources = []
+        for n in self.names:
+            if n in saved_names:
+                sources.append(saved_names.index(n))
+            else:
+                sources.append(len(saved_names) + value_names.index(n) if n in value_names else _SPECIAL[n])
+        self.sources = tuple(sources)
+        self.saved = tuple([s for s in sources if 0 <= s < len(saved_names)])
+
+
+# Arguments of derivatives that every node has: the first gradient, all of them, and which edges want one.
+_SPECIAL = {"g": -1, "grads": -2, "needs": -3}
+
+
+class Op:
+    """An operation of any signature."""
+
+    def __init__(
+        self,
+        schema: str,
+        kernel: str | Callable[..., Any] | None = None,
+        vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None,
+        *,
+        check: Callable[..., None] | None = None,
+        promote: Sequence[str] = (),
+        node: str | None = None,
+    ) -> None:
+        self.signature = Signature(schema)
+        self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
+        self.kernel = kernel
+        self.kernels: dict[Any, Callable[..., Any]] = {}
+        self.check = check
+        self.promote = tuple([self.signature.by_name[n] for n in promote])
+        names = self.signature.returns
+        self.returns = return_type(self.signature.name, names) if names and names[0] != "result0" else None
+        params = self.signature.params
+        self.operands = tuple([i for i, p in enumerate(params) if p.is_tensor])
+        self._declare_derivatives(vjp, node)
+        if self.name in registry:
+            raise ValueError(f"op '{self.name}' is declared twice")
+        registry[self.name] = self
+
+    # ---- the declaration
+
+    def _declare_derivatives(self, vjp: Any, node: str | None) -> None:
+        """Work out from the formulas' parameter names what is saved, and check that nothing was forgotten."""
+        params = self.signature.params
+        self.joint: Rule | None = Rule(vjp) if callable(vjp) else None
+        given: Mapping[str, Any] = {} if vjp is None or callable(vjp) else vjp
+        tensors = {params[i].name for i in self.operands}
+        unknown = set(given) - tensors
+        silent = tensors - set(given) if given else set()
+        if unknown or silent:
+            raise ValueError(
+                f"op '{self.name}': derivatives for unknown {sorted(unknown)}, none said for {sorted(silent)}"
+            )
+        self.rules: tuple[tuple[int, Rule | None], ...]
+        if self.joint is not None:
+            self.rules = tuple([(i, self.joint) for i in self.operands])
+        else:
+            self.rules = tuple([(i, Rule(given[params[i].name])) for i in self.operands if given.get(params[i].name)])
+        outputs = self.signature.returns or ("result",)
+        used: dict[str, None] = {}
+        for _, rule in self.rules:
+            used.update(dict.fromkeys(rule.names))
+        self.saved_names: tuple[str, ...] = tuple([n for n in used if n in tensors or n in outputs])
+        self.output_names = outputs
+        plain = [n for n in used if n not in self.saved_names and n not in _SPECIAL]
+        for n in plain:
+            if n not in self.signature.by_name and not any(n.startswith(f"{t}_") for t in (*tensors, *outputs)):
+                raise ValueError(f"op '{self.name}': a derivative names '{n}', which is no argument or result")
+        self.value_names: tuple[str, ...] = tuple(plain)
+        for _, rule in self.rules:
+            rule.resolve(self.saved_names, self.value_names)
+        title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
+        self.node_class: type[OpNode] = type(title, (OpNode,), {"__slots__": (), "op": self, "__module__": "torch.autograd"})
+
+    # ---- running
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
+        return self.signature.bind(args, kwargs, method)
+
+    def find_kernel(self, backend: Any) -> Callable[..., Any]:
+        kernel = self.kernels[backend] = backend.kernel(self)
+        return kernel
+
+    def apply(self, *values: Any) -> Any:
+        """Run on bound arguments: check, lift, compute, wrap, record."""
+        state = local.state
+        backend = common_backend(self, values)
+        if self.check is not None:
+            self.check(*values)
+        arguments, out_dtype = self.prepare(values, backend)
+        kernel = self.kernels.get(backend) or self.find_kernel(backend)
+        outputs = self.run(state, kernel, arguments, values)
+        results = self.wrap_results(outputs, out_dtype, backend)
+        if self.rules and state.mode.grad:
+            self.record(values, results if results.__class__ is tuple or results.__class__ is list else (results,))
+        if self.returns is not None:
+            return self.returns(results)
+        return results
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        return state.quiet(kernel, *arguments)
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        """The kernel's arguments, and the result dtype when it is known beforehand."""
+        if self.promote:
+            common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
+            values = list(values)
+            for i in self.promote:
+                values[i] = converted(values[i], common, backend)
+        return [array_of(v) for v in values], None
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        if outputs.__class__ is tuple or outputs.__class__ is list:
+            return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
+        if outputs.__class__ is not backend.Array:
+            if outputs is None:
+                return None
+            outputs = backend.asarray(outputs)
+        return wrap(outputs, out_dtype or dt.of_numpy(outputs.dtype), backend)
+
+    # ---- recording
+
+    def record(self, values: Sequence[Any], results: Sequence[Any], node_of: Tensor | None = None) -> OpNode | None:
+        """Give `results` a node, when some operand that has a derivative requires grad."""
+        edges: list[Any] = []
+        needed = False
+        for i, _ in self.rules:
+            value = values[i]
+            if value.__class__ is tuple or value.__class__ is list:
+                for item in value:
+                    edges.append(edge_of(item))
+                    needed = needed or edges[-1] is not None
+            else:
+                edges.append(edge_of(value))
+                needed = needed or edges[-1] is not None
+        if not needed:
+            return None
+        outputs = tuple([None if r is None else (r.array.shape, r.dtype, r.backend.real) for r in results])
+        node = self.node_class(tuple(edges), outputs)
+        for nr, r in enumerate(results):
+            if r is not None and r.dtype.category >= dt.FLOAT:
+                r.edge = (node, nr)
+        self.save(node, values, results)
+        return node
+
+    def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Keep what the needed derivatives name."""
+        by_name = self.signature.by_name
+        wanted: set[int] = set()
+        if len(self.rules) == len(node.edges):
+            for (_, rule), edge in zip(self.rules, node.edges, strict=True):
+                if edge is not None:
+                    wanted.update(rule.saved)
+        else:
+            wanted.update(range(len(self.saved_names)))
+        hooks = local.state.mode.saved_hooks
+        entries: list[Any] = []
+        for j, name in enumerate(self.saved_names):
+            if j not in wanted:
+                entries.append(None)
+            elif name in by_name:
+                entries.append(keep(values[by_name[name]], hooks))
+            else:
+                nr = self.output_names.index(name)
+                entries.append(keep_output(results[nr], nr, hooks))
+        node.saved = tuple(entries)
+        node.values = tuple([self._plain(name, values, results) for name in self.value_names])
+
+    def _plain(self, name: str, values: Sequence[Any], results: Sequence[Any]) -> Any:
+        by_name = self.signature.by_name
+        if name in by_name:
+            return values[by_name[name]]
+        base = max((n for n in (*by_name, *self.output_names) if name.startswith(f"{n}_")), key=len)
+        what = name.removeprefix(f"{base}_")
+        source = values[by_name[base]] if base in by_name else results[self.output_names.index(base)]
+        if source.__class__ is tuple or source.__class__ is list:
+            return tuple([described(item, what) for item in source])
+        return described(source, what)
+
+    def backward(self, node: OpNode, grads: list[Any]) -> Sequence[Any]:
+        """Gradients for the node's edges from those of its results."""
+        edges = node.edges
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        if grads[0] is None and all(g is None for g in grads):
+            return [None] * len(edges)
+        if self.joint is not None:
+            return self.derive(self.joint, node, saved, grads)
+        rules = self.rules
+        if len(rules) == 1 and len(edges) != 1:  # one sequence of tensors
+            return self.derive(rules[0][1], node, saved, grads)
+        return [
+            None if edge is None else self.derive(rule, node, saved, grads)
+            for (_, rule), edge in zip(rules, edges, strict=True)
+        ]
+
+    def derive(self, rule: Rule, node: OpNode, saved: tuple[Any, ...], grads: list[Any]) -> Any:
+        """Call one formula with what it names."""
+        arguments = []
+        count = len(saved)
+        for s in rule.sources:
+            if s == -1:
+                arguments.append(grads[0])
+            elif s < 0:
+                arguments.append(grads if s == -2 else tuple([e is not None for e in node.edges]))
+            elif s < count:
+                arguments.append(node.read(saved[s]))
+            else:
+                arguments.append(node.values[s - count])
+        return rule.fn(*arguments)
+
+    # ---- calling
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
+        """A call as the user wrote it."""
+        if needs_dispatch(args, kwargs):
+            return dispatch(function, args, kwargs)
+        if "out" in kwargs and "out" not in self.signature.by_name:
+            out = kwargs.pop("out")
+            if out is not None:
+                return self.into(out, self.bind(args, kwargs, method))
+        return self.apply(*self.bind(args, kwargs, method))
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The `out=` form."""
+        return into(out, self.apply, values, self.signature.name)
+
+    def function(self) -> Callable[..., Any]:
+        """The public function."""
+        op = self
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return op.call(call, args, kwargs, False)
+
+        return self.named(call)
+
+    def method(self) -> Callable[..., Any]:
+        """The method: as the function, but a lone list of ints may be spread over its arguments."""
+        if not self.signature.variadic:
+            return self.function()
+        op = self
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return op.call(call, args, kwargs, True)
+
+        return self.named(call)
+
+    def inplace(self) -> Callable[..., Any]:
+        """The in-place method."""
+        op = self
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if needs_dispatch(args, kwargs):
+                return dispatch(call, args, kwargs)
+            return op.apply_in_place(op.bind(args, kwargs, True))
+
+        return self.named(call, "_")
+
+    def named(self, call: Callable[..., Any], suffix: str = "") -> Callable[..., Any]:
+        call.__name__ = call.__qualname__ = self.signature.name + suffix
+        return call
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        """Compute the result, write it into the first operand, and make the op the last step of its history."""
+        state = local.state
+        self_: Tensor = values[0]
+        recording = state.mode.grad and any(requires_grad(t) for v in values[1:] for t in tensors_in(v))
+        if state.mode.grad:
+            check_writable(self_, recording)
+        check_no_overlap(self_)
+        recorded = bool(self.rules) and state.mode.grad and (recording or resolve(self_) is not None)
+        before = self_.alias()
+        before.edge = resolve(self_)
+        if recorded and self_.edge is not None and self.signature.params[self.rules[0][0]].name in self.saved_names:
+            before.array = self_.backend.real.copy(self_.array)
+        state_mode, state.mode = state.mode, with_grad(state.mode, False)
+        try:
+            result = self.apply(before, *values[1:])
+        finally:
+            state.mode = state_mode
+        check_fits(self_, result)
+        write(self_, result)
+        if recorded:
+            self.record_in_place(self_, before, values)
+        return self_
+
+    def record_in_place(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        shown = self_.alias()
+        node = self.record((before, *values[1:]), (shown,))
+        if node is not None:
+            set_history(self_, node)
+
+
+class ViewOp(Op):
+    """The result is a view: it shares memory, version and history with its operand.
+
+    The kernel returns an array over the same memory, or a list of them.
+    """
+
+    def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.kind = "multi_output" if multi else ""
+
+    def apply(self, *values: Any) -> Any:
+        source: Tensor = values[0]
+        results = super().apply(*values)
+        kind = self.kind if local.state.mode.grad else "no_grad"
+        for r in results if results.__class__ is tuple else (results,):
+            if r.edge.__class__ is not View:
+                r.edge = view_of(source, r.edge, kind, self, values[1:])
+            r.counter = r.edge.base.counter
+        return results
+
+
+# ---- overloads and names
+
+
+def overloaded(name: str, *ops: Op) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A function and a method that choose among ops by what the call fits, in order."""
+
+    def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
+        out = kwargs.pop("out", None)
+        fitting = [op for op in ops if _may_fit(op.signature, args, kwargs, method)]
+        for op in fitting:
+            try:
+                values = op.bind(args, kwargs, method)
+            except TypeError:
+                if len(ops) == 1:
+                    raise
+                continue
+            return op.apply(*values) if out is None else op.into(out, values)
+        raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if needs_dispatch(args, kwargs):
+            return dispatch(function, args, kwargs)
+        return choose(args, kwargs, False)
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if needs_dispatch(args, kwargs):
+            return dispatch(method, args, kwargs)
+        return choose(args, kwargs, True)
+
+    for f in (function, method):
+        f.__name__ = f.__qualname__ = name
+    return function, method
+
+
+def _may_fit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> bool:
+    """A cheap look at the number and names of the arguments."""
+    if len(args) > signature.positional and not (method and signature.variadic):
+        return False
+    if any(signature._index(name) is None for name in kwargs):
+        return False
+    required = sum(p.required for p in signature.params)
+    return len(args) + len(kwargs) >= required
+

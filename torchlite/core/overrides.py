@@ -1,0 +1,135 @@
+"""`__torch_function__`: subclasses, duck types and `TorchFunctionMode` take over a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .mode import local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of classes that leave every call alone."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def overrides(cls: type) -> bool:
+    """Whether a class takes calls over. (`Tensor` itself and `Parameter` do not.)"""
+    found = _OVERRIDES.get(cls)
+    if found is None:
+        handler = getattr(cls, "__torch_function__", None)
+        plain = handler is None or handler is _disabled_torch_function_impl or cls.__dict__.get("_plain", False)
+        found = _OVERRIDES[cls] = not plain
+    return found
+
+
+_OVERRIDES: dict[type, bool] = {}
+
+
+def _overloaded(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The arguments that take the call over, subclasses before their bases, else from left to right."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        for item in value if value.__class__ is list or value.__class__ is tuple else (value,):
+            cls = type(item)
+            if not overrides(cls) or any(type(f) is cls for f in found):
+                continue
+            at = next((i for i, f in enumerate(found) if issubclass(cls, type(f))), len(found))
+            found.insert(at, item)
+    return found
+
+
+def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    mode = local.state.mode
+    if mode.functions:
+        return True
+    if not mode.subclasses:
+        return False
+    for value in args:
+        cls = value.__class__
+        if cls is list or cls is tuple:
+            for item in value:
+                if overrides(item.__class__):
+                    return True
+        elif overrides(cls):
+            return True
+    return any(overrides(v.__class__) for v in kwargs.values()) if kwargs else False
+
+
+def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Offer the call to the innermost function mode, then to the operands."""
+    state = local.state
+    outer = state.mode
+    involved = _overloaded(args, kwargs) if outer.subclasses else []
+    types = tuple([type(a) for a in involved])
+    if outer.functions:
+        handler = outer.functions[-1]
+        state.mode = outer.but(functions=outer.functions[:-1])
+        try:
+            result = handler.__torch_function__(func, types, tuple(args), dict(kwargs))
+        finally:
+            state.mode = outer
+        if result is not NotImplemented:
+            return result
+    for item in involved:
+        result = type(item).__torch_function__(func, types, tuple(args), dict(kwargs))
+        if result is not NotImplemented:
+            return result
+    if outer.functions and not involved:
+        raise TypeError(f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented")
+    names = ", ".join(str(t) for t in types)
+    raise TypeError(
+        f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        f"  - tried {names}"
+    )
+
+
+class DisableTorchFunctionSubclass:
+    """Inside, operands' `__torch_function__` is not asked; function modes still are."""
+
+    def __enter__(self) -> None:
+        state = local.state
+        self._outer = state.mode
+        state.mode = state.mode.but(subclasses=False)
+
+    def __exit__(self, *_: object) -> None:
+        state = local.state
+        state.mode = state.mode.but(subclasses=self._outer.subclasses)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Inside, neither operands nor function modes are asked."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        state = local.state
+        state.mode = state.mode.but(functions=())
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        state = local.state
+        state.mode = state.mode.but(functions=self._outer.functions)
+
+
+class TorchFunctionMode:
+    """Inside a `with`, every call goes through this object's `__torch_function__`."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        state = local.state
+        state.mode = state.mode.but(functions=(*state.mode.functions, self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        state = local.state
+        state.mode = state.mode.but(functions=state.mode.functions[:-1])
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
+        """An instance, to be entered with `with`."""
+        return cls(*args, **kwargs)

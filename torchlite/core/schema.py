@@ -1,0 +1,302 @@
+"""Signatures in PyTorch's schema words, and binding a call's arguments to them.
+
+    "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
+
+Types: Tensor, Operand (a tensor or a number), Scalar, int, float, bool, str, ScalarType, Device, Layout,
+MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[1]` a sequence or one item.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .device import device
+from .dtype import dtype
+from .layout import layout, memory_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_SPLIT = re.compile(r",\s*(?![^\[]*\])")
+_PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:=(?P<default>.+))?")
+_HEAD = re.compile(r"(?P<name>[\w.]+)\((?P<params>.*?)\)(?:\s*->\s*(?P<returns>.+))?$", re.S)
+
+# How PyTorch's errors call a type.
+_SAID = {
+    "Operand": "Tensor", "Scalar": "Number", "ScalarType": "torch.dtype", "Device": "torch.device",
+    "Layout": "torch.layout", "MemoryFormat": "torch.memory_format", "Generator": "torch.Generator", "any": "object",
+}  # fmt: skip
+
+# Names NumPy's users write for PyTorch's.
+_ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+
+
+class Mismatch(TypeError):
+    """The arguments do not fit this signature."""
+
+
+def is_tensor(value: Any) -> bool:
+    return hasattr(value, "backend") or hasattr(type(value), "__torch_function__")
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "backend") and not value.array.shape:
+        return value.item()
+    raise Mismatch
+
+
+def _int(value: Any) -> int:
+    if value.__class__ is int:
+        return value
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise Mismatch
+    try:
+        return value.__index__()
+    except TypeError:
+        raise Mismatch from None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (int, float, np.number)) or (hasattr(value, "backend") and not value.array.shape):
+        return float(value)
+    raise Mismatch
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise Mismatch
+
+
+def _str(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Mismatch
+
+
+def _tensor(value: Any) -> Any:
+    if is_tensor(value):
+        return value
+    raise Mismatch
+
+
+def _operand(value: Any) -> Any:
+    return value if is_tensor(value) else _number(value)
+
+
+def _scalar_type(value: Any) -> dtype:
+    found = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(value) if isinstance(value, type) else None
+    if found is not None:
+        from .dtype import of_name
+
+        return of_name(found)
+    if isinstance(value, dtype):
+        return value
+    raise Mismatch
+
+
+def _device(value: Any) -> device:
+    if isinstance(value, (str, int, device)) and not isinstance(value, bool):
+        return device(value)
+    raise Mismatch
+
+
+def _instance(cls: type) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if isinstance(value, cls):
+            return value
+        raise Mismatch
+
+    return check
+
+
+def _generator(value: Any) -> Any:
+    if hasattr(value, "manual_seed"):
+        return value
+    raise Mismatch
+
+
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "Tensor": _tensor, "Operand": _operand, "Scalar": _number, "int": _int, "float": _float, "bool": _bool,
+    "str": _str, "ScalarType": _scalar_type, "Device": _device, "Layout": _instance(layout),
+    "MemoryFormat": _instance(memory_format), "Generator": _generator, "any": lambda value: value,
+}  # fmt: skip
+
+
+class Param:
+    """One parameter of a signature."""
+
+    __slots__ = ("convert", "default", "kwonly", "name", "optional", "required", "sequence", "single", "type")
+
+    def __init__(self, text: str, kwonly: bool) -> None:
+        match = _PARAM.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"not a parameter: {text!r}")
+        if match["type"] not in _CONVERT:
+            raise ValueError(f"no such type: {match['type']!r} in {text!r}")
+        self.name: str = match["name"]
+        self.type: str = match["type"]
+        self.sequence = match["list"] is not None
+        self.single = match["list"] not in (None, "[]")
+        self.optional = match["optional"] is not None
+        self.required = match["default"] is None
+        self.default = None if self.required else ast.literal_eval(match["default"])
+        self.kwonly = kwonly
+        self.convert = _CONVERT[self.type]
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type in ("Tensor", "Operand")
+
+    def __call__(self, value: Any) -> Any:
+        """`value` as this parameter takes it; Mismatch when it does not."""
+        if value is None:
+            if self.optional:
+                return None
+            raise Mismatch
+        if not self.sequence:
+            return self.convert(value)
+        if isinstance(value, (list, tuple)):
+            return tuple([self.convert(item) for item in value])
+        if self.single:
+            return (self.convert(value),)
+        raise Mismatch
+
+    def said(self) -> str:
+        """Its type as error messages give it."""
+        plain = _SAID.get(self.type, self.type)
+        return f"tuple of {plain}s" if self.sequence else plain
+
+    def shown(self) -> str:
+        name = "input" if self.name == "self" else self.name
+        default = "" if self.required else f" = {self.default}"
+        return f"{self.said()} {name}{default}"
+
+
+class Signature:
+    """A parsed schema: its parameters, the names of its results, and `bind`."""
+
+    __slots__ = ("by_name", "name", "overload", "params", "positional", "returns", "variadic")
+
+    def __init__(self, text: str) -> None:
+        head = _HEAD.fullmatch(text.strip())
+        if head is None:
+            raise ValueError(f"not a schema: {text!r}")
+        self.name, _, self.overload = head["name"].partition(".")
+        self.params: list[Param] = []
+        kwonly = False
+        for piece in _SPLIT.split(head["params"]):
+            if piece.strip() == "*":
+                kwonly = True
+            elif piece.strip():
+                self.params.append(Param(piece, kwonly))
+        self.returns = _returns(head["returns"])
+        self.positional = sum(not p.kwonly for p in self.params)
+        self.by_name = {p.name: i for i, p in enumerate(self.params)}
+        if "self" in self.by_name:
+            self.by_name["input"] = self.by_name["self"]
+        # A lone list of ints may be spread over the call: x.permute(2, 0, 1).
+        rest = [p for p in self.params if not p.kwonly and p.name != "self"]
+        self.variadic = len(rest) == 1 and rest[0].sequence and rest[0].type == "int"
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
+        """The arguments in the order of the parameters, converted and completed with defaults."""
+        params = self.params
+        if len(args) > self.positional or (
+            method and self.variadic and len(args) == 2 and hasattr(args[1], "__index__")
+        ):
+            if not (method and self.variadic):
+                raise TypeError(self._too_many(len(args), method))
+            args = (args[0], tuple(args[1:]))
+        values: list[Any] = []
+        for param, value in zip(params, args, strict=False):
+            try:
+                values.append(param(value))
+            except Mismatch:
+                raise TypeError(self._wrong(param, value, len(values) + 1 - method)) from None
+        left = len(params) - len(values)
+        if left:
+            values.extend([_MISSING] * left)
+        for name, value in kwargs.items():
+            at = self._index(name)
+            if at is None:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
+            if values[at] is not _MISSING:
+                raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+            try:
+                values[at] = params[at](value)
+            except Mismatch:
+                raise TypeError(self._wrong(params[at], value, 0)) from None
+        for at, value in enumerate(values):
+            if value is _MISSING:
+                param = params[at]
+                if param.required:
+                    missing = [p.name for p, v in zip(params, values, strict=True) if v is _MISSING and p.required]
+                    names = ", ".join(f'"{"input" if n == "self" else n}"' for n in missing)
+                    raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {names}")
+                values[at] = param.default
+        return values
+
+    def _index(self, name: str) -> int | None:
+        at = self.by_name.get(name)
+        if at is None and name in _ALIASES:
+            at = self.by_name.get(_ALIASES[name])
+        return at
+
+    def _wrong(self, param: Param, value: Any, position: int) -> str:
+        name = "input" if param.name == "self" else param.name
+        where = f" (position {position})" if position else ""
+        if param.sequence and isinstance(value, (list, tuple)):
+            for at, item in enumerate(value):
+                try:
+                    param.convert(item)
+                except Mismatch:
+                    got = type(item).__name__
+                    if param.is_tensor:
+                        return f"expected Tensor as element {at} in argument {position - 1}, but got {got}"
+                    return (
+                        f"{self.name}(): argument '{name}'{where} must be {param.said()}, "
+                        f"but found element of type {got} at pos {at}"
+                    )
+        return f"{self.name}(): argument '{name}'{where} must be {param.said()}, not {type(value).__name__}"
+
+    def _too_many(self, got: int, method: bool) -> str:
+        takes = self.positional - method
+        plural = "" if takes == 1 else "s"
+        was = "was" if got - method == 1 else "were"
+        return f"{self.name}() takes {takes} positional argument{plural} but {got - method} {was} given"
+
+    def shown(self) -> str:
+        """The signature as it stands in the list of candidates of an error."""
+        parts = [p.shown() for p in self.params if not p.kwonly]
+        named = [p.shown() for p in self.params if p.kwonly]
+        return f"({', '.join(parts + (['*'] if named else []) + named)})"
+
+
+_MISSING: Any = object()
+
+
+def _returns(text: str | None) -> tuple[str, ...]:
+    """The names of a schema's results; one unnamed result gives an empty tuple."""
+    if text is None or not text.strip().startswith("("):
+        return ()
+    return tuple(piece.split()[-1] for piece in text.strip().strip("()").split(","))
+
+
+def invalid_combination(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], candidates: list[Signature]) -> TypeError:
+    """The error for a call that fits none of an op's overloads."""
+    got = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+    lines = "".join(f" * {s.shown()}\n" for s in candidates)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n{lines}"
+    )
+
+

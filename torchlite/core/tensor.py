@@ -1,0 +1,435 @@
+"""The Tensor: a thin handle on a backend's array.
+
+`TensorBase` holds the slots; `Tensor` adds what makes it a citizen of Python. Operations are attached to it where they
+are declared (torchlite/ops), so what stands here is only what a tensor *is*: its parts, its place in the graph, its
+Python protocols.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from . import mode as _mode
+from .dtype import FLOAT
+from .format import tensor_str
+from .layout import strided
+from .node import LEAF, Counter, Node, shared_counter, version_of
+from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
+from .size import Size, size
+from .view import View, base_of, current_edge, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .device import device
+    from .dtype import dtype
+
+_new = object.__new__
+
+
+class Extra:
+    """What few tensors have: hooks, a kept gradient, an accumulator, inference mode's mark."""
+
+    __slots__ = ("accumulator", "hooks", "inference", "name", "post_hooks", "retains_grad")
+
+    def __init__(self) -> None:
+        self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad, once someone asked for it
+        self.hooks: dict[int, Callable[..., Any]] = {}
+        self.post_hooks: dict[int, Callable[..., Any]] = {}
+        self.retains_grad = False
+        self.inference = False
+        self.name: str | None = None
+
+
+class TensorBase:
+    """The parts of a tensor.
+
+    array    what its backend computes with
+    dtype    the element type
+    backend  the device it lives on, with that device's kernels
+    edge     where its gradient goes: None, (node, output number), LEAF, or a View
+    counter  counts writes to its memory; None until someone needs it
+    _grad    the accumulated gradient of a leaf
+    extra    hooks and other rarities, or None
+    """
+
+    __slots__ = ("_grad", "array", "backend", "counter", "dtype", "edge", "extra")
+
+    array: Any
+    dtype: dtype
+    backend: Any
+    edge: Any
+    counter: Counter | None
+    _grad: Tensor | None
+    extra: Extra | None
+
+
+def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
+    """A plain tensor over an array."""
+    t = _new(Tensor)
+    t.array = array
+    t.dtype = dtype_
+    t.backend = backend
+    t.edge = t.counter = t._grad = t.extra = None
+    return t
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array that can be differentiated."""
+
+    _plain: ClassVar[bool] = True  # no __torch_function__ of its own
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_plain" not in cls.__dict__:
+            cls._plain = False
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run `func` as on plain tensors and give its results this class."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        state = _mode.local.state
+        outer, state.mode = state.mode, state.mode.but(subclasses=False)
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            state.mode = outer
+        return result if func in UNCONVERTED else _converted(result, cls)
+
+    # ---- form
+
+    @property
+    def shape(self) -> Size:
+        return size(self.array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or one of its dimensions."""
+        if dim is None:
+            return size(self.array.shape)
+        from .errors import wrap_dim
+
+        if not self.array.shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return self.array.shape[wrap_dim(dim.__index__(), len(self.array.shape))]
+
+    def dim(self) -> int:
+        return len(self.array.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        return self.array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.size * self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Strides in elements, or that of one dimension."""
+        strides = self.backend.strides(self.array)
+        if dim is None:
+            return strides
+        from .errors import wrap_dim
+
+        return strides[wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        return self.backend.offset(self.array)
+
+    def data_ptr(self) -> int:
+        """The address of the first element (0 when there is none)."""
+        return self.backend.pointer(self.array) if self.array.size else 0
+
+    @property
+    def device(self) -> device:
+        return self.backend.device
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    def get_device(self) -> int:
+        index = self.backend.device.index
+        return -1 if index is None else index
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.backend.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.backend.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.backend.device.type == "meta"
+
+    is_sparse = is_sparse_csr = is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = False
+    is_ipu = is_mtia = is_maia = False
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    # ---- place in the graph
+
+    @property
+    def requires_grad(self) -> bool:
+        edge = self.edge
+        return edge is not None and (edge.__class__ is not View or current_edge(self, edge) is not None)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for this leaf's gradient, or stop asking."""
+        edge = self.edge
+        current = current_edge(self, edge) if edge.__class__ is View else edge
+        if current.__class__ is tuple:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return self
+        if requires_grad and self.dtype.category < FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        leaf = LEAF if requires_grad else None
+        if edge.__class__ is View:
+            edge.edge = leaf
+        else:
+            self.edge = leaf
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        edge = self.edge
+        return (current_edge(self, edge) if edge.__class__ is View else edge).__class__ is not tuple
+
+    @property
+    def grad_fn(self) -> Node | None:
+        edge = self.edge
+        if edge.__class__ is View:
+            edge = current_edge(self, edge)
+        return edge[0] if edge.__class__ is tuple else None
+
+    @property
+    def output_nr(self) -> int:
+        edge = resolve(self)
+        return edge[1] if edge.__class__ is tuple else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        if self._grad is None and not self.is_leaf and not (self.extra is not None and self.extra.retains_grad):
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
+                "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
+                "by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 "
+                "for more informations.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def _version(self) -> int:
+        return version_of(self)
+
+    @property
+    def _base(self) -> Tensor | None:
+        return base_of(self)
+
+    def _is_view(self) -> bool:
+        return self.edge.__class__ is View
+
+    def more(self) -> Extra:
+        """The holder of this tensor's rarities."""
+        if self.extra is None:
+            self.extra = Extra()
+        return self.extra
+
+    def alias(self) -> Tensor:
+        """Another handle on the same memory, sharing its version, without history."""
+        t = wrap(self.array, self.dtype, self.backend.real)
+        t.counter = shared_counter(self)
+        return t
+
+    @property
+    def data(self) -> Tensor:
+        t = wrap(self.array, self.dtype, self.backend.real)
+        return t if type(self) is Tensor else as_class(t, type(self) if overrides(type(self)) else Tensor)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.dtype.category < FLOAT and self.requires_grad:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex dtype"
+            )
+        self.array, self.dtype = value.array, value.dtype
+        self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
+        """Call `hook(grad)` when this tensor's gradient is computed; what it returns replaces the gradient."""
+        raise NotImplementedError
+
+    # ---- Python
+
+    def host_array(self) -> Any:
+        """The values as a NumPy array, sharing memory where possible."""
+        return self.backend.real.to_host(self.array)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        if needs_dispatch((self,), {}):
+            return dispatch(Tensor.__repr__, (self,), {"tensor_contents": tensor_contents})
+        return tensor_str(self, tensor_contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        if not self.array.shape and not self.is_meta and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __len__(self) -> int:
+        if not self.array.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.array.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self) -> bool:
+        if self.array.size != 1:
+            if not self.array.size:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.dtype.category >= FLOAT:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def _number(self) -> Any:
+        if self.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (TensorBase, int, float, complex)):
+            return bool((element == self).any())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.array.shape else self
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
+
+
+Tensor.__module__ = "torch"
+
+# Functions whose results keep their type when a subclass calls them.
+UNCONVERTED: set[Any] = {Tensor.__repr__}
+
+
+def as_class(t: Tensor, cls: type) -> Tensor:
+    """`t`'s parts in an instance of `cls`."""
+    if type(t) is cls:
+        return t
+    made = _new(cls)
+    for slot in TensorBase.__slots__:
+        setattr(made, slot, getattr(t, slot))
+    real = t.backend.real
+    made.backend = real.guarded if overrides(cls) else real
+    return made
+
+
+def _converted(result: Any, cls: type) -> Any:
+    if isinstance(result, TensorBase):
+        return result if isinstance(result, cls) else as_class(result, cls)
+    if isinstance(result, (tuple, list)):
+        items = [_converted(r, cls) for r in result]
+        return type(result)(items) if type(result) in (tuple, list) or len(items) != 1 else type(result)((items,))
+    return result
+
+
+def _check_grad(t: Tensor, grad: Any) -> None:
+    if not isinstance(grad, TensorBase):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad.dtype is not t.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_c(grad)}' to a tensor with dtype '{_c(t)}'. The gradient "
+            "must match the tensor's dtype (or its grad_dtype if set). You can set the tensor's grad_dtype attribute "
+            "to allow a different dtype."
+        )
+    if grad.backend.real is not t.backend.real:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
+            f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if grad.array.shape != t.array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad.array.shape)}' to a tensor of size "
+            f"'{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+
+
+def _c(t: Tensor) -> str:
+    return t.dtype.cname
+
+
+__all__ = ["Tensor", "TensorBase", "_disabled_torch_function_impl", "wrap"]

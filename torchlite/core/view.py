@@ -1,0 +1,202 @@
+"""Views and writing through them.
+
+A tensor made by a view op has a `View` in its slot `edge`: whose memory it shows, and the history it has for now.
+Writing to the base, or to any view of it, makes that history stale; it is made anew, from the base's, when next read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import mode as _mode
+from .node import LEAF, Node, shared_counter, version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .op import Op
+    from .tensor import Tensor
+
+# How a view came about, when that forbids writing through it under autograd.
+ORDINARY, NO_GRAD, MULTI_OUTPUT, CUSTOM = "", "no_grad", "multi_output", "custom"
+
+
+class View:
+    """The history of a view. `path` is how it was made from its base: `(op, arguments after the tensor)` steps."""
+
+    __slots__ = ("base", "edge", "kind", "path", "seen")
+
+    def __init__(self, base: Tensor, edge: Any, kind: str, path: tuple[tuple[Op, tuple[Any, ...]], ...]) -> None:
+        self.base = base
+        self.edge = edge
+        self.kind = kind
+        self.path = path
+        self.seen = version_of(base)
+
+
+def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, ...]) -> View:
+    """The slot `edge` of a new view of `source`, which shares its memory and its version from here on."""
+    parent = source.edge
+    if parent.__class__ is View:
+        return View(parent.base, edge, parent.kind or kind, (*parent.path, (op, arguments)))
+    shared_counter(source)
+    return View(source, edge, kind, ((op, arguments),))
+
+
+def base_of(t: Tensor) -> Tensor | None:
+    edge = t.edge
+    return edge.base if edge.__class__ is View else None
+
+
+def resolve(t: Tensor) -> Any:
+    """The edge of `t` as a node's input: None, a `(node, output)` pair, or `t` itself when it is a leaf."""
+    edge = t.edge
+    if edge is None or edge.__class__ is tuple:
+        return edge
+    if edge is LEAF:
+        return t
+    current = current_edge(t, edge)
+    return t if current is LEAF else current
+
+
+def current_edge(t: Tensor, view: View) -> Any:
+    """The history of a view, made anew from its base if memory was written to since."""
+    version = version_of(view.base)
+    if version == view.seen:
+        return view.edge
+    if view.edge is LEAF:
+        return LEAF
+    base_edge = resolve(view.base)
+    view.seen = version
+    if base_edge is None:
+        return view.edge if view.edge.__class__ is tuple else None
+    state = _mode.local.state
+    outer, state.mode = state.mode, _mode.GRAD
+    try:
+        view.edge = again(view.base, t, view).edge.edge
+    finally:
+        state.mode = outer
+    return view.edge
+
+
+def again(base: Tensor, t: Tensor, view: View) -> Tensor:
+    """The view `t` made once more from `base`: by its strides, or step by step where strides cannot say it."""
+    backend = t.backend.real
+    if backend.strided and t.dtype is view.base.dtype:
+        return AS_STRIDED[0](base, tuple(t.array.shape), backend.strides(t.array), backend.offset(t.array))
+    for op, arguments in view.path:
+        base = op.apply(base, *arguments)
+    return base
+
+
+# ops/shape.py puts `as_strided` here: views are rebuilt, and their gradients cut out, with it.
+AS_STRIDED: list[Callable[..., Tensor]] = []
+
+
+_MESSAGES = {
+    NO_GRAD: (
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+        "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+        "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+        "outside (if you want the inplace to be tracked)."
+    ),
+    MULTI_OUTPUT: (
+        "{what} is a view and is being modified inplace. This view is the output of a function that returns multiple "
+        "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+        "operation by an out-of-place one."
+    ),
+    CUSTOM: (
+        "{what} is a view and is being modified inplace. This view was created inside a custom Function (or because "
+        "an input was returned as-is) and the autograd logic to handle view+inplace would override the custom "
+        "backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. "
+        "You can fix this by cloning the output of the custom Function."
+    ),
+}
+
+
+def check_writable(t: Tensor, recording: bool) -> None:
+    """Raise as PyTorch does when autograd could not follow an in-place change of `t`.
+
+    `recording` says that the change itself has a history; a view of something without one may then be written to.
+    """
+    edge = t.edge
+    if edge is LEAF:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if edge.__class__ is not View:
+        return
+    current = current_edge(t, edge)
+    if current is LEAF:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    base_edge = resolve(edge.base)
+    if edge.kind and (base_edge is not None or recording):
+        what = "Output of a custom Function"
+        if current.__class__ is tuple:
+            what = f"Output {current[1]} of {current[0].name().removesuffix('0').removesuffix('Backward')}"
+        raise RuntimeError(_MESSAGES[edge.kind].format(what=what))
+    if base_edge is edge.base:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def set_history(t: Tensor, node: Node, output: int = 0) -> None:
+    """`t` was written to in place by `node`: it is now the node's result, and so is the part of its base it shows."""
+    edge = t.edge
+    if edge.__class__ is not View:
+        t.edge = (node, output)
+        return
+    edge.base.edge = (CopySlices(edge.base, t, edge, node), 0)
+    edge.seen = -1  # stale, whatever the version is
+
+
+class CopySlices(Node):
+    """Writing through a view, seen from the base: the gradient of the written part goes through the write's node."""
+
+    __slots__ = ("cut", "inner")
+
+    def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
+        backend = base.backend.real
+        super().__init__((resolve(base), *inner.edges[1:]), ((tuple(base.array.shape), base.dtype, backend),))
+        self.inner = inner
+        self.cut = _cutter(base, written, view)
+
+    def name(self) -> str:
+        return "CopySlices"
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        if grads[0] is None:
+            return [None] * len(self.edges)
+        whole, part = self.cut(grads[0])
+        results = list(self.inner.apply([part.clone()]))
+        if results[0] is None:
+            part.zero_()
+        else:
+            part.copy_(results[0])
+        results[0] = whole
+        return results
+
+    def release(self) -> None:
+        self.inner.release()
+
+
+def _cutter(base: Tensor, written: Tensor, view: View) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """A function from a gradient of the base to a copy of it and the view's part of that copy."""
+    backend = base.backend.real
+    if not backend.strided or written.dtype is not base.dtype:
+        path = view.path
+
+        def follow(grad: Tensor) -> tuple[Tensor, Tensor]:
+            whole = part = grad.clone()
+            for op, arguments in path:
+                part = op.apply(part, *arguments)
+            return whole, part
+
+        return follow
+    layout = backend.strides(base.array)
+    size, strides = tuple(written.array.shape), backend.strides(written.array)
+    offset = backend.offset(written.array) - backend.offset(base.array)
+
+    def cut(grad: Tensor) -> tuple[Tensor, Tensor]:
+        whole = grad.new_empty_strided(tuple(grad.shape), layout)
+        whole.copy_(grad)
+        return whole, AS_STRIDED[0](whole, size, strides, offset)
+
+    return cut

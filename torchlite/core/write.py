@@ -1,0 +1,79 @@
+"""Writing results into memory that exists: in-place ops and `out=`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import dtype as dt
+from . import errors
+from .mode import local
+from .node import Counter
+from .operands import requires_grad, tensors_in
+from .tensor import Tensor, TensorBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+def check_no_overlap(t: Tensor) -> None:
+    array = t.array
+    if 0 in array.strides and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def check_fits(target: Tensor, result: Tensor) -> None:
+    """Whether an in-place op may write `result` into `target`."""
+    if not dt.can_cast(result.dtype, target.dtype):
+        raise errors.cannot_cast(result.dtype, target.dtype)
+    if result.array.shape != target.array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}"
+        )
+
+
+def write(target: Tensor, result: Tensor) -> None:
+    """Copy `result` into the memory of `target` and count the write."""
+    target.backend.real.write(target.array, result.array)
+    bump(target)
+
+
+def bump(t: Tensor) -> None:
+    counter = t.counter
+    if counter is None:
+        counter = t.counter = Counter()
+    counter.n += 1
+
+
+def write_out(target: Tensor, result: Tensor) -> None:
+    """Put `result` into the tensor given as `out=`, resized if its shape differs."""
+    if not isinstance(target, TensorBase):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
+    if target.backend.real is not result.backend.real:
+        raise errors.different_devices(result.backend.device, target.backend.device)
+    if not dt.can_cast(result.dtype, target.dtype):
+        raise errors.cannot_cast(result.dtype, target.dtype)
+    shape = result.array.shape
+    if target.array.shape != shape:
+        if target.array.size:
+            errors.out_resized(target.array.shape, shape)
+        target.resize_(shape)
+    check_no_overlap(target)
+    write(target, result)
+
+
+def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    """Compute, then copy the results into the tensors given as `out=`."""
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    if local.state.mode.grad and (
+        any(requires_grad(o) for o in outs) or any(requires_grad(t) for v in values for t in tensors_in(v))
+    ):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    results = apply(*values)
+    for target, result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
+        write_out(target, result)
+    return type(results)(outs) if isinstance(results, tuple) else outs[0]

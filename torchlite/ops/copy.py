@@ -1,0 +1,281 @@
+"""Copies and conversions: `clone`, `to`, `contiguous`, and writing one tensor into another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends.base import cast_array, get_backend
+from ..core import dtype as dt
+from ..core import errors
+from ..core.device import device
+from ..core.layout import (
+    channels_last_strides,
+    contiguous_format,
+    memory_format,
+    preserve_format,
+)
+from ..core.mode import local
+from ..core.elementwise import fit_gradient
+from ..core.op import Op
+from ..core.operands import requires_grad
+from ..core.publish import method, publish
+from ..core.schema import Signature
+from ..core.tensor import Tensor, TensorBase, wrap
+from ..core.view import check_writable, resolve, set_history
+from ..core.write import bump, check_no_overlap
+
+
+def _clone(xp: Any, array: Any, format_: memory_format | None) -> Any:
+    if format_ is None or format_ is preserve_format:
+        return array.copy("K")
+    if format_ is contiguous_format:
+        return array.copy("C")
+    check_format(array.ndim, format_)
+    ndim = array.ndim
+    channels_inside = array.transpose((0, *range(2, ndim), 1)).copy("C")
+    return channels_inside.transpose((0, ndim - 1, *range(1, ndim - 1)))
+
+
+def check_format(ndim: int, format_: memory_format) -> None:
+    rank = {"channels_last": 4, "channels_last_3d": 5}[format_.name]
+    if ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
+
+
+clone = Op("clone(Tensor self, *, MemoryFormat? memory_format=None)", _clone, {"self": lambda g: g})
+publish(clone)
+
+
+class _Cast(Op):
+    """A copy in another dtype, on the same device."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        return [values[0].array, values[1].numpy], values[1]
+
+
+def real_if(g: Tensor, d: dt.dtype) -> Tensor:
+    """The real part of a complex gradient for a real operand."""
+    return g.real if g.dtype.is_complex and not d.is_complex else g
+
+
+cast = _Cast(
+    "_to_copy(Tensor self, ScalarType dtype)",
+    lambda xp, self, dtype: cast_array(self, dtype),
+    {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
+)
+
+
+class _Move(Op):
+    """A copy on another device."""
+
+    def apply(self, *values: Any) -> Any:
+        source, where = values
+        backend = get_backend(where)
+        result = wrap(backend.from_host(source.backend.real.to_host(source.array)), source.dtype, backend)
+        if local.state.mode.grad:
+            self.record(values, (result,))
+        return result
+
+
+move = _Move(
+    "_to_device(Tensor self, Device device)",
+    None,
+    {"self": lambda g, self_device: g.to(self_device)},
+    node="ToCopyBackward0",
+)
+
+
+def convert(
+    t: Tensor, d: dt.dtype | None, where: device | None, copy: bool = False, format_: memory_format | None = None
+) -> Tensor:
+    """`t` with this dtype on this device; `t` itself when it already is so and no copy is asked for."""
+    result = t
+    if where is not None and get_backend(where) is not t.backend.real:
+        result = move.apply(result, where)
+    if d is not None and d is not result.dtype:
+        result = cast.apply(result, d)
+    if format_ is None or format_ is preserve_format:
+        return clone.apply(result, None) if copy and result is t else result
+    return clone.apply(result, format_) if copy and result is t else result.contiguous(memory_format=format_)
+
+
+# Tensor.to is three functions in one name.
+_TO_OTHER = Signature("to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None)")
+_TO_DTYPE = Signature("to(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None)")
+_TO_DEVICE = Signature(
+    "to(Tensor self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, bool copy=False, *, "
+    "MemoryFormat? memory_format=None)"
+)
+
+
+@method("to")
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """This tensor with another dtype, on another device, or both; itself when nothing changes."""
+    first = args[0] if args else kwargs.get("dtype", kwargs.get("other"))
+    if isinstance(first, TensorBase):
+        _, other, _, copy, format_ = _TO_OTHER.bind((self, *args), kwargs, True)
+        return convert(self, other.dtype, other.device, copy, format_)
+    if isinstance(first, dt.dtype) and "device" not in kwargs:
+        _, d, _, copy, format_ = _TO_DTYPE.bind((self, *args), kwargs, True)
+        return convert(self, d, None, copy, format_)
+    _, where, d, _, copy, format_ = _TO_DEVICE.bind((self, *args), kwargs, True)
+    return convert(self, d, where, copy, format_)
+
+
+def _conversion(name: str, d: dt.dtype) -> None:
+    def call(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+        return convert(self, d, None, False, memory_format)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"This tensor as {d!r}."
+    method(name)(call)
+
+
+for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "long", "cfloat", "cdouble"):
+    _conversion(_name, dt.NAMES[_name])
+_conversion("byte", dt.uint8)
+_conversion("char", dt.int8)
+
+
+@method("type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor with the dtype and on the device of `other`."""
+    return convert(self, other.dtype, other.device)
+
+
+@method("cpu")
+def cpu(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """This tensor in host memory."""
+    return convert(self, None, device("cpu"), False, memory_format)
+
+
+@method("cuda")
+def cuda(
+    self: Tensor,
+    device_: Any = None,
+    non_blocking: bool = False,
+    memory_format: memory_format | None = None,
+    *,
+    device: Any = None,
+) -> Tensor:
+    """This tensor on a CUDA device."""
+    where = device_ if device is None else device
+    return convert(self, None, _cuda_device(where), False, memory_format)
+
+
+def _cuda_device(where: Any) -> device:
+    return device("cuda") if where is None else device(where)
+
+
+@method("is_contiguous")
+def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory in order, without gaps."""
+    shape = self.array.shape
+    if memory_format is contiguous_format:
+        return bool(self.array.flags.c_contiguous)
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if len(shape) != {"channels_last": 4, "channels_last_3d": 5}[memory_format.name]:
+        return False
+    wanted = channels_last_strides(shape)
+    return all(n == 1 or s == w for n, s, w in zip(shape, self.stride(), wanted, strict=True))
+
+
+@method("contiguous")
+def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
+    """This tensor, copied only if its elements do not yet lie in order."""
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if memory_format is not contiguous_format:
+        check_format(self.dim(), memory_format)
+    if is_contiguous(self, memory_format=memory_format):
+        return self
+    return clone.apply(self, memory_format)
+
+
+class _Copy(Op):
+    """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        target, source, _ = values
+        grad_mode = local.state.mode.grad
+        if grad_mode:
+            check_writable(target, requires_grad(source))
+        check_no_overlap(target)
+        if not isinstance(source, TensorBase):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(source).__name__}")
+        shape = target.array.shape
+        if source.array.shape != shape and not _expands(source.array.shape, shape):
+            errors.broadcast_shapes(shape, source.array.shape)
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(source.array.shape)}")
+        old_edge = resolve(target)
+        backend = target.backend.real
+        array = source.array
+        if source.backend.real is not backend:
+            array = backend.from_host(source.backend.real.to_host(array))
+        if source.dtype is not target.dtype:
+            array = backend.cast(array, target.dtype.numpy)
+        backend.write(target.array, array)
+        bump(target)
+        if grad_mode and (old_edge is not None or requires_grad(source)) and target.dtype.category >= dt.FLOAT:
+            before = target.alias()
+            before.edge = old_edge
+            node = self.record((before, source, False), (target.alias(),))
+            if node is not None:
+                set_history(target, node)
+        return target
+
+
+def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of this shape broadcasts to `to`; leading ones may be dropped, as when assigning."""
+    while len(shape) > len(to) and shape[0] == 1:
+        return False
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+def _copy_source(g: Tensor, src_shape: Any, src_dtype: Any, src_device: Any) -> Tensor:
+    return fit_gradient(g.to(src_device), src_shape, src_dtype)
+
+
+copy_ = _Copy(
+    "copy(Tensor self, Tensor src, bool non_blocking=False)",
+    None,
+    {"self": lambda g: g.new_zeros(g.shape), "src": _copy_source},
+    node="CopyBackwards",
+)
+publish(copy_, forms="inplace")
+
+
+class _Fill(Op):
+    """`fill_` and `zero_`: every element becomes one value."""
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        target, value = values
+        grad_mode = local.state.mode.grad
+        if grad_mode:
+            check_writable(target, requires_grad(value))
+        if isinstance(value, TensorBase) and value.dim():
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            )
+        old_edge = resolve(target)
+        backend = target.backend.real
+        number = value.item() if isinstance(value, TensorBase) else value
+        if isinstance(number, complex) and not target.dtype.is_complex:
+            raise RuntimeError("value cannot be converted to type " + target.dtype.cname + " without overflow")
+        array = backend.cast(backend.asarray(number), target.dtype.numpy)
+        backend.write(target.array, array)
+        bump(target)
+        if grad_mode and (old_edge is not None or requires_grad(value)):
+            before = target.alias()
+            before.edge = old_edge
+            node = self.record((before, value), (target.alias(),))
+            if node is not None:
+                set_history(target, node)
+        return target
+
+
+fill = _Fill("fill(Tensor self, Operand value)", None, {"self": lambda g: g.new_zeros(g.shape), "value": lambda g: g.sum()})
+publish(fill, forms="inplace")
+zero = _Fill("zero(Tensor self, Scalar value=0)", None, {"self": lambda g: g.new_zeros(g.shape)})
+publish(zero, forms="inplace")

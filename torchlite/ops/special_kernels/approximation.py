@@ -1,0 +1,29 @@
+"""What every kernel here is made of: polynomials by Horner's rule and their quotients."""
+
+from typing import Any, TypeAlias
+
+Array: TypeAlias = Any  # an array of some namespace, or a scalar it made from a 0-d one
+Namespace: TypeAlias = Any  # numpy, cupy or anything that offers what both of them do
+Polynomial: TypeAlias = tuple[float, ...]  # coefficients, highest power first
+Fraction: TypeAlias = tuple[Polynomial, Polynomial]  # numerator and denominator
+
+# B2, B4, …, B24: the Bernoulli numbers that asymptotic series are written with.
+BERNOULLI = (
+    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
+    43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730,
+)  # fmt: skip
+
+
+def horner(x: Array, polynomial: Polynomial) -> Array:
+    """The polynomial at `x`."""
+    result = x * polynomial[0] + polynomial[1]
+    for coefficient in polynomial[2:]:
+        result *= x
+        result += coefficient
+    return result
+
+
+def quotient(x: Array, fraction: Fraction) -> Array:
+    """The rational function at `x`."""
+    numerator, denominator = fraction
+    return horner(x, numerator) / horner(x, denominator)
