@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from types import ModuleType
 
 SETUP = """
-x, y = torch.rand(4, 4) + 0.5, torch.rand(4, 4) + 0.5
-w = (torch.rand(4, 4) + 0.5).requires_grad_()
+x, y = torch.full((4, 4), 1.25), torch.full((4, 4), 0.75)
+w = torch.full((4, 4), 1.1, requires_grad=True)
 def power(w):
     z = w
     for _ in range(20):

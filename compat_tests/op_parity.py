@@ -1,9 +1,11 @@
 """How far torchlite agrees with real PyTorch, operator by operator.
 
-``python -m compat_tests.op_parity --family pointwise`` walks PyTorch's own table of operators and sample inputs, makes the same
-calls in both libraries and compares what they do: structure, shapes, dtypes, values, shared memory, gradients. See ``--help``.
+``python -m compat_tests.op_parity --family pointwise`` walks PyTorch's own table of operators and sample inputs, makes
+the same calls in both libraries and compares what they do: structure, shapes, dtypes, values, shared memory, gradients.
+See ``--help``.
 
-As a library: :func:`tasks` chooses, :func:`run_all` runs, :func:`run_one` runs here, :func:`show` prints one sample of both.
+As a library: :func:`tasks` chooses, :func:`run_all` runs, :func:`run_one` runs in this process, and :func:`show` prints
+what both libraries did with one sample.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from typing import Any
 
 from .parity import gaps, report, samples
 from .parity.catalog import families, family_of, matches
-from .parity.checks import CHECKS
+from .parity.checks import CHECKS, observe
 from .parity.library import Library
-from .parity.pool import Pool, Settings, libraries
-from .parity.run import Result, Task, observe, run
+from .parity.pool import Pool, Settings, reference_library, subject_library
+from .parity.process import fix_hashes
+from .parity.result import Result, Task
+from .parity.run import run
 
 DEFAULT_MODULE = os.environ.get("OP_PARITY_MODULE", "torchlite")
 
@@ -29,15 +33,12 @@ DEFAULT_MODULE = os.environ.get("OP_PARITY_MODULE", "torchlite")
 def operators(patterns: Iterable[str] = ("*",), in_families: Iterable[str] | None = None) -> list[str]:
     """The operators that match a pattern, of certain families or of all."""
     patterns, chosen = list(patterns), None if in_families is None else set(in_families)
-    return [
-        name
-        for name in samples.op_infos()
-        if matches(name, patterns) and (chosen is None or family_of(name) in chosen)
-    ]
+    found = [name for name in samples.op_infos() if matches(name, patterns)]
+    return [name for name in found if chosen is None or family_of(name) in chosen]
 
 
 def parse_check(label: str) -> tuple[str, str]:
-    """``grad_float32`` is the check ``grad`` in float32; a check with a dtype of its own, or none, goes by its bare name."""
+    """``grad_float32`` is ``grad`` in float32; a check with a dtype of its own, or none, goes by its bare name."""
     check, _, dtype = label.partition("_")
     fixed = CHECKS[check].dtype if check in CHECKS else None
     if check not in CHECKS or bool(dtype) == bool(fixed):
@@ -60,22 +61,23 @@ def run_all(work: Iterable[Task], settings: Settings, workers: int) -> Iterator[
 
 def run_one(task: Task, subject: Library, limit: int | None = None) -> Result:
     """Runs one task in this process."""
-    return run(task, libraries(Settings(subject.module.__name__))[0], subject, limit)
+    return run(task, reference_library(), subject, limit)
 
 
-def show(operator: str, check: str, sample: int, module: str = DEFAULT_MODULE, backend: str | None = None) -> None:
+def show(operator: str, check: str, sample: int, settings: Settings | None = None) -> None:
     """Prints what both libraries did with one sample of an operator."""
+    settings = settings or Settings(DEFAULT_MODULE)
     name, dtype = parse_check(check)
     operation = samples.operation(operator)
     case = next(case for case in samples.cases(operator, CHECKS[name].source, dtype) if case.index == sample)
-    for library in libraries(Settings(module, backend)):
+    for library in (reference_library(), subject_library(settings)):
         print(f"{library.module.__name__}:")
         seen = observe(CHECKS[name], library, operation, case)
         for aspect, value in seen.items() if isinstance(seen, dict) else [("raised", seen)]:
             print(f"  {aspect}: {value}")
 
 
-def reproductions(result: Result, check: str, module: str, backend: str | None) -> Iterator[str]:
+def reproductions(result: Result, check: str, settings: Settings) -> Iterator[str]:
     """For the first failing samples of an operator: the reasons and a program that shows them."""
     name, dtype = parse_check(check)
     operation = samples.operation(result.operator)
@@ -83,11 +85,11 @@ def reproductions(result: Result, check: str, module: str, backend: str | None) 
     for failure in result.failures[:3]:
         yield f"# {result.operator} {result.check}, sample {failure.sample}"
         yield from (f"#   {reason}" for reason in failure.reasons)
-        program = report.reproduction(cases[failure.sample], operation.main.function, module)
+        program = report.reproduction(cases[failure.sample], operation.main.function, settings.module)
         if program:
             yield program
-        arguments = f"{result.operator!r}, {check!r}, {failure.sample}, {module!r}, {backend!r}"
-        yield f'python -c "from compat_tests.op_parity import show; show({arguments})"\n'
+        call = f"show({result.operator!r}, {check!r}, {failure.sample}, {settings})"
+        yield f'PYTHONHASHSEED=0 python -c "from compat_tests.op_parity import *; {call}"\n'
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -100,9 +102,9 @@ def main(arguments: list[str] | None = None) -> int:
     results = list(run_all(tasks(names, checks, options.backend), settings, options.workers))
     if options.verbose:
         for result, check in zip(results, [check for _ in names for check in checks]):
-            print("\n".join(reproductions(result, check, options.module, options.backend)), end="")
+            print("\n".join(reproductions(result, check, settings)))
     elif not options.quiet:
-        print("\n".join(report.failures(results, 1)))
+        print("\n".join([*report.failures(results, 1), "", *report.commonest_reasons(results), ""]))
     print(report.table(results))
     print(report.score(results))
     if options.json:
@@ -128,9 +130,9 @@ def _parser() -> argparse.ArgumentParser:
     choose = parser.add_argument_group("what to compare")
     choose.add_argument("--ops", default="*", metavar="GLOB[,GLOB]", help="operators by name")
     choose.add_argument("--family", action="append", choices=families(), help="operators by family; may be repeated")
-    choose.add_argument("--dtypes", default="float32", metavar="D[,D]", help="dtypes of the inputs (default: %(default)s)")
+    choose.add_argument("--dtypes", default="float32", metavar="D[,D]", help="dtypes of inputs (default: %(default)s)")
     choose.add_argument("--limit", type=int, metavar="N", help="at most N samples an operator and check")
-    choose.add_argument("--checks", metavar="C[,C]", help="checks by full name, as grad_float32, in place of those below")
+    choose.add_argument("--checks", metavar="C[,C]", help="checks by full name, as grad_float32, and no others")
     choose.add_argument("--no-forward", dest="forward", action="store_false", help="without results")
     choose.add_argument("--no-grad", dest="grad", action="store_false", help="without gradients")
     for name, check in CHECKS.items():
@@ -140,10 +142,10 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--backend", metavar="NAME", help="put the inputs on this device first, and bring results back")
     where.add_argument("--setup", metavar="MODULE", help="import this module first, to register a backend")
     where.add_argument("--module", default=DEFAULT_MODULE, help=argparse.SUPPRESS)
-    where.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
+    where.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes")
     where.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds an operator and check")
     tell = parser.add_argument_group("what to tell")
-    tell.add_argument("--verbose", metavar="OP", help="this operator alone, with its first failing samples and how to see them")
+    tell.add_argument("--verbose", metavar="OP", help="this operator alone, with programs that show its failures")
     tell.add_argument("--quiet", action="store_true", help="the table and the score alone")
     tell.add_argument("--json", metavar="FILE", help="write every result")
     tell.add_argument("--update-gaps", action="store_true", help=f"rewrite {gaps.FILE.name} by the results")
@@ -162,4 +164,5 @@ def _first_sentence(probe: Any, name: str) -> str:
 
 
 if __name__ == "__main__":
+    fix_hashes()
     sys.exit(main())

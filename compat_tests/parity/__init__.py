@@ -8,9 +8,10 @@ One operator is put through one *check* in two libraries and what was seen in bo
 - ``samples``: PyTorch's own table of operators and their sample inputs, as neutral data;
 - ``checks``: what a check does with an operator, the same code for either library;
 - ``compare``: the differences between two neutral observations;
-- ``run``, ``pool``: one check of one operator, here or in worker processes that may crash and hang;
+- ``result``, ``run``, ``pool``: one check of one operator, here or in worker processes that may crash and hang;
+- ``store``: neutral data in files;
 - ``catalog``, ``gaps``: families of operators and the list of what is known to fail;
 - ``report``: tables, JSON and reproductions.
 
-Only ``transplant`` and ``samples`` need PyTorch.
+Only ``transplant``, ``samples``, ``run`` and ``pool`` need PyTorch.
 """

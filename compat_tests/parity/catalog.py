@@ -35,7 +35,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 @cache
 def family_of(name: str) -> str:
-    """The family of an operator. The more specific of two matching patterns wins: the one with more plain characters."""
+    """The family of an operator. Of several matching patterns the one with the most plain characters wins."""
     found = [
         (len(pattern.replace("*", "")), family)
         for family, patterns in _tables()["families"].items()

@@ -1,6 +1,6 @@
 """What a check does with one operator on one set of inputs. The same code runs in either library.
 
-A probe returns what it saw as a dict by aspect, or ``None`` if the sample is nothing for it. What it raises counts as seen.
+A probe returns what it saw as a dict by aspect, or ``None`` if the sample is nothing for it. What it raises counts too.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ class Trial:
 
         return bound
 
+    def attempt_call(self, callee: Name | Deferred) -> Any:
+        """What a call with fresh tensors gives or raises."""
+        return attempt(lambda: self.call(callee, self.tensors()))
+
     def function(self, tensors: list[Any], **extra: Any) -> Any:
         return self.call(self.operation.main.function, tensors, **extra)
 
@@ -97,7 +101,19 @@ def attempt(call: Callable[[], Any]) -> Any:
         return Raised.of(error)
 
 
-# -- probes --------------------------------------------------------------------------------------------------------------
+def observe(check: Check, library: Library, operation: Operation, case: Case) -> Any:
+    """What a check saw in one library, as neutral data."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seen = attempt(lambda: check.probe(Trial(library, operation, case)))
+    if seen is None or isinstance(seen, Raised):
+        return seen
+    numeric = sorted({str(warning.message) for warning in caught if issubclass(warning.category, RuntimeWarning)})
+    seen["NumPy's warnings"] = numeric
+    return library.describe(seen) if library.native else attempt(lambda: library.describe(seen))
+
+
+# -- probes ------------------------------------------------------------------------------------------------------------
 
 
 def forward(trial: Trial) -> dict[str, Any]:
@@ -157,10 +173,10 @@ def out(trial: Trial) -> dict[str, Any] | None:
         "fitting": lambda like: _ones(library, like, tuple(like.shape)),
         "empty": lambda like: _ones(library, like, (0,)),
         "of another shape": lambda like: _ones(library, like, (*like.shape, 2)),
-        "of another dtype": lambda like: _ones(library, like, tuple(like.shape), _other_dtype(library.dtype_name(like))),
+        "of another dtype": lambda like: _ones(library, like, tuple(like.shape), other_dtype=True),
     }
     if trial.operation.supports_strided_out:
-        layouts["strided"] = lambda like: _ones(library, like, tuple(like.shape)[::-1]).permute(*range(like.dim())[::-1])
+        layouts["strided"] = lambda like: _reversed_strides(library, like)
 
     def given(make: Callable[[Any], Any]) -> dict[str, Any]:
         targets = [make(like) for like in expected]
@@ -177,13 +193,15 @@ def out(trial: Trial) -> dict[str, Any] | None:
     return {name: attempt(lambda make=make: given(make)) for name, make in layouts.items()}
 
 
-def _ones(library: Library, like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
-    dtype = dtype or library.dtype_name(like)
+def _reversed_strides(library: Library, like: Any) -> Any:
+    return _ones(library, like, tuple(like.shape)[::-1]).permute(*range(like.dim())[::-1])
+
+
+def _ones(library: Library, like: Any, shape: tuple[int, ...], other_dtype: bool = False) -> Any:
+    dtype = library.dtype_name(like)
+    if other_dtype:
+        dtype = "int64" if is_inexact(dtype) else "float32"
     return library.tensor(Input.of(np.ones(shape, numpy_dtype(dtype)), dtype))
-
-
-def _other_dtype(dtype: str) -> str:
-    return "int64" if is_inexact(dtype) else "float32"
 
 
 def inplace(trial: Trial) -> dict[str, Any] | None:
@@ -211,7 +229,7 @@ def method(trial: Trial) -> dict[str, Any] | None:
     callees = {"method": trial.operation.main.method} if trial.operation.main.method else {}
     if not trial.case.keywords:
         callees |= {callee.label: callee for callee in trial.operation.operators}
-    return {name: attempt(lambda callee=callee: trial.call(callee, trial.tensors())) for name, callee in callees.items()}
+    return {name: trial.attempt_call(callee) for name, callee in callees.items()}
 
 
 def alias(trial: Trial) -> dict[str, Any]:
@@ -223,7 +241,7 @@ def alias(trial: Trial) -> dict[str, Any]:
             forms |= {"method": variants.method, "in-place method": variants.inplace}
         for form, callee in forms.items():
             if callee is not None:
-                seen[f"{form} {variants.name}"] = attempt(lambda callee=callee: trial.call(callee, trial.tensors()))
+                seen[f"{form} {variants.name}"] = trial.attempt_call(callee)
     return seen
 
 
@@ -273,7 +291,7 @@ def jvp(trial: Trial) -> dict[str, Any] | None:
     return {"outputs": outputs, "tangents": derivatives}
 
 
-# -- the table of checks -------------------------------------------------------------------------------------------------
+# -- the table of checks -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Rule:
-    """How closely values must agree: not at all for random ones, up to sign (or phase) for eigenvectors and the like."""
+    """How closely values must agree: not at all for random ones, up to sign or phase for eigenvectors."""
 
     values: bool = True
     up_to_sign: bool = False
@@ -73,9 +73,8 @@ def _raised(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
     elif not isinstance(actual, Raised):
         yield Difference(path, f"did not raise {expected.name}: {_first_line(expected.message)}")
     elif (expected.name, expected.builtin) != (actual.name, actual.builtin):
-        yield Difference(
-            path, f"raised {actual.name} ({_first_line(actual.message)}) instead of {expected.name} ({_first_line(expected.message)})"
-        )
+        one, other = (f"{error.name} ({_first_line(error.message)})" for error in (expected, actual))
+        yield Difference(path, f"raised {other} instead of {one}")
     elif expected.message != actual.message:
         yield Difference(path, f"says {actual.message!r} instead of {expected.message!r}", minor="message")
 
@@ -129,10 +128,9 @@ def _values(expected: np.ndarray, actual: np.ndarray, dtype: str, rule: Rule, pa
         bad = ~(alike | (close & np.isfinite(one) & np.isfinite(other)))
     if bad.any():
         worst = np.unravel_index(np.argmax(np.where(bad, np.nan_to_num(error, nan=np.inf), -1)), expected.shape)
-        where = f" at {tuple(int(i) for i in worst)}" if expected.ndim else ""
-        yield Difference(
-            path, f"{int(bad.sum())} of {expected.size} values differ, worst{where}: {actual[worst]} instead of {expected[worst]}"
-        )
+        where = f" at {tuple(map(int, worst))}" if expected.ndim else ""
+        count = f"{int(bad.sum())} of {expected.size} values differ"
+        yield Difference(path, f"{count}, worst{where}: {actual[worst]} instead of {expected[worst]}")
 
 
 def _wide(values: np.ndarray) -> np.ndarray:

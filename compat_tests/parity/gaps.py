@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from .run import Result
+from .result import Result
 
 FILE = Path(__file__).parent.parent / "known_gaps.toml"
 _HEADING = """\
-# The operators that are known to differ from PyTorch, by check. The suite fails for an operator that fails and is not here, and
-# for one that passes and is here. Written by `python -m compat_tests.op_parity --update-gaps`.
+# The operators that are known to differ from PyTorch, by check. The suite fails for an operator that fails and is not
+# here, and for one that passes and is here. Written by `python -m compat_tests.op_parity --update-gaps`.
 """
 
 

@@ -63,7 +63,11 @@ class Library:
         return True
 
     def seed(self, seed: int) -> None:
-        self.module.manual_seed(seed)
+        """Seeds the CPU's generator; torch's ``manual_seed`` looks at every device too, which costs more than an op."""
+        if self.has("torch.default_generator"):
+            self.module.default_generator.manual_seed(seed)
+        elif self.has("torch.manual_seed"):
+            self.module.manual_seed(seed)
 
     # -- neutral values to the library's -------------------------------------------------------------------------
 
@@ -134,7 +138,8 @@ class Library:
 
     @cached_property
     def _constants(self) -> tuple[type, ...]:
-        return tuple(getattr(self.module, name) for name in ("dtype", "layout", "memory_format") if hasattr(self.module, name))
+        paths = ("torch.dtype", "torch.layout", "torch.memory_format")
+        return tuple(self.get(path) for path in paths if self.has(path))
 
     def describe(self, value: Any) -> Any:
         """The neutral form of a result."""
@@ -181,23 +186,21 @@ class Library:
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """The tensor's elements in a fresh array."""
         dtype = self.dtype_name(tensor)
-        tensor = tensor.detach().cpu()
-        for lazy in ("resolve_conj", "resolve_neg"):
-            tensor = getattr(tensor, lazy)() if hasattr(tensor, lazy) else tensor
         if dtype == "complex32":
-            pairs = self.module.view_as_real(tensor).numpy().astype(np.float32)
+            pairs = self.module.view_as_real(tensor.detach().resolve_conj()).numpy(force=True).astype(np.float32)
             return pairs[..., 0] + 1j * pairs[..., 1]
         carrier = _CARRIERS.get(dtype)
         if carrier is None:
-            return np.array(tensor.numpy(), order="C")
-        return np.array(tensor.view(getattr(self.module, carrier.name)).numpy(), order="C").view(numpy_dtype(dtype))
+            return np.array(tensor.numpy(force=True), order="C")
+        plain = tensor.detach().view(self.get(f"torch.{carrier.name}"))
+        return np.array(plain.numpy(force=True), order="C").view(numpy_dtype(dtype))
 
     def input_of(self, tensor: Any) -> Input:
         """The neutral form of a tensor that is to be built again, with all of its storage."""
         dtype = self.dtype_name(tensor)
         numpy_dtype(dtype)
-        if tensor.layout != self.module.strided or dtype == "complex32" or tensor.is_neg():
-            raise Unconvertible(f"{tensor.layout} {dtype}")
+        if tensor.layout != self.module.strided or dtype == "complex32" or tensor.is_neg() or tensor.is_meta:
+            raise Unconvertible(f"a {dtype} tensor on {tensor.device} of layout {tensor.layout}")
         plain = tensor.detach()
         conj = plain.is_conj()
         plain = plain.conj() if conj else plain
@@ -251,9 +254,8 @@ def field_names(value: tuple) -> tuple[str, ...]:
     if named is not None:
         return tuple(named)
     kind = type(value)
-    return tuple(
-        name for name in getattr(kind, "__match_args__", ()) if isinstance(getattr(kind, name, None), MemberDescriptorType)
-    )
+    names = getattr(kind, "__match_args__", ())
+    return tuple(name for name in names if isinstance(getattr(kind, name, None), MemberDescriptorType))
 
 
 def differentiable(tensors: Iterable[Any]) -> list[Any]:

@@ -12,10 +12,11 @@ import numpy as np
 _NUMPY_DTYPES = {
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "complex32": np.dtype(np.complex64),
-    **{
-        name: np.dtype(name)
-        for name in "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
-    },
+    "bool": np.dtype(np.bool_),
+    **{f"int{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
+    **{f"complex{bits}": np.dtype(f"complex{bits}") for bits in (64, 128)},
 }
 
 

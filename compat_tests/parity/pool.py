@@ -14,13 +14,15 @@ from typing import Any
 import torch
 
 from .library import Library
-from .run import Result, Task, run
+from .process import HASH_SEED
+from .result import Result, Task
+from .run import run
 
-_CONTEXT = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+_CONTEXT = multiprocessing.get_context(_METHOD)
 _CONTEXT.set_forkserver_preload(["compat_tests.parity.run"])
-# Several workers on few cores are slow to start.
-_GRACE = 60.0
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_START_TIMEOUT = 120.0
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **HASH_SEED}
 
 
 @dataclass(frozen=True)
@@ -34,21 +36,26 @@ class Settings:
     timeout: float = 60.0
 
 
-def libraries(settings: Settings) -> tuple[Library, Library]:
-    """Real torch, made ready for comparisons, and the library under test."""
+def reference_library() -> Library:
+    """Real torch, made ready for comparisons."""
     torch.set_num_threads(1)
     torch.set_warn_always(True)
+    return Library(torch, native=True)
+
+
+def subject_library(settings: Settings) -> Library:
+    """The library under test."""
     if settings.setup:
         importlib.import_module(settings.setup)
-    return Library(torch, native=True), Library(settings.module, settings.backend)
+    return Library(settings.module, settings.backend)
 
 
 class Pool:
     """Runs tasks in ``workers`` processes; a context manager."""
 
     def __init__(self, settings: Settings, workers: int) -> None:
-        for variable in _THREADS:
-            os.environ.setdefault(variable, "1")
+        for variable, value in _ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
         self.settings = settings
         self._threads = ThreadPoolExecutor(workers, "parity")
         self._local = threading.local()
@@ -81,20 +88,25 @@ class _Worker:
         self.connection: Connection | None = None
 
     def run(self, task: Task) -> Result:
-        fresh = self.process is None
-        if fresh:
-            self._start()
-        self.connection.send(task)
         try:
-            if not self.connection.poll(self.settings.timeout + (_GRACE if fresh else 0)):
-                self.stop()
-                return Result(task.operator, task.label, "timeout", f"no answer in {self.settings.timeout:g} s")
-            return self.connection.recv()
-        except EOFError:
+            if self.process is None:
+                self._start()
+                self._receive(_START_TIMEOUT)
+            self.connection.send(task)
+            return self._receive(self.settings.timeout)
+        except TimeoutError as error:
+            self.stop()
+            return Result(task.operator, task.label, "timeout", str(error))
+        except (EOFError, BrokenPipeError):
             self.process.join()
             note = f"the process ended with code {self.process.exitcode}"
             self.stop()
             return Result(task.operator, task.label, "crashed", note)
+
+    def _receive(self, timeout: float) -> Any:
+        if not self.connection.poll(timeout):
+            raise TimeoutError(f"no answer in {timeout:g} s")
+        return self.connection.recv()
 
     def _start(self) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
@@ -112,7 +124,8 @@ class _Worker:
 
 def _serve(connection: Connection, settings: Settings) -> None:
     """The worker's side: tasks in, results out, until the other end closes."""
-    reference, subject = libraries(settings)
+    reference, subject = reference_library(), subject_library(settings)
+    connection.send("ready")
     while True:
         try:
             task = connection.recv()

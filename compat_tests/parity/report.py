@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from .gaps import explain
 from .neutral import Device, Input, Name, Sequence
 from .operation import Case
-from .run import Result
+from .result import Result
 
 _COLUMNS = ("operators", "passed", "failed", "missing", "crashed", "timeout", "samples", "agreeing")
 
@@ -71,7 +74,20 @@ def failures(results: Iterable[Result], most: int = 3) -> Iterator[str]:
             yield from (f"    {line}" for line in explain(result, most))
 
 
-# -- reproductions -------------------------------------------------------------------------------------------------------
+def commonest_reasons(results: Iterable[Result], most: int = 12) -> Iterator[str]:
+    """What is behind many failures: first reasons, alike but for numbers and places, with their operators' count."""
+    operators: dict[str, set[str]] = {}
+    for result in results:
+        if result.failures:
+            failure = result.failures[0]
+            reason = re.sub(r"\d[\d.e+-]*", "#", failure.reasons[0])
+            operators.setdefault(reason, set()).add(result.operator)
+    for reason in sorted(operators, key=lambda reason: (-len(operators[reason]), reason))[:most]:
+        names = sorted(operators[reason])
+        yield f"{len(names):>5}  {reason}  [{', '.join(names[:4])}{', ...' if len(names) > 4 else ''}]"
+
+
+# -- reproductions -----------------------------------------------------------------------------------------------------
 
 _LARGEST = 64
 
@@ -119,7 +135,8 @@ def _tensor_source(spec: Input) -> str:
     if spec.storage.size > _LARGEST:
         raise _NoSource
     flat = spec.values if spec.is_dense and spec.strides == Input.of(spec.values, spec.dtype).strides else spec.storage
-    numbers = repr(flat.astype(complex if flat.dtype.kind == "c" else object if flat.dtype.kind in "iub" else float).tolist())
+    plain = flat.astype(np.float64) if spec.dtype == "bfloat16" else flat
+    numbers = repr(plain.tolist())
     for special in ("nan", "inf"):
         numbers = numbers.replace(special, f"float('{special}')")
     source = f"torch.tensor({numbers}, dtype=torch.{spec.dtype})"

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.testing._internal.opinfo.core import AliasInfo, OpInfo, SampleInput
 
 from .catalog import is_safe_with_strided_out
 from .library import Library
 from .neutral import Deferred, Device, Generator, Name, Sequence, Unconvertible
-from .operation import Case, Operation, Variants
-from .transplant import Transplant, neutral_callable, path_of
+from .operation import Callee, Case, Operation, Variants
+from .transplant import neutral_callable, path_of
 
 _NATIVE = Library(torch, native=True)
 _PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis), range, np.generic, np.ndarray)
@@ -35,14 +35,11 @@ def op_infos() -> dict[str, OpInfo]:
 def operation(name: str) -> Operation:
     """The operator ``name`` of the table in neutral form."""
     info = op_infos()[name]
-    function = neutral_callable(info.op, "torch." + info.name)
     return Operation(
         name=name,
-        main=_variants(info, function, info.name),
-        operators=tuple(
-            filter(None, map(neutral_callable, (info.operator_variant, info.inplace_operator_variant)))
-        ),
-        aliases=tuple(_variants(alias, neutral_callable(alias.op, "torch." + alias.name), alias.name) for alias in info.aliases),
+        main=_variants(info, neutral_callable(info.op, f"torch.{info.name}")),
+        operators=tuple(filter(None, map(neutral_callable, (info.operator_variant, info.inplace_operator_variant)))),
+        aliases=tuple(_variants(other, neutral_callable(other.op, f"torch.{other.name}")) for other in info.aliases),
         supports_out=info.supports_out,
         supports_strided_out=is_safe_with_strided_out(name),
         supports_grad=info.supports_autograd,
@@ -52,24 +49,24 @@ def operation(name: str) -> Operation:
     )
 
 
-def _variants(owner: Any, function: Name | Deferred | None, name: str) -> Variants:
+def _variants(owner: OpInfo | AliasInfo, function: Callee | None) -> Variants:
     return Variants(
-        name=name,
+        name=owner.name,
         function=function,
-        method=neutral_callable(owner.method_variant, f"torch.Tensor.{name}"),
-        inplace=neutral_callable(owner.inplace_variant, f"torch.Tensor.{name}_"),
+        method=neutral_callable(owner.method_variant, f"torch.Tensor.{owner.name}"),
+        inplace=neutral_callable(owner.inplace_variant, f"torch.Tensor.{owner.name}_"),
     )
 
 
 def cases(name: str, source: str, dtype: str, limit: int | None = None) -> list[Case]:
     """Sample inputs of an operator, the same in every process.
 
-    ``source`` is ``samples``, ``noncontiguous`` (the same with gaps between elements), ``reference`` (PyTorch's larger set)
-    or ``errors``. Of more than ``limit`` samples, as many are taken, evenly spread. None where torch lacks the dtype.
+    ``source`` is ``samples``, ``noncontiguous`` (the same with gaps between elements), ``reference`` (PyTorch's larger
+    set) or ``errors``. Of more than ``limit`` samples so many are taken, evenly spread.
     """
     info = op_infos()[name]
     seed = zlib.crc32(name.encode())
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     np.random.seed(seed)
     random.seed(seed)
     with warnings.catch_warnings():
@@ -82,15 +79,15 @@ def cases(name: str, source: str, dtype: str, limit: int | None = None) -> list[
 
 
 def _samples(info: OpInfo, source: str, dtype_name: str) -> Iterable[SampleInput]:
+    # The generators themselves: the methods of OpInfo reseed and keep track at every sample, at a high cost.
     if source == "errors":
-        return (error.sample_input for error in info.error_inputs("cpu")) if info.error_inputs_func else ()
+        return (error.sample_input for error in info.error_inputs_func(info, "cpu")) if info.error_inputs_func else ()
     dtype = getattr(torch, dtype_name)
     if dtype not in info.supported_dtypes("cpu"):
         return ()
     needs_grad = info.supports_autograd and dtype in info.supported_backward_dtypes("cpu")
-    if source == "reference":
-        return info.reference_inputs("cpu", dtype, requires_grad=needs_grad)
-    return info.sample_inputs("cpu", dtype, requires_grad=needs_grad)
+    generate = info.reference_inputs_func if source == "reference" else None
+    return (generate or info.sample_inputs_func)(info, "cpu", dtype, needs_grad)
 
 
 def _case(sample: SampleInput, index: int, noncontiguous: bool) -> Case:
@@ -104,12 +101,8 @@ def _case(sample: SampleInput, index: int, noncontiguous: bool) -> Case:
     except Unconvertible as reason:
         return Case(index, Sequence("tuple", ()), {}, left_out=str(reason))
     process = sample.output_process_fn_grad
-    return Case(
-        index=index,
-        arguments=arguments,
-        keywords=keywords,
-        differentiated=Deferred(lambda library: process if library.native else Transplant(library)(process), "differentiated"),
-    )
+    unprocessed = process.__module__ == SampleInput.__module__
+    return Case(index, arguments, keywords, differentiated=None if unprocessed else neutral_callable(process))
 
 
 def _neutral(value: Any, made: dict[int, Any]) -> Any:
@@ -136,8 +129,8 @@ def _neutral(value: Any, made: dict[int, Any]) -> Any:
         return value
     if dataclasses.is_dataclass(value) and path_of(type(value)):
         fields = {field.name: _neutral(getattr(value, field.name), made) for field in dataclasses.fields(value)}
-        return Deferred(lambda library: library.get(path_of(type(value)))(**library.build(fields)), type(value).__name__)
+        kind = Name(path_of(type(value)))
+        return Deferred(lambda library: library.build(kind)(**library.build(fields)), type(value).__name__)
     if callable(value) and not isinstance(value, torch.nn.Module):
         return neutral_callable(value)
     raise Unconvertible(type(value).__name__)
-

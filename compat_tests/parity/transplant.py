@@ -1,7 +1,7 @@
 """Gives what PyTorch's operator table holds (functions, lambdas, wrappers) to another library.
 
-A public function of torch becomes the function of the same dotted path. A helper of PyTorch's own tests is made anew, with
-the same code, and with ``torch`` and everything that comes from it replaced in its globals, closure and defaults.
+A public function of torch becomes the function of the same dotted path. A helper of PyTorch's own tests is made anew,
+with the same code, and with ``torch`` and everything that comes from it replaced in its globals, closure and defaults.
 """
 
 from __future__ import annotations

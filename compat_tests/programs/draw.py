@@ -5,9 +5,10 @@ from random import Random
 from string import Formatter
 from types import ModuleType
 
-from .holes import NoFit, Scene, fill, is_inexact
+from .holes import is_inexact
 from .program import Program, Run, Step
-from .table import FAMILIES, LEAVES, MODES, ROOTS, Family
+from .scene import NoFit, Scene, fill
+from .table import FAMILIES, LEAVES, MODES, ROOTS, TRUNKS, Family
 
 LARGEST, MOST = 1e3, 200  # values beyond the one lose the digits that are compared; tensors beyond the other are slow
 FAMILY_WEIGHTS = [family.weight for family in FAMILIES.values()]
@@ -28,8 +29,8 @@ class Drawing:
         self.extents = tuple(rng.sample([2, 3, 4], 2))
         self.calm = rng.random() < 0.9  # no infinities, no not-a-numbers
 
-    def draw(self, family: Family) -> bool:
-        """Try to draw a step from a family; tell whether it fitted and kept the program's numbers tame."""
+    def draw(self, family: Family) -> None:
+        """Draw a step from a family, and keep it if its holes can be filled and the program's numbers stay tame."""
         rng = self.rng
         row = rng.choice(family.rows)
         mode = rng.choice(MODES) if self.run.errors and rng.random() < 0.07 else ""
@@ -38,14 +39,13 @@ class Drawing:
         try:
             texts = fill(row, holes_of(row), scene)
         except NoFit:
-            return False
+            return
         step = Step(row, texts, f"v{len(self.steps)}" if family.binds else "", mode)
-        self.run.step(step)
+        run.step(step)
         if self.wild():
-            self.run = Run(self.run.torch, tuple(self.steps))
-            return False
-        self.steps.append(step)
-        return True
+            self.run = Run(run.torch, tuple(self.steps))
+        else:
+            self.steps.append(step)
 
     def wild(self) -> bool:
         """Whether some live tensor got too large, in numbers or in size."""
@@ -64,18 +64,12 @@ class Drawing:
 
 
 def draw_program(rng: Random, torch: ModuleType) -> Program:
-    """A program of two to four leaves and 5 to 15 steps."""
+    """A program of two to four leaves, something computed from them, and 5 to 15 more steps."""
     drawing = Drawing(rng, torch)
-    leaves = rng.randint(2, 4)
-    length = leaves + rng.randint(5, 15)
-    for _ in range(20 * length):
-        if len(drawing.steps) == length:
-            break
-        if not drawing.steps:
-            family = ROOTS
-        elif len(drawing.steps) < leaves:
-            family = LEAVES
-        else:
-            family = rng.choices(list(FAMILIES.values()), FAMILY_WEIGHTS)[0]
-        drawing.draw(family)
+    start = [ROOTS, *[LEAVES] * rng.randint(1, 3), TRUNKS]
+    length = len(start) + rng.randint(5, 15)
+    tries = rng.choices(list(FAMILIES.values()), FAMILY_WEIGHTS, k=4 * length)  # some rows find nothing that fits
+    for family in start + tries:
+        if len(drawing.steps) < length:
+            drawing.draw(family)
     return tuple(drawing.steps)

@@ -5,102 +5,11 @@ for the row, and a source of random choices. Where nothing fits it raises `NoFit
 scene lets operands and numbers through that do not fit, so that errors are compared too.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from math import prod
-from random import Random
-from types import ModuleType
 from typing import Any
 
-Tensor = Any  # of whichever library draws the program
-
-
-class NoFit(Exception):
-    """No live tensor, or no number, fits the hole."""
-
-
-@dataclass
-class Scene:
-    """Where one row's holes are filled."""
-
-    rng: Random
-    torch: ModuleType
-    namespace: dict[str, Any]
-    live: Mapping[str, Tensor]
-    extents: tuple[int, ...]
-    careless: bool = False
-    recording: bool = True
-    texts: dict[str, str] = field(default_factory=dict)
-    operands: list[Tensor] = field(default_factory=list)
-    notes: dict[str, list[int]] = field(default_factory=dict)
-
-    @property
-    def first(self) -> Tensor:
-        """The row's first operand, which most other holes look at."""
-        if not self.operands:
-            raise NoFit
-        return self.operands[0]
-
-    def operand(self, fits: Callable[[Tensor], bool]) -> str:
-        """The name of a live tensor that fits: the younger the likelier, and a differentiable one likelier still."""
-        names = [name for name, tensor in self.live.items() if self.careless or holds(fits, tensor)]
-        if not names:
-            raise NoFit
-        weights = [age * (1 + 2 * self.live[name].requires_grad) for age, name in enumerate(names, start=2)]
-        name = self.rng.choices(names, weights)[0]
-        self.operands.append(self.live[name])
-        return name
-
-    def dim(self) -> int:
-        """A dimension of the first operand, counted from either end."""
-        rank = max(1, self.first.dim()) + self.careless
-        return self.rng.randrange(-rank, rank)
-
-    def dims(self) -> list[int]:
-        """Some distinct dimensions of the first operand, at least one where it has any."""
-        rank = self.first.dim()
-        return sorted(self.rng.sample(range(rank), self.rng.randint(min(1, rank), rank)))
-
-    def shape(self, most: int = 3) -> list[int]:
-        """A fresh shape, made of the program's few extents so that shapes often fit each other."""
-        extents = self.rng.choices([*self.extents, 1, 0], weights=[9] * len(self.extents) + [2, 1], k=most)
-        return extents[: self.rng.choices(range(most + 1), weights=[1, 4, 6, 2][: most + 1])[0]]
-
-    def positions(self, count: int, below: int) -> list[int]:
-        """Indices into a dimension of that size, counted from its start."""
-        if below == 0 and count:
-            raise NoFit
-        return [self.rng.randrange(below + self.careless) for _ in range(count)]
-
-
-HOLES: dict[str, Callable[[Scene], str]] = {}
-
-
-def hole(rule: Callable[[Scene], str]) -> Callable[[Scene], str]:
-    """Enter a rule under its own name, less a trailing underscore."""
-    HOLES[rule.__name__.rstrip("_")] = rule
-    return rule
-
-
-def fill(row: str, holes: list[str], scene: Scene) -> dict[str, str]:
-    """The text of every hole of a row, by the hole's name."""
-    try:
-        for name in holes:
-            scene.texts[name] = HOLES[name.rstrip("0123456789")](scene)
-    except (IndexError, RuntimeError, ValueError) as error:
-        if not scene.careless:
-            raise
-        raise NoFit from error  # a later hole could make nothing of what came before it
-    return scene.texts
-
-
-def holds(fits: Callable[[Tensor], bool], tensor: Tensor) -> bool:
-    """Whether a tensor fits; one so entangled in autograd that even looking at it raises does not."""
-    try:
-        return fits(tensor)
-    except RuntimeError:
-        return False
-
+from .scene import HOLES, NoFit, Scene, Tensor, hole
 
 # -- What a tensor is like ---------------------------------------------------------------------------------------------
 
@@ -208,7 +117,7 @@ def right_vector(scene: Scene) -> str:
 
 
 @hole
-def maskof(scene: Scene) -> str:
+def mask_of(scene: Scene) -> str:
     """A mask for the first operand: a live one, or a literal."""
     goal = scene.first
     if scene.rng.random() < 0.5:
@@ -385,10 +294,7 @@ def repeats(scene: Scene) -> str:
 @hole
 def narrow(scene: Scene) -> str:
     """dim, start, length"""
-    if scene.first.dim() == 0:
-        raise NoFit
-    which = scene.dim()
-    extent = scene.first.size(which) if not scene.careless else 2
+    which, extent = scene.axis()
     start = scene.rng.randint(0, extent)
     return f"{which}, {start}, {scene.rng.randint(0, extent - start) + scene.careless}"
 
@@ -396,22 +302,17 @@ def narrow(scene: Scene) -> str:
 @hole
 def element(scene: Scene) -> str:
     """dim, index"""
-    if scene.first.dim() == 0:
+    which, extent = scene.axis()
+    if extent + scene.careless == 0:
         raise NoFit
-    which = scene.dim()
-    extent = scene.first.size(which) if not scene.careless else 5
-    if extent == 0:
-        raise NoFit
-    return f"{which}, {scene.rng.randrange(-extent, extent)}"
+    return f"{which}, {scene.rng.randrange(-extent, extent + scene.careless)}"
 
 
 @hole
 def window(scene: Scene) -> str:
     """dim, size, step"""
-    if scene.first.dim() == 0:
-        raise NoFit
-    which = scene.dim() if not scene.careless else -1
-    return f"{which}, {scene.rng.randint(0, scene.first.size(which)) + scene.careless}, {scene.rng.choice([1, 2])}"
+    which, extent = scene.axis()
+    return f"{which}, {scene.rng.randint(0, extent) + scene.careless}, {scene.rng.choice([1, 2])}"
 
 
 @hole
@@ -431,10 +332,7 @@ def strided(scene: Scene) -> str:
 @hole
 def sections(scene: Scene) -> str:
     """A list of lengths that make up a dimension, and the dimension."""
-    if scene.first.dim() == 0:
-        raise NoFit
-    which = scene.rng.randrange(scene.first.dim())
-    extent = scene.first.size(which)
+    which, extent = scene.axis()
     cut = scene.rng.randint(0, extent)
     return f"{[cut, extent - cut + scene.careless]}, {which}"
 
@@ -442,10 +340,7 @@ def sections(scene: Scene) -> str:
 @hole
 def unflat(scene: Scene) -> str:
     """A dimension, and the sizes that it falls into."""
-    if scene.first.dim() == 0:
-        raise NoFit
-    which = scene.rng.randrange(scene.first.dim())
-    extent = scene.first.size(which)
+    which, extent = scene.axis()
     return f"{which}, {scene.rng.choice([(extent, 1), (1, -1), (-1, extent or 1), (1, extent)])}"
 
 
@@ -459,16 +354,12 @@ def overlap(scene: Scene) -> str:
 # -- Indices -----------------------------------------------------------------------------------------------------------
 
 
-def slice_text(scene: Scene, extent: int) -> str:
-    return scene.rng.choice(["1:", ":1", "::2", ":-1", ":", f"1:{extent}", "-2:", "2:1"])
-
-
 def item_text(scene: Scene, extent: int, fancy: bool) -> str:
     """One entry of an index, for a dimension of that extent."""
     rng = scene.rng
     kind = rng.choices(["slice", "int", "list", "mask"], weights=[5, 5 * bool(extent), 6 * fancy, 2 * fancy])[0]
     if kind == "slice":
-        return slice_text(scene, extent)
+        return rng.choice(["1:", ":1", "::2", ":-1", ":", f"1:{extent}", "-2:", "2:1"])
     if kind == "int":
         return str(rng.randrange(-extent, extent + scene.careless))
     if kind == "mask":
@@ -478,6 +369,7 @@ def item_text(scene: Scene, extent: int, fancy: bool) -> str:
 
 
 def index_text(scene: Scene, fancy: bool) -> str:
+    """An index into the first operand: entries for some of its dimensions, perhaps an ellipsis, perhaps a new one."""
     rng, rank = scene.rng, scene.first.dim()
     used = rng.randint(min(1, rank), rank) + scene.careless
     ellipsis = rng.random() < 0.2
@@ -504,12 +396,10 @@ def fancy(scene: Scene) -> str:
 @hole
 def pick(scene: Scene) -> str:
     """A dimension, and distinct positions along it as a tensor; the shape of what is there is noted for `picked`."""
-    if scene.first.dim() == 0:
-        raise NoFit
-    which = scene.rng.randrange(scene.first.dim())
-    extent = scene.first.size(which)
+    which, extent = scene.axis()
     places = scene.rng.sample(range(extent), scene.rng.randint(min(1, extent), extent))
-    scene.notes["pick"] = [*scene.first.shape[:which], len(places), *scene.first.shape[which + 1 :]]
+    scene.notes["pick"] = list(scene.first.shape)
+    scene.notes["pick"][which] = len(places)
     return f"{which}, torch.tensor({places}, dtype=torch.int64)"
 
 
@@ -542,8 +432,6 @@ def positions(scene: Scene) -> str:
 @hole
 def rows(scene: Scene) -> str:
     """A list of positions along the first operand's first dimension."""
-    if scene.first.dim() == 0:
-        raise NoFit
     return str(scene.positions(scene.rng.choice([1, 2, 3]), scene.first.size(0)))
 
 

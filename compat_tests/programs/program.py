@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -85,22 +85,29 @@ class Run:
 
         Where that raises, every tensor is differentiated on its own too, so that one stale tensor does not hide more.
         """
-        roots = {name: (t, cotangent(self.torch, t)) for name, t in self.roots(tensors).items()}
+        roots = self.roots(tensors)
         leaves = {name: t for name, t in tensors.items() if seen_or_error(lambda t=t: keeps_grad(t)) is True}
         if not roots:
             return {}
-        backward = self.torch.autograd.backward
-        error = raised_by(lambda: backward(*map(list, zip(*roots.values())), retain_graph=True))
+        error = self.backward(list(roots.values()))
         found = {"backward": {"error": error}}
         found |= {f"{name}.grad": gradient(t) for name, t in leaves.items()}
-        for name, (root, seed) in roots.items() if error else ():
+        for name, root in roots.items() if error else ():
             for t in leaves.values():
                 t.grad = None
-            alone = raised_by(lambda root=root, seed=seed: backward(root, seed, retain_graph=True))
+            alone = self.backward([root])
             found[f"backward from {name}"] = {"error": alone}
             if not alone:
                 found |= {f"{leaf}.grad from {name}": gradient(t) for leaf, t in leaves.items()}
         return found
+
+    def backward(self, roots: list[Tensor]) -> str | None:
+        """Backward from some tensors with fixed cotangents. Tells the type of the error it raised, if it did."""
+        try:
+            self.torch.autograd.backward(roots, [cotangent(self.torch, t) for t in roots], retain_graph=True)
+        except Exception as error:
+            return type(error).__name__
+        return None
 
 
 # -- What is seen of a tensor ------------------------------------------------------------------------------------------
@@ -135,10 +142,14 @@ FIELDS: dict[str, Callable[[Tensor], Json]] = {
 
 def observe(tensor: Tensor, tensors: dict[str, Tensor]) -> dict[str, Json]:
     """Every field of a tensor, and which of the live tensors are the same object or its base."""
-    seen = {field: seen_or_error(lambda f=field: FIELDS[f](tensor)) for field in FIELDS}
+    seen = look_at(tensor, FIELDS)
     seen["is"] = name_of(tensor, tensors)
     seen["_base"] = seen_or_error(lambda: name_of(tensor._base, tensors))
     return seen
+
+
+def look_at(tensor: Tensor, fields: Iterable[str]) -> dict[str, Json]:
+    return {field: seen_or_error(lambda field=field: FIELDS[field](tensor)) for field in fields}
 
 
 def keeps_grad(tensor: Tensor) -> bool:
@@ -159,22 +170,13 @@ def seen_or_error(look: Callable[[], Json]) -> Json:
         return f"raises {type(error).__name__}"
 
 
-def raised_by(act: Callable[[], object]) -> str | None:
-    """The type of error that an act raises, if it does."""
-    try:
-        act()
-    except Exception as error:
-        return type(error).__name__
-    return None
-
-
 def cotangent(torch: ModuleType, tensor: Tensor) -> Tensor:
     """Fixed numbers of a tensor's shape and type, all different, none of them special."""
-    numbers = torch.linspace(0.5, 1.25, math.prod(tensor.shape), dtype=torch.float64)
-    return numbers.reshape(tensor.shape).to(tensor.dtype)
+    numbers = [0.5 + 0.07 * i for i in range(math.prod(tensor.shape))]
+    return torch.tensor(numbers, dtype=tensor.dtype).reshape(tensor.shape)
 
 
 def gradient(tensor: Tensor) -> Json:
     """What is in a tensor's `grad`."""
     grad = tensor.grad
-    return {"grad": None} if grad is None else {field: FIELDS[field](grad) for field in ("dtype", "shape", "values")}
+    return {"grad": None} if grad is None else look_at(grad, ("dtype", "shape", "values"))

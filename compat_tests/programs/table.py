@@ -53,6 +53,18 @@ LEAVES = expressions(
     """,
 )
 
+# Leaves cannot be changed in place, so every program gets something differentiable that can.
+TRUNKS = expressions(
+    0,
+    """
+    {differentiable}.clone()
+    {differentiable} * 1.5
+    {differentiable}.sin()
+    {differentiable} + {b}
+    {differentiable}.unsqueeze(0) * {b}
+    """,
+)
+
 FAMILIES = {
     "creation": expressions(
         3,
@@ -84,7 +96,7 @@ FAMILIES = {
         """,
     ),
     "unary": expressions(
-        9,
+        7,
         """
         -{a}
         {a}.abs()
@@ -137,7 +149,7 @@ FAMILIES = {
         """,
     ),
     "binary": expressions(
-        12,
+        11,
         """
         {a} + {b}
         {a} - {b}
@@ -189,13 +201,13 @@ FAMILIES = {
         torch.addcmul({inexact}, {same}, {same1}, value={float})
         torch.addcdiv({inexact}, {same}, {same1})
         {real}.clamp(min={same})
-        {a}.masked_fill({maskof}, {number})
-        {inexact}.masked_fill({maskof}, {scalar_of})
+        {a}.masked_fill({mask_of}, {number})
+        {inexact}.masked_fill({mask_of}, {scalar_of})
         torch.cdist({matrix}, {row})
         """,
     ),
     "reduction": expressions(
-        8,
+        7,
         """
         {a}.sum()
         {a}.sum({dim})
@@ -239,7 +251,7 @@ FAMILIES = {
         """,
     ),
     "view": expressions(
-        16,
+        20,
         """
         {a}.reshape({shape})
         {a}.view({shape})
@@ -321,7 +333,7 @@ FAMILIES = {
         """
         {array}[{fancy}]
         {array}[{fancy}]
-        {a}[{maskof}]
+        {a}[{mask_of}]
         {a}.index_select({pick})
         {a}.gather({gather})
         {a}.take(torch.tensor({positions}))
@@ -332,7 +344,7 @@ FAMILIES = {
         {inexact}.index_add({pick}, {picked})
         {inexact}.index_fill({pick}, {number})
         {inexact}.scatter({gather}, {number})
-        {inexact}.masked_scatter({maskof}, {same})
+        {inexact}.masked_scatter({mask_of}, {same})
         """,
     ),
     "matmul": expressions(
@@ -391,6 +403,7 @@ FAMILIES = {
         {a}.is_contiguous()
         {a}.sum().item()
         len({a})
+        repr({exact})
         bool({exact}.any())
         float({scalar})
         torch.equal({exact}, {exact1})
@@ -402,7 +415,7 @@ FAMILIES = {
         """,
     ),
     "in-place": statements(
-        20,
+        24,
         """
         {target} += {into}
         {target} -= {into}
@@ -432,8 +445,8 @@ FAMILIES = {
         {target}.copy_({into})
         {real_target}.lerp_({fellow}, {float})
         {target}.addcmul_({fellow}, {fellow1})
-        {target}.masked_fill_({maskof}, {number})
-        {target}.masked_fill_({maskof}, {scalar_of})
+        {target}.masked_fill_({mask_of}, {number})
+        {target}.masked_fill_({mask_of}, {scalar_of})
         {target}.index_fill_({pick}, {number})
         {target}.index_add_({pick}, {picked})
         {target}.index_copy_({pick}, {picked})
@@ -463,7 +476,7 @@ FAMILIES = {
         """,
     ),
     "assignment": statements(
-        10,
+        12,
         """
         {array_target}[{index}] = {number}
         {array_target}[{index}] = {value}
@@ -473,9 +486,9 @@ FAMILIES = {
         {array_target}[{fancy}] = {number}
         {array_target}[{fancy}] = {value}
         {array_target}[{fancy}] += {number}
-        {array_target}[{maskof}] = {number}
-        {array_target}[{maskof}] = {scalar_of}
-        {target}.index_put_((torch.tensor({rows}),), {scalar_of}, accumulate={flag})
+        {array_target}[{mask_of}] = {number}
+        {array_target}[{mask_of}] = {scalar_of}
+        {array_target}.index_put_((torch.tensor({rows}),), {scalar_of}, accumulate={flag})
         """,
     ),
     "autograd": statements(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.elementwise import fit_gradient
 from ..core.operands import requires_grad
 from ..core.publish import method
-from ..core.tensor import Tensor, TensorBase
+from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import resolve
 from . import engine
 
@@ -36,7 +36,8 @@ def _roots(tensors: Sequence[Tensor], grads: Sequence[Tensor | None], create_gra
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {t.dtype!r}"
                 )
-            g = t.detach().new_ones(t.array.shape)
+            backend = t.backend.real
+            g = wrap(backend.full(t.array.shape, 1, t.dtype.numpy), t.dtype, backend)
         elif not isinstance(g, TensorBase):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g.array.shape != t.array.shape:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import heapq
 import sys
 import threading
+from operator import add, iadd
 from typing import TYPE_CHECKING, Any
 
 from ..core import mode as _mode
+from ..core.elementwise import fit_gradient
 from ..core.node import Node
-from ..core.tensor import Tensor
+from ..core.operands import form_of
+from ..core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,113 +42,216 @@ def run(
 
 
 def _target(edge: Any) -> Any:
-    """The node an edge leads to; a leaf stands for itself."""
-    return edge[0] if edge.__class__ is tuple else edge
+    """The node an edge leads to; the id of a leaf."""
+    return edge[0] if edge.__class__ is tuple else id(edge)
 
 
 class _Task:
-    """One backward pass."""
+    """One backward pass.
+
+    `waiting` holds, for every node and leaf (by its id) that the roots reach, a list: how many edges still lead to it
+    from nodes that have not run, then the gradient of each of its outputs. When no graph is made, gradients of plain
+    tensors travel as bare arrays.
+    """
 
     def __init__(self, inputs: Sequence[Any] | None, keep_graph: bool, create_graph: bool, accumulate: bool) -> None:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.inputs = inputs
-        self.buffers: dict[Any, list[Any]] = {}
-        self.owned: set[int] = set()  # ids of gradients summed here, which nobody else holds
-        self.captured: dict[Any, Tensor] = {}
+        self.waiting: dict[Any, list[Any]] = {}
+        self.captured: dict[Any, Any] = {}
+        self.captures = self.find_captures()
+        self.wanted: set[Any] | None = None
 
     def run(self, roots: Sequence[tuple[Any, Tensor]]) -> list[Tensor | None]:
-        starts = {_target(edge) for edge, _ in roots}
-        pending = self.count(starts)
-        wanted = None if self.inputs is None else self.needed_for(starts | pending.keys())
-        captures: dict[Any, list[int]] = {}
-        for edge in self.inputs or ():
-            if edge.__class__ is tuple:
-                captures.setdefault(edge[0], []).append(edge[1])
-            else:
-                captures.setdefault(edge, []).append(0)
-        ready: list[tuple[int, int, Any]] = []
-        order = 0
+        waiting = self.waiting
+        self.count([edge for edge, _ in roots])
+        if self.captures is not None:
+            self.wanted = self.needed_for(self.captures)
         for edge, grad in roots:
-            self.send(edge, grad)
-        for target in self.buffers:
-            if not pending.get(target):
-                order += 1
-                heapq.heappush(ready, (_priority(target), order, target))
-        buffers = self.buffers
-        while ready:
-            target = heapq.heappop(ready)[2]
-            grads = buffers.pop(target)
-            if target.__class__ is not Tensor and isinstance(target, Node):
-                hooks = target.hooks
-                if hooks is not None:
-                    grads = run_tensor_hooks(hooks, grads)
-                if target in captures:
-                    for nr in captures[target]:
-                        self.captured[target, nr] = grads[nr]
-                if wanted is not None and target not in wanted:
-                    results: Sequence[Any] = ()
-                else:
-                    if hooks is not None:
-                        grads = run_pre_hooks(hooks, grads)
-                        keep_grads(hooks, grads)
-                    results = target.apply(grads)
-                    if hooks is not None and hooks.post:
-                        results = run_post_hooks(hooks, results, grads)
-                    if not self.keep_graph:
-                        target.release()
-            else:
-                self.reach_leaf(target, grads, captures)
-                grads = None
-                continue
-            grads = None
-            for at, edge in enumerate(target.edges):
-                if edge is None:
-                    continue
-                to = edge[0] if edge.__class__ is tuple else edge
-                if at < len(results) and results[at] is not None:
-                    self.send(edge, results[at])
-                left = pending[to] = pending[to] - 1
-                if not left and (wanted is None or to in wanted or to in captures):
-                    if to not in buffers:
-                        if not isinstance(to, Node):
-                            continue
-                        buffers[to] = [None] * len(to.outputs)
-                    order += 1
-                    heapq.heappush(ready, (_priority(to), order, to))
-            results = ()
+            entry = waiting[_target(edge)]
+            at = edge[1] + 1 if edge.__class__ is tuple else 1
+            grad = self.bare(grad)
+            entry[at] = grad if entry[at] is None else self.total(entry[at], grad)
+        ready: list[tuple[int, Any]] = []
+        for edge, _ in roots:
+            to = _target(edge)
+            if to in waiting and not waiting[to][0]:
+                if edge.__class__ is not tuple:
+                    self.reach_leaf(edge, waiting.pop(to)[1:])
+                elif (-to.seq, to) not in ready:
+                    heapq.heappush(ready, (-to.seq, to))
+        self.drain(ready)
         if self.inputs is None:
             return []
-        return [
-            self.captured.get(edge if edge.__class__ is tuple else (edge, 0)) for edge in self.inputs
-        ]
+        return [self.result(edge) for edge in self.inputs]
 
-    def count(self, starts: set[Any]) -> dict[Any, int]:
-        """How many edges lead to each node that the roots reach."""
-        pending: dict[Any, int] = {}
-        seen = set(starts)
-        stack = [s for s in seen if isinstance(s, Node)]
+    def drain(self, ready: list[tuple[int, Any]]) -> None:
+        """Run nodes, latest first, until none is left. This loop is most of what backward costs a small model."""
+        waiting, wanted, keep_graph = self.waiting, self.wanted, self.keep_graph
+        quiet = _mode.local.state.quiet
+        direct = not self.create_graph and self.captures is None
+        owned: set[int] = set()  # ids of the sums made here, which nobody else holds
+        while ready:
+            node = heapq.heappop(ready)[1]
+            while node is not None:  # a chain of nodes needs no heap
+                entry = waiting.pop(node)
+                if owned:
+                    for grad in entry:  # what a node passes on may be held twice
+                        owned.discard(id(grad))
+                results = None
+                if direct and node.on_arrays is not None and node.hooks is None:
+                    results = node.on_arrays(entry[1], quiet)
+                if results is None:
+                    del entry[0]
+                    results = self.apply(node, entry)
+                if not keep_graph and node.saved:
+                    node.saved = None
+                following = None
+                for edge, grad in zip(node.edges, results):  # noqa: B905
+                    if edge is None:
+                        continue
+                    if edge.__class__ is tuple:
+                        to, at = edge
+                        at += 1
+                    else:
+                        to = id(edge)
+                        at = 1
+                    entry = waiting.get(to)
+                    if entry is None:
+                        continue
+                    if grad is not None:
+                        have = entry[at]
+                        if have is None:
+                            entry[at] = grad
+                        elif id(have) in owned:
+                            quiet(iadd, have, grad)
+                        else:
+                            have = entry[at] = self.total(have, grad)
+                            if have.__class__ is grad.__class__ and direct:
+                                owned.add(id(have))
+                    left = entry[0] = entry[0] - 1
+                    if left:
+                        continue
+                    if to.__class__ is int:
+                        grad = have = None
+                        del waiting[to], entry[0]
+                        self.reach_leaf(edge, entry)
+                    elif wanted is not None and to not in wanted and to not in self.captures:
+                        del waiting[to]
+                    elif following is None and not ready:
+                        following = to
+                    else:
+                        heapq.heappush(ready, (-to.seq, to))
+                results = edge = grad = have = entry = to = None
+                if following is not None and ready:
+                    following = heapq.heappushpop(ready, (-following.seq, following))[1]
+                node = following
+
+    def apply(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+        """Run a node on tensors, with its hooks."""
+        hooks, captures = node.hooks, self.captures
+        for nr, form in enumerate(node.outputs):
+            grads[nr] = _tensor(grads[nr], form)
+        if hooks is not None:
+            grads = run_tensor_hooks(hooks, grads)
+        if captures is not None and node in captures:
+            for nr in captures[node]:
+                self.captured[node, nr] = grads[nr]
+        if self.wanted is not None and node not in self.wanted:
+            return [None] * len(node.edges)
+        if hooks is not None:
+            grads = run_pre_hooks(hooks, grads)
+            keep_grads(hooks, grads)
+        results = node.apply(grads)
+        if hooks is not None:
+            results = run_post_hooks(hooks, results, grads)
+        return self.checked(node, results)
+
+    def checked(self, node: Node, results: Sequence[Any]) -> list[Any]:
+        """A node's results, each as the one who gets it wants it."""
+        found: list[Any] = []
+        for at, (edge, grad) in enumerate(zip(node.edges, results, strict=False)):
+            if edge is None or grad is None:
+                found.append(None)
+                continue
+            if edge.__class__ is tuple:
+                shape, d = edge[0].outputs[edge[1]][:2]
+            else:
+                shape, d = edge.array.shape, edge.dtype
+            if grad.dtype is not d or grad.array.shape != shape:
+                if grad.array.shape != shape and not _expands(shape, grad.array.shape):
+                    raise RuntimeError(
+                        f"Function {node.name()} returned an invalid gradient at index {at} - got "
+                        f"{list(grad.array.shape)} but expected shape compatible with {list(shape)}"
+                    )
+                grad = fit_gradient(grad, shape, d)
+            found.append(self.bare(grad))
+        return found
+
+    def bare(self, grad: Tensor) -> Any:
+        return grad.array if grad.__class__ is Tensor and grad.backend.strided and not self.create_graph else grad
+
+    def total(self, a: Any, b: Any) -> Any:
+        """The sum of two gradients."""
+        if isinstance(a, Tensor) or isinstance(b, Tensor):
+            like = a if isinstance(a, Tensor) else b
+            form = (like.array.shape, like.dtype, like.backend.real)
+            return _tensor(a, form) + _tensor(b, form)
+        return _mode.local.state.quiet(add, a, b)
+
+    def count(self, roots: list[Any]) -> None:
+        """Fill `waiting`: how many edges lead to each node."""
+        waiting = self.waiting
+        stack: list[Any] = []
+        for edge in roots:
+            to = _target(edge)
+            if to not in waiting:
+                if edge.__class__ is tuple:
+                    waiting[to] = [0] + [None] * len(to.outputs)
+                    stack.append(to)
+                else:
+                    waiting[to] = [0, None]
         while stack:
             for edge in stack.pop().edges:
                 if edge is None:
                     continue
                 if edge.__class__ is tuple:
                     to = edge[0]
-                    if to not in seen:
-                        seen.add(to)
+                    entry = waiting.get(to)
+                    if entry is None:
+                        outputs = to.outputs
+                        waiting[to] = [1, None] if len(outputs) == 1 else [1] + [None] * len(outputs)
                         stack.append(to)
+                        continue
                 else:
-                    to = edge
-                pending[to] = pending.get(to, 0) + 1
-        return pending
+                    to = id(edge)
+                    entry = waiting.get(to)
+                    if entry is None:
+                        waiting[to] = [1, None]
+                        continue
+                entry[0] += 1
 
-    def needed_for(self, reached: set[Any]) -> set[Any]:
-        """The nodes that must run: those from which an input is reached."""
-        assert self.inputs is not None
-        goals = {_target(edge) for edge in self.inputs}
+    def find_captures(self) -> dict[Any, list[int]] | None:
+        """The outputs whose gradients are asked for, by node; None when all leaves are."""
+        if self.inputs is None:
+            return None
+        found: dict[Any, list[int]] = {}
+        for edge in self.inputs:
+            found.setdefault(_target(edge), []).append(edge[1] if edge.__class__ is tuple else 0)
+        return found
+
+    def result(self, edge: Any) -> Tensor | None:
+        """The captured gradient of an input."""
+        if edge.__class__ is tuple:
+            return self.captured.get(edge)
+        return self.captured.get((id(edge), 0))
+
+    def needed_for(self, goals: dict[Any, list[int]]) -> set[Any]:
+        """The nodes that must run: those from which a goal is reached."""
         before: dict[Any, list[Any]] = {}
-        for node in reached:
+        for node in self.waiting:
             for edge in node.edges if isinstance(node, Node) else ():
                 if edge is not None:
                     before.setdefault(_target(edge), []).append(node)
@@ -158,69 +264,63 @@ class _Task:
                     stack.append(node)
         return wanted
 
-    def send(self, edge: Any, grad: Tensor) -> None:
-        """Add a gradient to what waits for the node at `edge`."""
-        if edge.__class__ is tuple:
-            target, nr = edge
-        else:
-            target, nr = edge, 0
-        buffer = self.buffers.get(target)
-        if buffer is None:
-            buffer = self.buffers[target] = [None] * (len(target.outputs) if isinstance(target, Node) else 1)
-        have = buffer[nr]
-        if have is None:
-            buffer[nr] = grad
-        elif id(have) in self.owned and not self.create_graph:
-            have.add_(grad)
-        else:
-            total = buffer[nr] = have + grad
-            self.owned.add(id(total))
-
-    def reach_leaf(self, leaf: Tensor, grads: list[Any], captures: dict[Any, list[int]]) -> None:
-        grad = grads[0]
-        grads.clear()
-        extra = leaf.extra
+    def reach_leaf(self, leaf: Tensor, grads: list[Any]) -> None:
+        """The gradient of a leaf is complete: run its hooks, then hand it over or accumulate it."""
+        grad = grads.pop()
         if grad is None:
             return
+        extra, captures = leaf.extra, self.captures
+        if extra is None and captures is None:
+            accumulate_into(leaf, grad, self.create_graph)
+            return
+        grad = _tensor(grad, form_of(leaf))
+        accumulator = None
         if extra is not None:
             for hook in list(extra.hooks.values()):
                 changed = hook(grad)
                 if changed is not None:
                     grad = changed
-        if leaf in captures and not self.accumulate:
-            self.captured[leaf, 0] = grad
+            accumulator = extra.accumulator() if extra.accumulator is not None else None
+        if captures is not None and not self.accumulate:
+            if id(leaf) in captures:
+                self.captured[id(leaf), 0] = grad
             return
-        accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
-        if accumulator is not None and accumulator.hooks is not None:
-            grad = run_pre_hooks(accumulator.hooks, [grad])[0]
+        if captures is not None and id(leaf) not in captures:
+            return
+        hooks = accumulator.hooks if accumulator is not None else None
+        if hooks is not None:
+            grad = run_pre_hooks(hooks, [grad])[0]
+        grad = self.bare(grad)
         accumulate_into(leaf, grad, self.create_graph)
-        del grad
         if extra is not None:
             for hook in list(extra.post_hooks.values()):
                 hook(leaf)
-        if accumulator is not None and accumulator.hooks is not None:
-            run_post_hooks(accumulator.hooks, (), [leaf._grad])
+        if hooks is not None:
+            run_post_hooks(hooks, (), [leaf._grad])
 
 
-def _priority(target: Any) -> int:
-    return -target.seq if isinstance(target, Node) else -(1 << 62)
+def _tensor(value: Any, form: Any) -> Any:
+    """A gradient as a tensor."""
+    return value if value is None or isinstance(value, Tensor) else wrap(value, form[1], form[2])
 
 
-def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
-    """Add to `leaf.grad`. A gradient that nobody else holds and that lies in memory as the leaf does is taken over."""
+def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))  # noqa: B905
+
+
+def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:
+    """Add to `leaf.grad`. An array that nobody else holds and that lies in memory as the leaf does is taken over."""
     with _accumulating:
         have = leaf._grad
-        if have is None:
-            # Held by this frame's argument, the caller's variable and getrefcount's own argument.
-            sole = sys.getrefcount(grad) <= 3
-            if not create_graph and sole and grad.array.strides == leaf.array.strides:
-                leaf._grad = grad.detach()
-            else:
-                leaf._grad = _laid_out_like(grad, leaf)
-        elif create_graph:
-            leaf._grad = have + grad
+        if isinstance(grad, Tensor):
+            leaf._grad = _laid_out_like(grad, leaf) if have is None else have + grad if create_graph else have.add_(grad)
+        elif have is not None:
+            have.add_(wrap(grad, leaf.dtype, leaf.backend.real))
         else:
-            have.add_(grad)
+            t = wrap(grad, leaf.dtype, leaf.backend.real)
+            # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.
+            sole = sys.getrefcount(grad) <= 4
+            leaf._grad = t if sole and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
 
 
 def _laid_out_like(grad: Tensor, leaf: Tensor) -> Tensor:

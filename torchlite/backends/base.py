@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core import dtype as dt
 from ..core.device import CPU, KNOWN_TYPES, device
 from ..core.errors import missing_kernel
+from ..core.layout import contiguous_strides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,7 @@ class Backend:
 
     def __init__(self, device_: device) -> None:
         self.device = device_
+        self.Array = type(self).Array  # on the instance, where the fast paths find it at once
         self.real: Backend = self
 
     @functools.cached_property
@@ -105,15 +107,10 @@ class Backend:
     # Layout
 
     def strides(self, array: Any) -> tuple[int, ...]:
-        """Strides in elements; row-major ones for an array without elements, where NumPy's say nothing."""
-        if array.size:
-            item = array.itemsize
-            return tuple([s // item for s in array.strides])
-        strides, step = [], 1
-        for size in reversed(array.shape):
-            strides.append(step)
-            step *= max(size, 1)
-        return tuple(reversed(strides))
+        """Strides in elements; row-major ones for a fresh array without elements, where NumPy says nothing."""
+        item = array.itemsize
+        strides = tuple([s // item for s in array.strides])
+        return strides if array.size or any(strides) else contiguous_strides(array.shape)
 
     def pointer(self, array: Any) -> int:
         """The address of the first element."""
@@ -132,6 +129,10 @@ class Backend:
     def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """A view of the storage of `array` with its dtype; ValueError when it does not fit."""
         raise NotImplementedError
+
+    def lay(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Any:
+        """A view of what lies within `array`; `offset` counts from its first element."""
+        return self.as_strided(array, shape, strides, self.offset(array) + offset)
 
 
 _INT64 = dt.int64.numpy

@@ -57,5 +57,13 @@ class NumPyBackend(Backend):
         item = array.itemsize
         return np.ndarray(shape, array.dtype, self.storage(array), offset * item, tuple([s * item for s in strides]))
 
+    def lay(self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> np.ndarray:
+        if 0 in shape:
+            offset = 0
+        if array.flags.c_contiguous:  # it can itself be the buffer
+            item = array.itemsize
+            return np.ndarray(shape, array.dtype, array, offset * item, tuple([s * item for s in strides]))
+        return super().lay(array, shape, strides, offset)
+
 
 register_backend("cpu", NumPyBackend)

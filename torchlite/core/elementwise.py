@@ -1,27 +1,20 @@
-"""Elementwise ops: promotion, broadcasting, and the fast paths for one and two operands.
-
-The fast paths are written flat on purpose: they are what a small model's step consists of. Everything rare leaves
-through `Op.call`.
-"""
+"""Elementwise ops: promotion and broadcasting, and gradients that undo them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
-from . import errors
+from . import errors, fast
 from .mode import local
-from .node import Counter, OpNode, sequence
+from .node import OpNode
 from .op import Op
-from .operands import SavedNumber, converted, result_type, scalar_array, tensors_in
-from .overrides import dispatch, needs_dispatch
-from .tensor import Tensor, TensorBase, wrap
-from .view import resolve
+from .operands import converted, form_of, result_type, scalar_array, tensors_in
+from .overrides import PLAIN
+from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-_new = object.__new__
 
 def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Undo broadcasting: sum `g` down to `shape`."""
@@ -46,12 +39,27 @@ def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype) -> Any:
     return sum_to(g, shape)
 
 
+def conj(value: Any) -> Any:
+    """The conjugate of a tensor or number. What is real comes back as it is, a real array too."""
+    if value.__class__ in PLAIN:
+        return value.conj() if value.dtype.category == dt.COMPLEX else value
+    if isinstance(value, Tensor):
+        return value.conj()
+    return value.conjugate() if value.__class__ is complex else value
+
+
+_FLOAT32 = dt.float32.numpy
+
+
 class Elementwise(Op):
     """Operands are promoted to one dtype and broadcast together.
 
     `result` is how the result's dtype follows from the operands': "same", "float" (integers become the default
     dtype, before the kernel), "bool", or "real" (a complex operand gives its real type). `dtypes` are those the op
-    accepts after promotion.
+    accepts after promotion; `label` is what the error for others calls the kernel. `halves` is "wide" where float16 and
+    bfloat16 are computed in float32, "mixed" where the kernel rounds once by itself, and a number is not rounded first.
+    `operators` says that the derivatives are made of operators (and `conj`) alone, so that they hold on arrays as on
+    tensors: backward then skips the tensors where no graph is asked for.
     """
 
     def __init__(
@@ -64,17 +72,22 @@ class Elementwise(Op):
         dtypes: frozenset[dt.dtype] | None = None,
         halves: str = "own",
         refuse: Callable[[dt.dtype], Exception | None] | None = None,
+        label: str | None = None,
+        operators: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(schema, kernel, vjp, **more)
+        if operators:
+            self.node_class.on_arrays = fast.backward_on_arrays(self)
         self.result = result
         self.dtypes = dtypes
         self.refuse = refuse
-        self.wide_halves = halves == "wide"  # compute float16 and bfloat16 in float32
+        self.label = label or f"{self.signature.name}_cpu"
+        self.halves = halves
         # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
         self.direct: dict[dt.dtype, dt.dtype] = {}
         for d in dt.DTYPES:
-            if self._accepts(d) and not (result == "float" and d.category < dt.FLOAT) and not (self.wide_halves and d in dt.HALVES):
+            if self._accepts(d) and not (result == "float" and d.category < dt.FLOAT) and not (halves == "wide" and d in dt.HALVES):
                 self.direct[d] = self._result(d)
 
     def _accepts(self, d: dt.dtype) -> bool:
@@ -94,16 +107,26 @@ class Elementwise(Op):
         if self.refuse is not None and (error := self.refuse(common)) is not None:
             raise error
         if not self._accepts(common):
-            raise errors.not_implemented_for(f"{self.signature.name}_cpu", common)
+            raise errors.not_implemented_for(self.label, common)
         return common
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         common = self.compute_dtype(values)
-        compute = dt.float32 if self.wide_halves and common in dt.HALVES else common
+        return local.state.quiet(self.convert, values, common, backend), self._result(common)
+
+    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
+        """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
         arguments = list(values)
+        wide = self.halves != "own" and common in dt.HALVES
         for i in self.operands:
-            arguments[i] = converted(values[i], compute, backend)
-        return arguments, self._result(common)
+            value = values[i]
+            if wide and self.halves == "mixed":
+                arguments[i] = converted(value, dt.float32, backend)
+            else:
+                array = arguments[i] = converted(value, common, backend)
+                if wide and array is not None:
+                    arguments[i] = backend.cast(array, _FLOAT32)
+        return arguments
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         try:
@@ -119,25 +142,22 @@ class Elementwise(Op):
         if outputs.__class__ is not backend.Array:
             outputs = backend.asarray(outputs)
         if outputs.dtype != out_dtype.numpy:
-            outputs = backend.cast(outputs, out_dtype.numpy)
+            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
         return wrap(outputs, out_dtype, backend)
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
-        node.inputs = tuple([_form(values[i]) for i, _ in self.rules])
+        forms = tuple([form_of(values[i]) for i, _ in self.rules])
+        whole = form_of(results[0])
+        node.inputs = None if all(form is None or form == whole for form in forms) else forms
 
-    def backward(self, node: OpNode, grads: list[Any]) -> Sequence[Any]:
-        found = super().backward(node, grads)
+    def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         forms = node.inputs
         if forms is None:
-            return found
+            return grads
         return [
-            g if g is None or form is None else fit_gradient(g, *form) for g, form in zip(found, forms, strict=True)
+            g if g is None or form is None else fit_gradient(g, form[0], form[1]) for g, form in zip(grads, forms, strict=True)
         ]
-
-
-def _form(value: Any) -> tuple[tuple[int, ...], dt.dtype] | None:
-    return (value.array.shape, value.dtype) if isinstance(value, TensorBase) else None
 
 
 class Unary(Elementwise):
@@ -147,33 +167,7 @@ class Unary(Elementwise):
         super().__init__(f"{name}(Tensor self)", kernel, None if vjp is None else {"self": vjp}, **more)
 
     def function(self) -> Callable[..., Any]:
-        op, kernels, direct, array_of = self, self.kernels, self.direct, _new
-        differentiable = bool(self.rules)
-
-        def call(input: Tensor, *, out: Tensor | None = None) -> Any:
-            state = local.state
-            mode = state.mode
-            if mode.plain and out is None:
-                try:
-                    backend = input.backend
-                    kernel = kernels[backend]
-                    dtype = direct[input.dtype]
-                except (AttributeError, KeyError):
-                    return op.call(call, (input,), {}, False)
-                array = state.quiet(kernel, input.array)
-                if array.__class__ is not backend.Array:
-                    array = backend.asarray(array)
-                result = array_of(Tensor)
-                result.array = array
-                result.dtype = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
-                if differentiable and input.edge is not None and mode.grad:
-                    op.record((input,), (result,))
-                return result
-            return op.call(call, (input,), {} if out is None else {"out": out}, False)
-
-        return self.named(call)
+        return self.named(fast.unary(self))
 
 
 class Binary(Elementwise):
@@ -190,135 +184,12 @@ class Binary(Elementwise):
     ) -> None:
         rules = None if vjp is None else {"self": vjp[0], "other": vjp[1]}
         super().__init__(f"{name}({schema})", kernel, rules, **more)
-        # A fast record needs both operands to have a derivative, and nothing but them and the result to be kept.
-        self.simple = (
-            len(self.rules) == 2 and set(self.saved_names) <= {"self", "other"} and set(self.value_names) <= {"alpha"}
-        )
 
     def function(self) -> Callable[..., Any]:
-        op, kernels, direct, new = self, self.kernels, self.direct, _new
-        record = self.record_pair if self.simple else self.record_any if self.rules else None
-
-        def call(input: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
-            state = local.state
-            mode = state.mode
-            if mode.plain and out is None and alpha is _ONE:
-                try:
-                    backend = input.backend
-                    dtype = input.dtype
-                    if other.__class__ is float and dtype in _PRECISE:
-                        operand = other
-                        edge = None
-                    elif other.backend is backend and other.dtype is dtype:
-                        operand = other.array
-                        edge = other.edge
-                    else:
-                        return op.call(call, (input, other), {}, False)
-                    kernel = kernels[backend]
-                    dtype = direct[dtype]
-                    array = state.quiet(kernel, input.array, operand)
-                except (AttributeError, KeyError, ValueError):
-                    return op.call(call, (input, other), {}, False)
-                if array.__class__ is not backend.Array:
-                    array = backend.asarray(array)
-                result = new(Tensor)
-                result.array = array
-                result.dtype = dtype
-                result.backend = backend
-                result.edge = result.counter = result._grad = result.extra = None
-                if (edge is not None or input.edge is not None) and record is not None and mode.grad:
-                    record(input, other, result)
-                return result
-            named = {} if out is None else {"out": out}
-            if alpha is not _ONE:  # only add and sub have it; binding says so
-                named["alpha"] = alpha
-            return op.call(call, (input, other), named, False)
-
-        return self.named(call)
+        return self.named(fast.binary(self))
 
     def inplace(self) -> Callable[..., Any]:
-        op, kernels, direct = self, self.kernels, self.direct
-        into_place = isinstance(self.kernel, str) and self.result == "same"
-
-        def call(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-            state = local.state
-            mode = state.mode
-            if mode.plain and into_place and alpha is _ONE:
-                try:
-                    backend = self.backend
-                    dtype = self.dtype
-                    array = self.array
-                    if other.__class__ is float and dtype in _PRECISE:
-                        operand = other
-                        edge = None
-                    elif other.backend is backend and other.dtype is dtype:
-                        operand = other.array
-                        edge = other.edge
-                    else:
-                        return op.in_place(call, self, other, alpha)
-                    if dtype in direct and 0 not in array.strides:
-                        if not mode.grad or (self.edge is None and edge is None):
-                            state.quiet(kernels[backend], array, operand, array)
-                            counter = self.counter
-                            if counter is None:
-                                counter = self.counter = Counter()
-                            counter.n += 1
-                            return self
-                except (AttributeError, KeyError, ValueError):
-                    pass
-            return op.in_place(call, self, other, alpha)
-
-        return self.named(call, "_")
-
-    def in_place(self, function: Callable[..., Any], self_: Tensor, other: Any, alpha: Any) -> Tensor:
-        """The in-place form on its slow path."""
-        named = {} if alpha is _ONE else {"alpha": alpha}
-        if needs_dispatch((self_, other), {}):
-            return dispatch(function, (self_, other), named)
-        return self.apply_in_place(self.bind((self_, other), named, True))
-
-    def record_any(self, a: Tensor, b: Any, result: Tensor) -> None:
-        self.record((a, b, 1), (result,))
-
-    def record_pair(self, a: Tensor, b: Any, result: Tensor) -> None:
-        """`record`, written flat for the commonest case."""
-        first = a.edge
-        if first is not None and first.__class__ is not tuple:
-            first = resolve(a)
-        number = b.__class__ is float
-        second = None if number else b.edge
-        if second is not None and second.__class__ is not tuple:
-            second = resolve(b)
-        if first is None and second is None:
-            return
-        node = _new(self.node_class)
-        node.edges = (first, second)
-        node.seq = next(sequence)
-        node.hooks = node.metadata_ = None
-        node.values = (1,) * len(self.value_names)
-        dtype = result.dtype
-        shape = result.array.shape
-        node.outputs = ((shape, dtype, result.backend),)
-        result.edge = (node, 0)
-        one = a.array.shape
-        other = shape if number else b.array.shape
-        node.inputs = None if one == shape == other else ((one, dtype), (other, dtype))
-        saved = []
-        for name in self.saved_names:
-            if name == "self":  # only the other operand's derivative names it
-                if second is None:
-                    saved.append(None)
-                else:
-                    counter = a.counter
-                    saved.append((a, 0 if counter is None else counter.n))
-            elif first is None:
-                saved.append(None)
-            elif number:
-                saved.append(SavedNumber(b))
-            else:
-                counter = b.counter
-                saved.append((b, 0 if counter is None else counter.n))
-        node.saved = tuple(saved)
+        return self.named(fast.binary_in_place(self), "_")
 
 
 class Scaled(Binary):
@@ -338,10 +209,6 @@ class Scaled(Binary):
                 raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
             if isinstance(alpha, complex) and not out_dtype.is_complex:
                 raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-            second = backend.xp.multiply(second, scalar_array(alpha, out_dtype, backend))
+            second = backend.xp.multiply(second, scalar_array(alpha, dt.of_numpy(second.dtype), backend))
         return [first, second], out_dtype
 
-
-_ONE = 1  # the default of alpha; small ints are one object
-
-_PRECISE = frozenset((dt.float32, dt.float64))

@@ -41,7 +41,7 @@ def out_resized(had: Any, needs: Any) -> None:
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The common shape, right-aligned; RuntimeError naming the first dimension that differs."""
-    result: list[int] = list(max(shapes, key=len, default=()))
+    result = [1] * max(map(len, shapes), default=0)
     for shape in shapes:
         for back in range(1, len(shape) + 1):
             size, have = shape[-back], result[-back]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import mode as _mode
 
@@ -152,17 +152,20 @@ class Hooks:
 class Node:
     """A step of the backward graph.
 
-    `apply(grads)` takes a gradient (or None) for each output and returns one for each edge.
+    `apply(grads)` takes a gradient (or None) for each output and returns one for each edge. `saved` is what backward
+    needs; backward leaves None there, unless the graph is kept.
     """
 
     __slots__ = ("__weakref__", "edges", "hooks", "metadata_", "outputs", "saved", "seq", "values")
 
     edges: tuple[Any, ...]
+    # For backward passes that make no graph: `on_arrays(gradient, quiet)` does the same from array to arrays.
+    on_arrays: ClassVar[Callable[..., list[Any] | None] | None] = None
 
-    def __init__(self, edges: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def __init__(self, edges: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any = ()) -> None:
         self.edges = edges
         self.outputs = outputs  # (shape, dtype, backend) of each output
-        self.saved: Any = ()
+        self.saved = saved
         self.values: Any = ()
         self.seq = next(sequence)
         self.hooks: Hooks | None = None
@@ -173,9 +176,6 @@ class Node:
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         raise NotImplementedError
-
-    def release(self) -> None:
-        """Drop what was saved for backward."""
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -205,10 +205,6 @@ class OpNode(Node):
 
     op: Op
 
-    def release(self) -> None:
-        if self.saved:
-            self.saved = None
-
     def read(self, entry: Any) -> Any:
         if entry.__class__ is tuple:
             tensor, version = entry
@@ -217,9 +213,6 @@ class OpNode(Node):
                 raise stale(None, tensor, now, version, 0)
             return tensor
         return None if entry is None else entry.read(self)
-
-    def apply(self, grads: list[Any]) -> Sequence[Any]:
-        return self.op.backward(self, grads)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):

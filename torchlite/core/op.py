@@ -16,6 +16,7 @@ attributes of a tensor that need not be kept.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +29,18 @@ from .operands import (
     converted,
     described,
     edge_of,
+    form_of,
     keep,
     keep_output,
     requires_grad,
     result_type,
     tensors_in,
 )
-from .overrides import dispatch, needs_dispatch
+from .overrides import PLAIN, dispatch, needs_dispatch
 from .return_types import return_type
 from .schema import Signature, invalid_combination
 from .tensor import Tensor, wrap
-from .view import View, check_writable, resolve, set_history, view_of
+from .view import MULTI_OUTPUT, NO_GRAD, ORDINARY, check_writable, resolve, set_history, view_of
 from .write import check_fits, check_no_overlap, into, write
 
 if TYPE_CHECKING:
@@ -134,8 +136,27 @@ class Op:
         self.value_names: tuple[str, ...] = tuple(plain)
         for _, rule in self.rules:
             rule.resolve(self.saved_names, self.value_names)
+        by_name = self.signature.by_name
+        # For each saved name: is it a result, its place, and which derivatives use it.
+        self._to_save = tuple([
+            (n not in tensors, outputs.index(n) if n not in tensors else by_name[n],
+             tuple([k for k, (_, rule) in enumerate(self.rules) if n in rule.names]))
+            for n in self.saved_names
+        ])  # fmt: skip
+        self._to_note = tuple([self._noted(n) for n in self.value_names])
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
-        self.node_class: type[OpNode] = type(title, (OpNode,), {"__slots__": (), "op": self, "__module__": "torch.autograd"})
+        self.node_class: type[OpNode] = type(
+            title, (OpNode,), {"__slots__": (), "op": self, "apply": self.backward_function(), "__module__": "torch.autograd"}
+        )
+
+    def _noted(self, name: str) -> tuple[bool, int, str]:
+        """For a plain value that a derivative names: is it of a result, its place, and which attribute of it."""
+        by_name = self.signature.by_name
+        if name in by_name:
+            return False, by_name[name], ""
+        base = max((n for n in (*by_name, *self.output_names) if name.startswith(f"{n}_")), key=len)
+        what = name.removeprefix(f"{base}_")
+        return (False, by_name[base], what) if base in by_name else (True, self.output_names.index(base), what)
 
     # ---- running
 
@@ -185,23 +206,23 @@ class Op:
 
     # ---- recording
 
-    def record(self, values: Sequence[Any], results: Sequence[Any], node_of: Tensor | None = None) -> OpNode | None:
+    def record(self, values: Sequence[Any], results: Sequence[Any]) -> OpNode | None:
         """Give `results` a node, when some operand that has a derivative requires grad."""
         edges: list[Any] = []
         needed = False
         for i, _ in self.rules:
             value = values[i]
             if value.__class__ is tuple or value.__class__ is list:
-                for item in value:
-                    edges.append(edge_of(item))
-                    needed = needed or edges[-1] is not None
+                edges.extend([edge_of(item) for item in value])
             else:
                 edges.append(edge_of(value))
-                needed = needed or edges[-1] is not None
+        for edge in edges:
+            if edge is not None:
+                needed = True
+                break
         if not needed:
             return None
-        outputs = tuple([None if r is None else (r.array.shape, r.dtype, r.backend.real) for r in results])
-        node = self.node_class(tuple(edges), outputs)
+        node = self.node_class(tuple(edges), tuple([form_of(r) for r in results]))
         for nr, r in enumerate(results):
             if r is not None and r.dtype.category >= dt.FLOAT:
                 r.edge = (node, nr)
@@ -210,70 +231,69 @@ class Op:
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Keep what the needed derivatives name."""
-        by_name = self.signature.by_name
-        wanted: set[int] = set()
-        if len(self.rules) == len(node.edges):
-            for (_, rule), edge in zip(self.rules, node.edges, strict=True):
-                if edge is not None:
-                    wanted.update(rule.saved)
-        else:
-            wanted.update(range(len(self.saved_names)))
-        hooks = local.state.mode.saved_hooks
-        entries: list[Any] = []
-        for j, name in enumerate(self.saved_names):
-            if j not in wanted:
-                entries.append(None)
-            elif name in by_name:
-                entries.append(keep(values[by_name[name]], hooks))
-            else:
-                nr = self.output_names.index(name)
-                entries.append(keep_output(results[nr], nr, hooks))
-        node.saved = tuple(entries)
-        node.values = tuple([self._plain(name, values, results) for name in self.value_names])
-
-    def _plain(self, name: str, values: Sequence[Any], results: Sequence[Any]) -> Any:
-        by_name = self.signature.by_name
-        if name in by_name:
-            return values[by_name[name]]
-        base = max((n for n in (*by_name, *self.output_names) if name.startswith(f"{n}_")), key=len)
-        what = name.removeprefix(f"{base}_")
-        source = values[by_name[base]] if base in by_name else results[self.output_names.index(base)]
-        if source.__class__ is tuple or source.__class__ is list:
-            return tuple([described(item, what) for item in source])
-        return described(source, what)
-
-    def backward(self, node: OpNode, grads: list[Any]) -> Sequence[Any]:
-        """Gradients for the node's edges from those of its results."""
         edges = node.edges
-        saved = node.saved
-        if saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        if grads[0] is None and all(g is None for g in grads):
-            return [None] * len(edges)
-        if self.joint is not None:
-            return self.derive(self.joint, node, saved, grads)
-        rules = self.rules
-        if len(rules) == 1 and len(edges) != 1:  # one sequence of tensors
-            return self.derive(rules[0][1], node, saved, grads)
-        return [
-            None if edge is None else self.derive(rule, node, saved, grads)
-            for (_, rule), edge in zip(rules, edges, strict=True)
-        ]
-
-    def derive(self, rule: Rule, node: OpNode, saved: tuple[Any, ...], grads: list[Any]) -> Any:
-        """Call one formula with what it names."""
-        arguments = []
-        count = len(saved)
-        for s in rule.sources:
-            if s == -1:
-                arguments.append(grads[0])
-            elif s < 0:
-                arguments.append(grads if s == -2 else tuple([e is not None for e in node.edges]))
-            elif s < count:
-                arguments.append(node.read(saved[s]))
+        selective = len(self.rules) == len(edges)
+        hooks = local.state.mode.saved_hooks
+        saved: list[Any] = []
+        for is_result, at, users in self._to_save:
+            if selective and all(edges[k] is None for k in users):
+                saved.append(None)
+            elif is_result:
+                saved.append(keep_output(results[at], at, hooks))
             else:
-                arguments.append(node.values[s - count])
-        return rule.fn(*arguments)
+                saved.append(keep(values[at], hooks))
+        node.saved = tuple(saved)
+        if self._to_note:
+            node.values = tuple([
+                described((results if of_result else values)[at], what) if what else values[at]
+                for of_result, at, what in self._to_note
+            ])  # fmt: skip
+
+    def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
+        """The node's `apply`: gradients for its edges from those of its results."""
+        op = self
+        rules = tuple([(rule.fn, rule.sources) for _, rule in self.rules])
+        lists = [self.signature.params[i].sequence for i, _ in self.rules]
+        together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
+
+        def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
+            saved = node.saved
+            if saved is None:
+                raise RuntimeError(SECOND_BACKWARD)
+            g = grads[0]
+            if g is None and all(other is None for other in grads):
+                return [None] * len(node.edges)
+            count = len(saved)
+            results: list[Any] = []
+            for (fn, sources), edge in zip(rules, (True,) if together else node.edges):  # noqa: B905
+                if edge is None:
+                    results.append(None)
+                    continue
+                arguments = []
+                for s in sources:
+                    if s == -1:
+                        arguments.append(g)
+                    elif s >= count:
+                        arguments.append(node.values[s - count])
+                    elif s >= 0:
+                        entry = saved[s]
+                        if entry.__class__ is tuple:
+                            tensor, version = entry
+                            counter = tensor.counter
+                            if counter is None or counter.n == version:
+                                arguments.append(tensor)
+                                continue
+                        arguments.append(node.read(entry))
+                    else:
+                        arguments.append(grads if s == -2 else tuple([e is not None for e in node.edges]))
+                results.append(fn(*arguments))
+            return op.fit(node, results[0] if together else results)
+
+        return apply
+
+    def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients as the operands need them."""
+        return grads
 
     # ---- calling
 
@@ -293,9 +313,16 @@ class Op:
 
     def function(self) -> Callable[..., Any]:
         """The public function."""
-        op = self
+        op, count = self, len(self.signature.params)
+        tensors_only = all(p.type == "Tensor" and not p.sequence for p in self.signature.params)
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if tensors_only and not kwargs and len(args) == count and local.state.mode.plain:
+                for value in args:
+                    if value.__class__ not in PLAIN:
+                        break
+                else:
+                    return op.apply(*args)
             return op.call(call, args, kwargs, False)
 
         return self.named(call)
@@ -310,6 +337,18 @@ class Op:
             return op.call(call, args, kwargs, True)
 
         return self.named(call)
+
+    def operator(self) -> Callable[..., Any]:
+        """The method as an operator calls it: operands that do not fit are left to the other one's reflected method."""
+        twin = copy.copy(self)
+        twin.call = twin.call_or_leave  # type: ignore[method-assign]
+        return twin.function()
+
+    def call_or_leave(self, *call: Any) -> Any:
+        try:
+            return Op.call(self, *call)
+        except TypeError:
+            return NotImplemented
 
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
@@ -341,14 +380,18 @@ class Op:
             before.array = self_.backend.real.copy(self_.array)
         state_mode, state.mode = state.mode, with_grad(state.mode, False)
         try:
-            result = self.apply(before, *values[1:])
+            self.overwrite(self_, before, values)
         finally:
             state.mode = state_mode
-        check_fits(self_, result)
-        write(self_, result)
         if recorded:
             self.record_in_place(self_, before, values)
         return self_
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        """Put the result into `self_`; `before` is what it was."""
+        result = self.apply(before, *values[1:])
+        check_fits(self_, result)
+        write(self_, result)
 
     def record_in_place(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         shown = self_.alias()
@@ -358,31 +401,44 @@ class Op:
 
 
 class ViewOp(Op):
-    """The result is a view: it shares memory, version and history with its operand.
+    """The result is a view: it shares memory, version and history with its operand, the first argument.
 
     The kernel returns an array over the same memory, or a list of them.
     """
 
     def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.kind = "multi_output" if multi else ""
+        self.kind = MULTI_OUTPUT if multi else ORDINARY
 
     def apply(self, *values: Any) -> Any:
         source: Tensor = values[0]
-        results = super().apply(*values)
-        kind = self.kind if local.state.mode.grad else "no_grad"
-        for r in results if results.__class__ is tuple else (results,):
-            if r.edge.__class__ is not View:
-                r.edge = view_of(source, r.edge, kind, self, values[1:])
-            r.counter = r.edge.base.counter
-        return results
+        backend = source.backend.real
+        if self.check is not None:
+            self.check(*values)
+        kernel = self.kernels.get(backend) or self.find_kernel(backend)
+        array = source.array
+        if not array.size:  # NumPy lets the strides of a fresh empty array be zero
+            array = backend.lay(array, array.shape, backend.strides(array))
+        made = kernel(array, *values[1:])
+        grad = local.state.mode.grad
+        kind = self.kind if grad else NO_GRAD
+        if made.__class__ is list or made.__class__ is tuple:
+            results = tuple([self.wrap_results(array, None, backend) for array in made])
+        else:
+            results = (self.wrap_results(made, None, backend),)
+        if grad and source.edge is not None and self.rules:
+            self.record(values, results)
+        for r in results:
+            view = r.edge = view_of(source, r.edge, kind, self, values[1:])
+            r.counter = view.base.counter
+        return results[0] if made.__class__ is backend.Array else results
 
 
 # ---- overloads and names
 
 
-def overloaded(name: str, *ops: Op) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A function and a method that choose among ops by what the call fits, in order."""
+def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A function and a method (or their in-place forms) that choose among ops by what the call fits, in order."""
 
     def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
         out = kwargs.pop("out", None)
@@ -394,6 +450,8 @@ def overloaded(name: str, *ops: Op) -> tuple[Callable[..., Any], Callable[..., A
                 if len(ops) == 1:
                     raise
                 continue
+            if inplace:
+                return op.apply_in_place(values)
             return op.apply(*values) if out is None else op.into(out, values)
         raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
 

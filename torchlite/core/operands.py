@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from . import errors
 from .node import OpNode, Saved, version_of
+from .overrides import PLAIN
 from .tensor import TensorBase
 from .view import resolve
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .op import Op
-    from .tensor import Tensor
 
 def tensors_in(value: Any) -> Sequence[Any]:
     """The tensors in one argument."""
@@ -24,6 +25,8 @@ def tensors_in(value: Any) -> Sequence[Any]:
 
 
 def array_of(value: Any) -> Any:
+    if value.__class__ in PLAIN:
+        return value.array
     if value.__class__ is tuple or value.__class__ is list:
         return type(value)([array_of(v) for v in value])
     return value.array if isinstance(value, TensorBase) else value
@@ -34,13 +37,18 @@ def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
     if value.__class__ is tuple or value.__class__ is list:
         return [converted(v, to, backend) for v in value]
     if isinstance(value, TensorBase):
-        return value.array if value.dtype is to else backend.cast(value.array, to.numpy)
+        array = value.array
+        if value.backend.real is not backend:  # a 0-dim tensor of the CPU
+            array = backend.from_host(value.backend.real.to_host(array))
+        return array if value.dtype is to else backend.cast(array, to.numpy)
     return None if value is None else scalar_array(value, to, backend)
 
 
 def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     """A 0-dim array of a Python number; integers wrap around."""
     if d.category == dt.INT and value.__class__ is int:
+        if not -1 << 63 <= value < 1 << 64:
+            raise OverflowError("int too big to convert")
         bits = d.itemsize * 8
         value &= (1 << bits) - 1
         if d.is_signed and value >> bits - 1:
@@ -48,12 +56,49 @@ def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     return backend.asarray(value, d.numpy)
 
 
+def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
+    """A 0-dim array of a Python number; RuntimeError when `d` cannot hold it (the fraction of a float may go)."""
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError("int too big to convert")
+    if d is dt.bool_:
+        return backend.asarray(value != 0)
+    if isinstance(value, complex) and not d.is_complex:
+        if value.imag:
+            raise _overflow(d)
+        value = value.real
+    if d.category == dt.INT:
+        high = (1 << d.itemsize * 8 - d.is_signed) - 1
+        low = ~high if d.is_signed else -high
+        if not low <= value <= high:
+            raise _overflow(d)
+        return scalar_array(int(value), d, backend)
+    limit = _LARGEST.get(d.to_real(), math.inf)
+    if any(limit < abs(part) < math.inf for part in (value.real, value.imag)):
+        raise _overflow(d)
+    return backend.asarray(value).astype(d.numpy)
+
+
+_LARGEST = {dt.float16: 65504.0, dt.bfloat16: 3.3895313892515355e38, dt.float32: 3.4028234663852886e38}
+
+
+def _overflow(d: dt.dtype) -> RuntimeError:
+    name = d.cname if d.category != dt.INT or d is dt.int32 else f"{d.name}_t"
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
 def described(source: Any, what: str) -> Any:
     """An attribute (or argument-free method) of a tensor that a derivative names as `self_shape`, `self_stride`, …"""
+    if source.__class__ is tuple or source.__class__ is list:
+        return tuple([described(item, what) for item in source])
     if not isinstance(source, TensorBase):
         return () if what == "shape" else None
     value = source.array.shape if what == "shape" else getattr(source, what)
     return value() if callable(value) else value
+
+
+def form_of(value: Any) -> tuple[tuple[int, ...], dt.dtype, Any] | None:
+    """Shape, dtype and backend of a tensor; None for a number."""
+    return (value.array.shape, value.dtype, value.backend.real) if isinstance(value, TensorBase) else None
 
 
 def requires_grad(value: Any) -> bool:
@@ -111,22 +156,28 @@ class SavedList:
 
 def common_backend(op: Op, values: Sequence[Any]) -> Any:
     """The device of the operands: one for all, but 0-dim CPU tensors go along with any other."""
-    found = weak = None
+    found = None
     for i in op.operands:
-        for t in tensors_in(values[i]):
-            real = t.backend.real
-            if found is None or real is found:
-                found = real
-            elif weak is None and not t.array.shape and real.device.type == "cpu":
-                weak = real
-            elif found.device.type == "cpu" and not any(
-                u.array.shape for k in op.operands for u in tensors_in(values[k]) if u.backend.real is found
-            ):
-                found = real
-            else:
-                raise errors.different_devices(found.device, real.device)
-    if found is None:
+        value = values[i]
+        if value.__class__ in PLAIN:
+            if found is None:
+                found = value.backend
+            elif value.backend is not found:
+                return _mixed_backends(op, values)
+        elif value is not None:
+            return _mixed_backends(op, values)
+    return _mixed_backends(op, values) if found is None else found
+
+
+def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
+    tensors = [t for i in op.operands for t in tensors_in(values[i])]
+    if not tensors:
         raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
+    strong = [t for t in tensors if t.array.shape or t.backend.device.type != "cpu"] or tensors
+    found = strong[0].backend.real
+    for t in strong:
+        if t.backend.real is not found:
+            raise errors.different_devices(found.device, t.backend.device)
     return found
 
 

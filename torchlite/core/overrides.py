@@ -23,10 +23,13 @@ def overrides(cls: type) -> bool:
         handler = getattr(cls, "__torch_function__", None)
         plain = handler is None or handler is _disabled_torch_function_impl or cls.__dict__.get("_plain", False)
         found = _OVERRIDES[cls] = not plain
+        if plain and hasattr(cls, "backend"):
+            PLAIN.add(cls)
     return found
 
 
 _OVERRIDES: dict[type, bool] = {}
+PLAIN: set[type] = set()  # the tensor classes that were asked for and take nothing over
 
 
 def _overloaded(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

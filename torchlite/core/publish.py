@@ -11,7 +11,7 @@ from .tensor import Tensor
 from .write import into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -37,7 +37,32 @@ def method(*names: str) -> Callable[[F], F]:
     return publish_
 
 
-def publish_python(schema: str, f: Callable[..., Any], forms: str = "function method") -> None:
+def publish_as(name: str, f: Callable[..., Any], forms: str = "function method") -> None:
+    """Publish a function made from the public function of an op, e.g. a faster way to call it."""
+    f.__name__ = f.__qualname__ = name
+    if "function" in forms:
+        functions[name] = f
+    if "method" in forms:
+        setattr(Tensor, name, f)
+
+
+class Composite:
+    """An overload made of other ops, to stand beside ops in `publish`."""
+
+    __slots__ = ("apply", "signature")
+
+    def __init__(self, schema: str, f: Callable[..., Any]) -> None:
+        self.signature = Signature(schema)
+        self.apply = f
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
+        return self.signature.bind(args, kwargs, method)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        return into(out, self.apply, values, self.signature.name)
+
+
+def publish_python(schema: str, f: Callable[..., Any], forms: str = "function method") -> Callable[..., Any]:
     """Publish a function made of other ops, with its arguments bound as an op's are."""
     signature = Signature(schema)
 
@@ -63,12 +88,23 @@ def publish_python(schema: str, f: Callable[..., Any], forms: str = "function me
         functions[signature.name] = call
     if "method" in forms:
         setattr(Tensor, signature.name, call_method)
+    return call
 
 
-def publish(*ops: Op, names: str | tuple[str, ...] = (), forms: str = "function method") -> Callable[..., Any]:
-    """Give one op, or several overloads of one, its public forms; returns the function.
+def reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """The operator for a tensor on its right."""
 
-    `forms` are any of "function", "method", "inplace" (the method with a trailing underscore) and "operator:__x__".
+    def call(self: Tensor, other: Any) -> Any:
+        return operator(other, self)
+
+    return call
+
+
+def publish(*ops: Any, names: str | tuple[str, ...] = (), forms: str = "function method") -> Callable[..., Any]:
+    """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
+
+    `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",
+    "reflected:__rx__" and "inplace:__ix__".
     """
     given = (names,) if isinstance(names, str) else names
     names = given or (ops[0].signature.name,)
@@ -77,7 +113,9 @@ def publish(*ops: Op, names: str | tuple[str, ...] = (), forms: str = "function 
         bound = ops[0].method() if ops[0].signature.variadic else call
     else:
         call, bound = overloaded(names[0], *ops)
-    inplace = ops[0].inplace() if len(ops) == 1 and "inplace" in forms else None
+    inplace = None
+    if "inplace" in forms:
+        inplace = ops[0].inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
     for form in forms.split():
         for name in names:
             if form == "function":
@@ -88,5 +126,9 @@ def publish(*ops: Op, names: str | tuple[str, ...] = (), forms: str = "function 
                 setattr(Tensor, name + "_", inplace)
                 functions.setdefault(name + "_", inplace)
         if form.startswith("operator:"):
-            setattr(Tensor, form.removeprefix("operator:"), bound)
+            setattr(Tensor, form.removeprefix("operator:"), ops[0].operator())
+        elif form.startswith("reflected:"):
+            setattr(Tensor, form.removeprefix("reflected:"), reflected(ops[0].operator()))
+        elif form.startswith("inplace:"):
+            setattr(Tensor, form.removeprefix("inplace:"), inplace)
     return call

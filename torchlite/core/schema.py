@@ -17,6 +17,7 @@ import numpy as np
 from .device import device
 from .dtype import dtype
 from .layout import layout, memory_format
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,10 +132,13 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+_QUICK = {"Tensor": Tensor, "Operand": Tensor, "int": int, "bool": bool, "float": float, "str": str}
+
+
 class Param:
     """One parameter of a signature."""
 
-    __slots__ = ("convert", "default", "kwonly", "name", "optional", "required", "sequence", "single", "type")
+    __slots__ = ("convert", "default", "kwonly", "name", "optional", "quick", "required", "sequence", "single", "type")
 
     def __init__(self, text: str, kwonly: bool) -> None:
         match = _PARAM.fullmatch(text.strip())
@@ -151,6 +155,7 @@ class Param:
         self.default = None if self.required else ast.literal_eval(match["default"])
         self.kwonly = kwonly
         self.convert = _CONVERT[self.type]
+        self.quick = None if self.sequence else _QUICK.get(self.type)  # values of just this class pass unchanged
 
     @property
     def is_tensor(self) -> bool:
@@ -184,9 +189,10 @@ class Param:
 class Signature:
     """A parsed schema: its parameters, the names of its results, and `bind`."""
 
-    __slots__ = ("by_name", "name", "overload", "params", "positional", "returns", "variadic")
+    __slots__ = ("by_name", "defaults", "name", "overload", "params", "positional", "returns", "text", "variadic")
 
     def __init__(self, text: str) -> None:
+        self.text = text
         head = _HEAD.fullmatch(text.strip())
         if head is None:
             raise ValueError(f"not a schema: {text!r}")
@@ -198,6 +204,7 @@ class Signature:
                 kwonly = True
             elif piece.strip():
                 self.params.append(Param(piece, kwonly))
+        self.defaults = tuple([p.default for p in self.params])
         self.returns = _returns(head["returns"])
         self.positional = sum(not p.kwonly for p in self.params)
         self.by_name = {p.name: i for i, p in enumerate(self.params)}
@@ -217,14 +224,21 @@ class Signature:
                 raise TypeError(self._too_many(len(args), method))
             args = (args[0], tuple(args[1:]))
         values: list[Any] = []
-        for param, value in zip(params, args, strict=False):
+        for param, value in zip(params, args):  # noqa: B905
+            if value.__class__ is param.quick:
+                values.append(value)
+                continue
             try:
                 values.append(param(value))
             except Mismatch:
                 raise TypeError(self._wrong(param, value, len(values) + 1 - method)) from None
         left = len(params) - len(values)
-        if left:
-            values.extend([_MISSING] * left)
+        if not left and not kwargs:
+            return values
+        if not kwargs and not params[len(values)].required:
+            values.extend(self.defaults[len(values) :])
+            return values
+        values.extend([_MISSING] * left)
         for name, value in kwargs.items():
             at = self._index(name)
             if at is None:

@@ -381,6 +381,8 @@ class Tensor(TensorBase):
 Tensor.__module__ = "torch"
 
 # Functions whose results keep their type when a subclass calls them.
+overrides(Tensor)  # from now on the fast paths know it
+
 UNCONVERTED: set[Any] = {Tensor.__repr__}
 
 

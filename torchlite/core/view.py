@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
-from .node import LEAF, Node, shared_counter, version_of
+from .node import LEAF, SECOND_BACKWARD, Node, shared_counter, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,31 +150,28 @@ def set_history(t: Tensor, node: Node, output: int = 0) -> None:
 class CopySlices(Node):
     """Writing through a view, seen from the base: the gradient of the written part goes through the write's node."""
 
-    __slots__ = ("cut", "inner")
+    __slots__ = ("cut",)
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
-        backend = base.backend.real
-        super().__init__((resolve(base), *inner.edges[1:]), ((tuple(base.array.shape), base.dtype, backend),))
-        self.inner = inner
+        super().__init__((resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.real),), (inner,))
         self.cut = _cutter(base, written, view)
 
     def name(self) -> str:
-        return "CopySlices"
+        return "torch::autograd::CopySlices"
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
         if grads[0] is None:
             return [None] * len(self.edges)
         whole, part = self.cut(grads[0])
-        results = list(self.inner.apply([part.clone()]))
+        results = list(self.saved[0].apply([part.clone()]))
         if results[0] is None:
             part.zero_()
         else:
             part.copy_(results[0])
         results[0] = whole
         return results
-
-    def release(self) -> None:
-        self.inner.release()
 
 
 def _cutter(base: Tensor, written: Tensor, view: View) -> Callable[[Tensor], tuple[Tensor, Tensor]]:

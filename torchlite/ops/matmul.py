@@ -1,13 +1,491 @@
-"""Products of matrices."""
+"""Products of vectors, matrices and batches of matrices."""
 
 from __future__ import annotations
 
-from ..core.op import Op
-from ..core.publish import publish
+from typing import Any
 
-mm = Op(
-    "mm(Tensor self, Tensor mat2)",
-    lambda xp, self, mat2: self.dot(mat2),
-    {"self": lambda g, mat2: g.mm(mat2.t()), "mat2": lambda g, self: self.t().mm(g)},
-)
+from ..core import dtype as dt
+from ..core import errors, fast
+from ..core.elementwise import conj, sum_to
+from ..core.op import Op
+from ..core.publish import method, publish, publish_python, reflected
+from ..core.tensor import Tensor
+from .arithmetic import mul
+from .shape import unsafe_view
+
+# ---- kernels
+
+
+def product(xp: Any, a: Any, b: Any) -> Any:
+    """`a @ b` for two or three dimensions, by BLAS wherever the numbers fit."""
+    kind = a.dtype.kind
+    if kind in "fc" and a.dtype.itemsize > 2:
+        return a.dot(b) if a.ndim == 2 else xp.matmul(a, b)
+    if kind in "fV":
+        return product(xp, a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
+    if a.size and b.size:
+        # Integers have no BLAS. Doubles give the same sums as long as these stay below 2**53.
+        largest = [max(abs(float(m.max().item())), abs(float(m.min().item()))) for m in (a, b)]
+        if largest[0] * largest[1] * a.shape[-1] < 2**53:
+            return product(xp, a.astype(xp.float64), b.astype(xp.float64)).astype(a.dtype)
+    return xp.matmul(a, b)
+
+
+def _scaled_sum(xp: Any, base: Any, made: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * base + alpha * made`; a beta of zero lets no NaN through."""
+    if alpha != 1:
+        made = xp.multiply(made, xp.asarray(alpha, made.dtype))
+    if beta == 0:
+        return made
+    return xp.add(base if beta == 1 else xp.multiply(base, xp.asarray(beta, made.dtype)), made)
+
+
+def _scalars_fit(d: dt.dtype, **scalars: Any) -> None:
+    for name, value in scalars.items():
+        if d.category < dt.FLOAT and isinstance(value, float):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if d.category < dt.COMPLEX and isinstance(value, complex):
+            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
+
+
+def _no_bool(label: str, t: Tensor) -> None:
+    if t.dtype is dt.bool_:
+        raise errors.not_implemented_for(label, t.dtype)
+
+
+def _same_dtype(a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}"
+        )
+
+
+def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
+    have = self.array.shape
+    if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
+        self.expand(shape)  # which says what does not fit
+
+
+def H(t: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return conj(t.transpose(-2, -1))
+
+
+def scaled(g: Tensor, by: Any) -> Tensor:
+    return g if by == 1 else g * conj(by)
+
+
+# ---- matrices
+
+
+class Product(Op):
+    """A product of two tensors of one dtype, with a fast path."""
+
+    direct = {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)}  # noqa: RUF012
+
+    def function(self) -> Any:
+        return self.named(fast.binary(self))
+
+
+def _check_mm(self: Tensor, mat2: Tensor) -> None:
+    a, b = self.array.shape, mat2.array.shape
+    if len(a) != 2:
+        raise RuntimeError("self must be a matrix")
+    if len(b) != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    _same_dtype(self, mat2)
+    _no_bool("addmm_impl_cpu_", self)
+
+
+def _mm(xp: Any, a: Any, b: Any) -> Any:
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError("not matrices")  # the fast path then leaves it to the check
+    return product(xp, a, b)
+
+
+mm = Product(
+    "mm(Tensor self, Tensor mat2)", _mm,
+    {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
+    check=_check_mm,
+)  # fmt: skip
 publish(mm)
+
+
+def _check_bmm(self: Tensor, mat2: Tensor) -> None:
+    a, b = self.array.shape, mat2.array.shape
+    for name, shape in (("batch1", a), ("batch2", b)):
+        if len(shape) != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if (a[0], a[2]) != b[:2]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+    if self.dtype is not mat2.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
+    _no_bool("baddbmm_with_gemm", self)
+
+
+bmm = Op(
+    "bmm(Tensor self, Tensor mat2)", product,
+    {"self": lambda g, mat2: g.bmm(H(mat2)), "mat2": lambda g, self: H(self).bmm(g)},
+    check=_check_bmm,
+)  # fmt: skip
+publish(bmm)
+
+
+def _check_mv(self: Tensor, vec: Tensor) -> None:
+    a, b = self.array.shape, vec.array.shape
+    if len(a) != 2 or len(b) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
+    if a[1] != b[0]:
+        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+    if self.dtype is not vec.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {vec.dtype.legacy}")
+    _no_bool("addmv_impl_cpu", self)
+
+
+mv = Op(
+    "mv(Tensor self, Tensor vec)",
+    lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
+    {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
+    check=_check_mv,
+)  # fmt: skip
+publish(mv)
+
+
+def _check_dot(self: Tensor, tensor: Tensor) -> None:
+    a, b = self.array.shape, tensor.array.shape
+    if len(a) != 1 or len(b) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if self.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {self.dtype.legacy} and {tensor.dtype.legacy}"
+        )
+    if a != b:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, "
+            f"but got {a[0]} and {b[0]} elements respectively"
+        )
+    _no_bool("dot", self)
+
+
+def _dot(xp: Any, self: Any, tensor: Any) -> Any:
+    return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
+
+
+dot = Op(
+    "dot(Tensor self, Tensor tensor)", _dot,
+    {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
+    check=_check_dot,
+)  # fmt: skip
+vdot = Op(
+    "vdot(Tensor self, Tensor other)",
+    lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
+    {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
+    check=_check_dot,
+)  # fmt: skip
+publish(dot)
+publish(vdot)
+
+
+# ---- products added to something
+
+
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
+    a, b = mat1.array.shape, mat2.array.shape
+    if len(a) != 2:
+        raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
+    if len(b) != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    _expandable(self, (a[0], b[1]))
+    _same_dtype(mat1, mat2)
+    if self.dtype is not mat1.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {self.dtype.legacy} and {mat2.dtype.legacy}")
+    _no_bool("addmm_impl_cpu_", self)
+    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+
+
+addmm = Op(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+    lambda xp, self, mat1, mat2, beta, alpha: _scaled_sum(xp, self, product(xp, mat1, mat2), beta, alpha),
+    {
+        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
+        "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
+    },
+    check=_check_addmm,
+)
+publish(addmm, forms="function method inplace")
+
+
+def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> None:
+    a, b = mat.array.shape, vec.array.shape
+    if len(a) != 2 or len(b) != 1 or self.dim() > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
+    if a[1] != b[0] or self.array.shape not in ((a[0],), (1,), ()):
+        raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+    if not self.dtype is mat.dtype is vec.dtype:
+        raise RuntimeError(f"expected scalar type {mat.dtype.legacy} but found {vec.dtype.legacy}")
+    _no_bool("addmv_impl_cpu", self)
+    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+
+
+addmv = Op(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
+    lambda xp, self, mat, vec, beta, alpha: _scaled_sum(
+        xp, self, product(xp, mat, vec.reshape((-1, 1))).reshape((mat.shape[0],)), beta, alpha
+    ),
+    {
+        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
+        "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
+    },
+    check=_check_addmv,
+)
+publish(addmv, forms="function method inplace")
+
+
+def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
+    if vec1.dim() != 1 or vec2.dim() != 1:
+        name, t = ("vec1", vec1) if vec1.dim() != 1 else ("vec2", vec2)
+        raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.dim()}-D")
+    _expandable(self, (vec1.numel(), vec2.numel()))
+    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+
+
+def _addr(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    made = xp.multiply(vec1.reshape((-1, 1)), vec2)
+    if made.dtype.kind != "b":
+        return _scaled_sum(xp, self, made, beta, alpha)
+    return xp.logical_or(xp.logical_and(self, bool(beta)), xp.logical_and(made, bool(alpha)))
+
+
+addr = Op(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)", _addr,
+    {
+        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "vec1": lambda g, vec2, alpha: scaled(g.mv(conj(vec2)), alpha),
+        "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
+    },
+    check=_check_addr,
+    promote=("self", "vec1", "vec2"),
+)  # fmt: skip
+publish(addr, forms="function method inplace")
+
+
+def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+    if not self.dtype is batch1.dtype is batch2.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
+            f"batch2: {batch2.dtype.cname}"
+        )
+    _check_bmm(batch1, batch2)
+    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+
+
+def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+    _check_batches(self, batch1, batch2, beta, alpha)
+    _expandable(self, (*batch1.array.shape[:2], batch2.array.shape[2]))
+
+
+baddbmm = Op(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    lambda xp, self, batch1, batch2, beta, alpha: _scaled_sum(xp, self, product(xp, batch1, batch2), beta, alpha),
+    {
+        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
+        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
+    },
+    check=_check_baddbmm,
+)
+publish(baddbmm, forms="function method inplace")
+
+
+def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+    _check_batches(self, batch1, batch2, beta, alpha)
+    _expandable(self, (batch1.array.shape[1], batch2.array.shape[2]))
+
+
+def _over_batch(g: Tensor, count: int) -> Tensor:
+    return g.unsqueeze(0).expand((count, *g.shape))
+
+
+addbmm = Op(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    lambda xp, self, batch1, batch2, beta, alpha: _scaled_sum(
+        xp, self, product(xp, batch1, batch2).sum(axis=0, dtype=self.dtype), beta, alpha
+    ),
+    {
+        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
+        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
+    },
+    check=_check_addbmm,
+)
+publish(addbmm, forms="function method inplace")
+
+
+# ---- matmul: one of the above, by the ranks of its operands
+
+
+def _matmul(a: Tensor, b: Tensor) -> Tensor:
+    m, n = a.dim(), b.dim()
+    if not m or not n:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
+    if m == 2 and n == 2:
+        return mm.apply(a, b)
+    if m == 1 and n == 1:
+        return dot.apply(a, b)
+    if m == 2 and n == 1:
+        return mv.apply(a, b)
+    if m == 1 and n == 2:
+        return a.unsqueeze(0).mm(b).squeeze(0)
+    if n <= 2:  # fold the batch into the rows of one big matrix
+        rows = a.reshape((-1, a.shape[-1]))
+        lead = a.array.shape[:-1]
+        return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
+    if m == 1:
+        flipped = b.transpose(-2, -1)
+        return unsafe_view.apply(flipped.reshape((-1, flipped.shape[-1])).mv(a), flipped.array.shape[:-1])
+    batch = errors.broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
+    rows, inner, columns = a.array.shape[-2], a.array.shape[-1], b.array.shape[-1]
+    first = a.expand((*batch, rows, inner)).reshape((-1 if 0 not in batch else 0, rows, inner))
+    second = b.expand((*batch, b.array.shape[-2], columns)).reshape((first.shape[0], b.array.shape[-2], columns))
+    return unsafe_view.apply(first.bmm(second), (*batch, rows, columns))
+
+
+class _Matmul(Product):
+    """The fast path knows matrices only, as `mm`; all other ranks come to `apply`."""
+
+    def apply(self, *values: Any) -> Any:
+        self.find_kernel(values[0].backend.real)
+        return _matmul(*values)
+
+
+matmul = _Matmul(
+    "matmul(Tensor self, Tensor other)", _mm,
+    {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)},
+)  # fmt: skip
+matmul.node_class = mm.node_class
+method("__rmatmul__")(reflected(publish(matmul, forms="function method operator:__matmul__")))
+
+
+# ---- other products
+
+
+def _vector(name: str, argument: str, t: Tensor) -> None:
+    if t.dim() != 1:
+        raise RuntimeError(f"{name}: Expected 1-D argument {argument}, but got {t.dim()}-D")
+
+
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    """All products of an element of one vector and an element of the other."""
+    _vector("outer", "self", self)
+    _vector("outer", "vec2", vec2)
+    return mul.apply(self.reshape((-1, 1)) if self.numel() else self.reshape((0, 1)), vec2)
+
+
+publish_python("outer(Tensor self, Tensor vec2)", outer)
+publish_python("ger(Tensor self, Tensor vec2)", outer)
+
+
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """Products summed over the last dimension of both."""
+    if not self.dim() or not other.dim():
+        return mul.apply(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(self.shape)} and {list(other.shape)}"
+        )
+    return tensordot(self, other, ((-1,), (-1,)))
+
+
+publish_python("inner(Tensor self, Tensor other)", inner)
+
+
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product."""
+    n = max(self.dim(), other.dim())
+    a = (1,) * (n - self.dim()) + tuple(self.shape)
+    b = (1,) * (n - other.dim()) + tuple(other.shape)
+    left = self.reshape([size for s in a for size in (s, 1)])
+    right = other.reshape([size for s in b for size in (1, s)])
+    return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
+
+
+publish_python("kron(Tensor self, Tensor other)", kron)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}, ndim_a={a.dim()}, ndim_b={b.dim()}"
+            )
+        dims = (range(-dims, 0), range(dims))
+    over_a, over_b = [[d] if isinstance(d, int) else list(d) for d in dims]
+    if len(over_a) != len(over_b):
+        raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    for x, y in zip(over_a, over_b):
+        n, m = a.shape[x], b.shape[y]
+        if n != m and 1 not in (n, m):
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in dim {y}"
+            )
+        if n != m:
+            a, b = (a.sum(x, True), b) if m == 1 else (a, b.sum(y, True))
+    first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
+    keep_a = [d for d in range(a.dim()) if d not in first]
+    keep_b = [d for d in range(b.dim()) if d not in second]
+    inner_size = 1
+    for d in first:
+        inner_size *= a.array.shape[d]
+    shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
+    left = a.permute([*keep_a, *first]).reshape((_count(shape_a), inner_size))
+    right = b.permute([*second, *keep_b]).reshape((inner_size, _count(shape_b)))
+    return left.mm(right).reshape(shape_a + shape_b)
+
+
+def _count(shape: list[int]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="function")
+
+
+def _check_trace(self: Tensor) -> None:
+    if self.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
+
+
+def _trace(xp: Any, self: Any) -> Any:
+    diagonal = xp.diagonal(self)
+    kind = self.dtype.kind
+    if kind in "biu":
+        return diagonal.sum(dtype=xp.int64)
+    if kind == "V" or self.dtype.itemsize == 2:
+        return diagonal.astype(xp.float32).sum().astype(self.dtype)
+    return diagonal.sum()
+
+
+trace = Op(
+    "trace(Tensor self)", _trace,
+    {"self": lambda g, self_shape: g.new_zeros(self_shape).diagonal_scatter(g.expand((min(self_shape),)))},
+    check=_check_trace,
+)  # fmt: skip
+publish(trace)

@@ -1,30 +1,234 @@
-"""Elementwise arithmetic and functions."""
+"""Choosing between values: `where`, relu, clamp, maximum and minimum."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.elementwise import Binary, Scaled, Unary
-from ..core.publish import publish
+from ..core.elementwise import Binary, Elementwise, Unary
+from ..core.op import Op
+from ..core.operands import converted, result_type
+from ..core.publish import publish, publish_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..core.tensor import Tensor
+
+REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
+ORDERED = REAL | {dt.bool_}
 
 
-def conj(value: Any) -> Any:
-    """The conjugate of a tensor or number; what is real comes back as it is."""
-    if isinstance(value, complex):
-        return value.conjugate()
-    return value.conj() if value.__class__ not in (int, float, bool) and value.dtype.category == dt.COMPLEX else value
+def no_complex(error: type[Exception], message: str) -> Callable[[dt.dtype], Exception | None]:
+    """A `refuse=` for what has no order."""
+    return lambda d: error(message) if d.is_complex else None
 
 
-add = Scaled("add", "add", (lambda g: g, lambda g, alpha: g if alpha == 1 else g * conj(alpha)))
-publish(add, forms="function method inplace operator:__add__ operator:__radd__ operator:__iadd__")
-mul = Binary("mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)))
-publish(mul, forms="function method inplace operator:__mul__ operator:__rmul__ operator:__imul__")
-publish(mul, names="multiply", forms="function method inplace")
-relu = Unary("relu", lambda xp, x: xp.maximum(x, 0), lambda g, result: g * (result > 0))
-gt = Binary("gt", "greater", result="bool")
-publish(gt, forms="function method operator:__gt__")
-publish(relu)
+def undifferentiable(message: str, error: type[Exception] = RuntimeError) -> Callable[[Any], Any]:
+    """The derivative of what PyTorch cannot differentiate: the result has a history, and backward through it fails."""
 
-exp = Unary("exp", "exp", lambda g, result: g * conj(result), result="float")
-publish(exp, forms="function method inplace")
+    def fail(g: Tensor) -> Any:
+        raise error(message)
+
+    return fail
+
+
+# ---- where
+
+
+class _Where(Elementwise):
+    """The choices are promoted together; the condition stays as it is."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        condition, *choices = values
+        common = result_type(*choices)
+        return [condition.array.astype(bool, copy=False), *[converted(v, common, backend) for v in choices]], common
+
+
+def _check_condition(condition: Tensor, *choices: Any) -> None:
+    if condition.dtype is dt.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif condition.dtype is not dt.bool_:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.legacy}"
+        )
+
+
+choose = _Where(
+    "where(Tensor condition, Operand self, Operand other)",
+    "where",
+    {
+        "condition": None,
+        "self": lambda g, condition: where(condition, g, 0),
+        "other": lambda g, condition: where(condition, 0, g),
+    },
+    check=_check_condition,
+)
+where_true = Op("where.condition(Tensor condition)", lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))))
+where = publish(choose, where_true, forms="function")
+publish_python(
+    "where(Tensor self, Tensor condition, Operand other)",
+    lambda self, condition, other: choose.apply(condition, self, other),
+    forms="method",
+)
+
+
+# ---- relu
+
+keep_where_positive = Binary(
+    "threshold_backward",
+    lambda xp, g, result: xp.multiply(g, result > 0),
+    (lambda g, other: keep_where_positive.apply(g, other), None),
+)
+relu = Unary(
+    "relu",
+    lambda xp, x: xp.maximum(x, 0),
+    lambda g, result: keep_where_positive.apply(g, result),
+    dtypes=REAL,
+    refuse=lambda d: (
+        RuntimeError("Boolean inputs not supported for relu") if d is dt.bool_
+        else NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
+    ),
+)  # fmt: skip
+publish(relu, forms="function method inplace")
+
+
+# ---- bounds
+
+
+def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        x = xp.maximum(x, low)
+    return x if high is None else xp.minimum(x, high)
+
+
+def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+
+
+def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
+    if min is None:
+        return self <= max
+    return self >= min if max is None else (self >= min) & (self <= max)
+
+
+def _below(self: Tensor, min: Any, max: Any) -> Tensor:
+    return self < min if max is None else (self < min) & (min < max)
+
+
+def _above(self: Tensor, min: Any, max: Any) -> Tensor:
+    return self > max if min is None else (self > max) | (max < min)
+
+
+clamp = Elementwise(
+    "clamp(Tensor self, Operand? min=None, Operand? max=None)",
+    _clamp,
+    {
+        "self": lambda g, self, min, max: where(_inside(self, min, max), g, 0),
+        "min": lambda g, self, min, max: where(_below(self, min, max), g, 0),
+        "max": lambda g, self, min, max: where(_above(self, min, max), g, 0),
+    },
+    check=_check_bounds,
+    dtypes=ORDERED,
+    refuse=no_complex(NotImplementedError, "clamp is not supported for complex types"),
+)
+publish(clamp, names=("clamp", "clip"), forms="function method inplace")
+
+clamp_min = Elementwise(
+    "clamp_min(Tensor self, Operand min)",
+    "maximum",
+    {
+        "self": lambda g, self, min: where(self >= min, g, 0),
+        "min": lambda g, self, min: where(self < min, g, 0),
+    },
+    dtypes=ORDERED,
+    label="maximum_cpu",
+)
+clamp_max = Elementwise(
+    "clamp_max(Tensor self, Operand max)",
+    "minimum",
+    {
+        "self": lambda g, self, max: where(self <= max, g, 0),
+        "max": lambda g, self, max: where(self > max, g, 0),
+    },
+    dtypes=ORDERED,
+    label="minimum_cpu",
+)
+for _op in (clamp_min, clamp_max):
+    publish(_op, forms="function method inplace")
+
+
+# ---- the larger and the smaller of two
+
+
+def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label: str) -> Binary:
+    """An op that picks one of its operands, and with it where the gradient goes."""
+    return Binary(
+        name,
+        kernel,
+        (
+            lambda g, self, other: where(self_wins(self, other), g, 0),
+            lambda g, self, other: where(self_wins(self, other), 0, g),
+        ),
+        schema="Tensor self, Tensor other",
+        dtypes=ORDERED,
+        label=label,
+        refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
+    )
+
+
+def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
+    """As `_winner`, but equal operands share the gradient and both get that of nan."""
+
+    def share(g: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        return where(loses(one, other), 0, where(one == other, g / 2, g))
+
+    return Binary(
+        name,
+        name,
+        (lambda g, self, other: share(g, self, other), lambda g, self, other: share(g, other, self)),
+        schema="Tensor self, Tensor other",
+        dtypes=ORDERED,
+        refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
+    )
+
+
+maximum = _extreme("maximum", lambda one, other: one < other)
+minimum = _extreme("minimum", lambda one, other: one > other)
+fmax = _winner("fmax", "fmax", lambda self, other: (self >= other) | other.isnan(), "maximum_cpu")
+fmin = _winner("fmin", "fmin", lambda self, other: (self <= other) | other.isnan(), "minimum_cpu")
+for _op in (maximum, minimum, fmax, fmin):
+    publish(_op)
+
+
+# ---- nan and inf
+
+
+def _nan_to_num(xp: Any, x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+    if x.dtype.kind in "biu":
+        return x.copy()
+    if x.dtype.kind == "c":
+        result = xp.empty_like(x)
+        result.real = _nan_to_num(xp, x.real, nan, posinf, neginf)
+        result.imag = _nan_to_num(xp, x.imag, nan, posinf, neginf)
+        return result
+    limits = dt.finfo(dt.of_numpy(x.dtype))
+    number = x.dtype.type
+    x = xp.where(x != x, number(nan or 0), x)
+    x = xp.where(x == xp.inf, number(limits.max if posinf is None else posinf), x)
+    return xp.where(x == -xp.inf, number(limits.min if neginf is None else neginf), x)
+
+
+nan_to_num = Elementwise(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
+    _nan_to_num,
+    {"self": lambda g, self: where(self.isfinite(), g, 0)},
+)
+publish(nan_to_num, forms="function method inplace")

@@ -1,39 +1,68 @@
-"""Views: other shapes and parts of the same memory."""
+"""Views that keep all elements: other shapes and orders of the same memory."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from ..core.dtype import of_numpy
-from ..core.errors import wrap_dim, wrap_dims
+from ..core import fast
+from ..core.dtype import dtype, of_numpy
 from ..core.elementwise import sum_to
+from ..core.errors import broadcast_shapes as common_shape
+from ..core.errors import wrap_dim, wrap_dims
+from ..core.layout import contiguous_format, contiguous_strides
+from ..core.node import shared_counter
 from ..core.op import Op, ViewOp
-from ..core.publish import function, method, publish, publish_python
+from ..core.overrides import dispatch, needs_dispatch
+from ..core.publish import function, publish, publish_as, publish_python
+from ..core.size import Size
 from ..core.tensor import Tensor
 from ..core.view import AS_STRIDED
+from .copy import clone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Ints = tuple[int, ...]
 
 
-class _AsStrided(ViewOp):
-    """Geometry in elements over the whole storage; needs the backend, since only it knows where an array lies."""
+class OnBackend:
+    """The kernel gets its backend in place of the array namespace: only a backend can lay strides over memory."""
 
-    def prepare(self, values: Any, backend: Any) -> Any:
-        t, size, strides, offset = values
-        return [backend, t.array, size, strides, backend.offset(t.array) if offset is None else offset], t.dtype
+    kernel: Any
+    kernels: dict[Any, Any]
 
     def find_kernel(self, backend: Any) -> Any:
-        kernel = self.kernels[backend] = _as_strided
+        own = backend.kernels.get(self.name)
+        kernel = self.kernels[backend] = partial(self.kernel, backend) if own is None else own
         return kernel
 
 
-def _as_strided(backend: Any, array: Any, size: Any, strides: Any, offset: int) -> Any:
+class LaidView(OnBackend, ViewOp):
+    """A view whose kernel says shape and strides."""
+
+
+class LaidOp(OnBackend, Op):
+    """An op whose kernel needs such views."""
+
+
+# ---- as_strided: geometry in elements over the whole storage
+
+
+def _as_strided(backend: Any, array: Any, size: Ints, strides: Ints, offset: int | None) -> Any:
     if len(size) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in strides):
-        raise RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: " + str(list(strides)))
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}")
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+    if offset is None:
+        offset = backend.offset(array)
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    needed = 0 if 0 in size else (offset + 1 + sum((n - 1) * s for n, s in zip(size, strides, strict=True))) * array.itemsize
+    needed = 0 if 0 in size else _extent(size, strides, offset) * array.itemsize
     available = backend.storage(array).size if needed else 0
     if needed > available:
         raise RuntimeError(
@@ -43,17 +72,11 @@ def _as_strided(backend: Any, array: Any, size: Any, strides: Any, offset: int) 
     return backend.as_strided(array, size, strides, offset)
 
 
-def arange_like(t: Tensor) -> Tensor:
-    from .create import arange
-
-    return arange(t.numel(), device=t.device)
+def _extent(size: Ints, strides: Ints, offset: int) -> int:
+    return offset if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
 
 
-def _extent(size: Any, strides: Any, offset: int) -> int:
-    return offset if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, strides, strict=True))
-
-
-def _overlaps(size: Any, strides: Any) -> bool:
+def _overlaps(size: Ints, strides: Ints) -> bool:
     """Whether two elements of this geometry may share a place."""
     reach = 0
     for s, n in sorted(zip(strides, size, strict=True)):
@@ -65,7 +88,7 @@ def _overlaps(size: Any, strides: Any) -> bool:
 
 
 def _as_strided_backward(
-    g: Tensor, self_shape: Any, self_stride: Any, self_storage_offset: int, size: Any, stride: Any, storage_offset: Any
+    g: Tensor, self_shape: Ints, self_stride: Ints, self_storage_offset: int, size: Ints, stride: Ints, storage_offset: Any
 ) -> Tensor:
     """Add each element of `g` to the place in the input that it was read from."""
     start = self_storage_offset if storage_offset is None else storage_offset
@@ -73,23 +96,34 @@ def _as_strided_backward(
     reach = max(_extent(self_shape, self_stride, self_storage_offset), _extent(size, stride, start)) - low
     flat = g.new_zeros((reach,))
     if _overlaps(size, stride):
-        places = arange_like(flat).as_strided(size, stride, start - low)
+        places = _places(flat).as_strided(size, stride, start - low)
         flat = flat.index_add(0, places.reshape((-1,)), g.reshape((-1,)))
     else:
         flat.as_strided(size, stride, start - low).copy_(g)
+    if _overlaps(self_shape, self_stride):  # an element of the input is there several times: each gets its share
+        places = _places(flat).as_strided(self_shape, self_stride, self_storage_offset - low).reshape((-1,))
+        times = flat.new_zeros((reach,)).index_add(0, places, flat.new_ones((places.numel(),)))
+        flat = flat / times
     return flat.as_strided(self_shape, self_stride, self_storage_offset - low)
 
 
-as_strided = _AsStrided(
-    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
-    None,
-    {"self": _as_strided_backward},
+def _places(flat: Tensor) -> Tensor:
+    from .create import arange
+
+    return arange(flat.numel(), device=flat.device)
+
+
+as_strided = LaidView(
+    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)", _as_strided, {"self": _as_strided_backward}
 )
 publish(as_strided)
 AS_STRIDED.append(as_strided.apply)
 
 
-def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
+# ---- other shapes
+
+
+def infer_size(shape: Ints, numel: int) -> Ints:
     """`shape` with its -1 worked out; RuntimeError when it cannot hold `numel` elements."""
     if -1 in shape:
         at = shape.index(-1)
@@ -111,105 +145,330 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def _view(xp: Any, array: Any, size: tuple[int, ...]) -> Any:
+def reshaped_strides(shape: Ints, strides: Ints, new: Ints) -> Ints | None:
+    """The strides that show these elements in the shape `new`; None when that takes a copy."""
+    if 0 in shape:
+        return strides if new == shape else contiguous_strides(new)
+    if not shape:
+        return (1,) * len(new)
+    # Runs of dimensions that walk through memory evenly, from the last: (number of elements, step).
+    runs = [(1, strides[-1])]
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        count, step = runs[-1]
+        if n == 1 or s == count * step:
+            runs[-1] = (n * count, step)
+        else:
+            runs.append((n, s))
+    result: list[int] = []
+    left = list(new)
+    for count, step in runs:
+        done = 1
+        while left and (done < count or left[-1] == 1):
+            result.append(done * step)
+            done *= left.pop()
+        if done != count:
+            return None
+    return tuple(reversed(result))
+
+
+def _view(backend: Any, array: Any, size: Ints) -> Any:
     shape = infer_size(size, array.size)
-    if array.flags.c_contiguous:
+    if array.size and array.flags.c_contiguous and 1 not in array.shape:
         return array.reshape(shape)
-    try:
-        return xp.reshape(array, shape, copy=False)
-    except ValueError:
+    strides = reshaped_strides(array.shape, backend.strides(array), shape)
+    if strides is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
-        ) from None
+        )
+    return backend.lay(array, shape, strides)
 
 
-view = ViewOp("view(Tensor self, int[] size)", _view, {"self": lambda g, self_shape: g.reshape(self_shape)})
-publish(view, forms="method")
+view = LaidView("view(Tensor self, int[] size)", _view, {"self": lambda g, self_shape: g.reshape(self_shape)})
+reshape_alias = LaidView(
+    "_reshape_alias(Tensor self, int[] size, int[] stride)",
+    lambda backend, array, size, stride: backend.lay(array, size, stride),
+    {"self": lambda g, self_shape: g.reshape(self_shape)},
+)
 unsafe_view = Op(
     "_unsafe_view(Tensor self, int[] size)",
-    lambda xp, self, size: xp.ascontiguousarray(self).reshape(size),
+    lambda xp, self, size: self.reshape(size),
     {"self": lambda g, self_shape: g.reshape(self_shape)},
-    node="UnsafeViewBackward0",
 )
 
 
-def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+class _Alias(Op):
+    """The result shares memory and version with the operand, but is no view of it for autograd."""
+
+    def apply(self, *values: Any) -> Any:
+        result = super().apply(*values)
+        result.counter = shared_counter(values[0])
+        return result
+
+
+def _view_dtype(backend: Any, array: Any, dtype: dtype) -> Any:
+    old, new = array.itemsize, dtype.itemsize
+    if old == new:
+        return array.view(dtype.numpy)
+    named = f"to view {of_numpy(array.dtype).legacy} as {dtype.legacy} (different element sizes)"
+    if not array.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 {named}")
+    strides, offset = backend.strides(array), backend.offset(array)
+    by = max(new // old, 1)
+    strides, offset = backend.strides(array), backend.offset(array)
+    if array.shape[-1] % by:
+        raise RuntimeError(f"self.size(-1) must be divisible by {by} {named}, but got {array.shape[-1]}")
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {named}, but got {strides[-1]}")
+    if offset % by:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {by} {named}, but got {offset}")
+    for d, s in enumerate(strides[:-1]):
+        if s % by:
+            raise RuntimeError(f"self.stride({d}) must be divisible by {by} {named}, but got {s}")
+    return array.view(dtype.numpy)
+
+
+class _ViewDtype(OnBackend, _Alias):
+    pass
+
+
+view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype)
+publish(view, view_dtype, forms="method")
+publish_python("view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), forms="method")
+detach = _Alias("detach(Tensor self)", lambda xp, self: self)
+publish(detach)
+alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
+
+
+def reshape(input: Tensor, shape: Ints) -> Tensor:
     """The same elements in another shape: a view where strides allow it, a copy elsewhere."""
-    shape = infer_size(shape, input.array.size)
-    try:
+    array = input.array
+    shape = infer_size(shape, array.size)
+    if array.flags.c_contiguous:
         return view.apply(input, shape)
-    except RuntimeError:
-        return unsafe_view.apply(input, shape)
+    strides = reshaped_strides(array.shape, input.backend.strides(array), shape)
+    if strides is not None:
+        return reshape_alias.apply(input, shape, strides)
+    return unsafe_view.apply(clone.apply(input, contiguous_format), shape)
 
 
 publish_python("reshape(Tensor self, int[] shape)", reshape)
+for _name in ("view", "reshape"):
+    publish_as(_name, fast.reshape(view, getattr(Tensor, _name)), forms="method")
+publish_python(
+    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), forms="method"
+)
 
 
-def _expand(xp: Any, array: Any, size: tuple[int, ...], implicit: bool) -> Any:
-    have = array.shape
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """These dimensions as one."""
+    shape = self.array.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(self, (1,))
+    if start == end:
+        return self
+    return reshape(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+publish_python("flatten(Tensor self, int start_dim=0, int end_dim=-1)", flatten)
+publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)))
+
+
+def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
+    """One dimension as several."""
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+    try:
+        sizes = infer_size(sizes, shape[dim])
+    except RuntimeError as e:
+        if "is invalid" not in str(e):
+            raise RuntimeError(f"unflatten got an unexpected error:\n{e}") from None
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the "
+            "input tensor"
+        ) from None
+    return view.apply(self, (*shape[:dim], *sizes, *shape[dim + 1 :]))
+
+
+publish_python("unflatten(Tensor self, int dim, int[] sizes)", unflatten)
+
+
+# ---- dimensions of size one
+
+
+def _squeeze(xp: Any, array: Any) -> Any:
+    return array.squeeze()
+
+
+def _squeeze_dims(xp: Any, array: Any, dim: Any) -> Any:
+    dims = wrap_dims((dim,) if dim.__class__ is int else dim, array.ndim)
+    return array.squeeze(tuple([d for d in dims if array.ndim and array.shape[d] == 1]))
+
+
+squeeze_vjp = {"self": lambda g, self_shape: g.reshape(self_shape)}
+squeeze = ViewOp("squeeze(Tensor self)", _squeeze, squeeze_vjp)
+squeeze_dim = ViewOp("squeeze.dim(Tensor self, int dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward1")
+squeeze_dims = ViewOp("squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward2")
+publish(squeeze, squeeze_dim, squeeze_dims)
+
+
+def _unsqueeze(backend: Any, array: Any, dim: int) -> Any:
+    shape = array.shape
+    dim = wrap_dim(dim, array.ndim + 1)
+    wider = (*shape[:dim], 1, *shape[dim:])
+    if array.size and array.flags.c_contiguous and 1 not in shape:
+        return array.reshape(wider)
+    strides = backend.strides(array)
+    step = shape[dim] * strides[dim] if dim < len(shape) else 1
+    return backend.lay(array, wider, (*strides[:dim], step, *strides[dim:]))
+
+
+unsqueeze = LaidView("unsqueeze(Tensor self, int dim)", _unsqueeze, {"self": lambda g, dim: g.squeeze(dim)})
+publish(unsqueeze)
+
+
+# ---- repeating without copying
+
+
+def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
+    have, steps = array.shape, backend.strides(array)
     lead = len(size) - len(have)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.{_legacy(array)}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes provided "
-            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(have)})"
+            f"expand(torch.{of_numpy(array.dtype).legacy}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes "
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(have)})"
         )
-    shape = []
-    for d, n in enumerate(size):
-        old = have[d - lead] if d >= lead else 1
-        if n == -1:
-            if d < lead:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d}"
-                )
-            n = old
-        elif n != old and old != 1:
+    shape: list[int] = []
+    strides: list[int] = []
+    for d in range(len(size) - 1, -1, -1):
+        n = size[d]
+        if d >= lead:
+            old, step = have[d - lead], steps[d - lead]
+        elif n == -1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton "
-                f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d}"
             )
-        shape.append(n)
-    return xp.broadcast_to(array, tuple(shape))
+        else:
+            old, step = 1, shape[-1] * strides[-1] if shape else 0
+        if n not in (old, -1):
+            if old != 1 or n < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton "
+                    f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
+                )
+            old, step = n, 0
+        shape.append(old)
+        strides.append(step)
+    return backend.lay(array, tuple(reversed(shape)), tuple(reversed(strides)))
 
 
-def _legacy(array: Any) -> str:
-    return of_numpy(array.dtype).legacy
-
-
-expand = ViewOp(
+expand = LaidView(
     "expand(Tensor self, int[] size, *, bool implicit=False)", _expand, {"self": lambda g, self_shape: sum_to(g, self_shape)}
 )
 publish(expand, forms="method")
+publish_python("expand_as(Tensor self, Tensor other)", lambda self, other: expand.apply(self, other.array.shape, False), forms="method")
+publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
 
 
-def _permute(xp: Any, array: Any, dims: tuple[int, ...]) -> Any:
-    if len(dims) != array.ndim:
+@function("broadcast_tensors")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape."""
+    if needs_dispatch(tensors, {}):
+        return dispatch(broadcast_tensors, tensors, {})
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    shape = common_shape(*[t.array.shape for t in tensors])
+    return tuple([t if t.array.shape == shape else expand.apply(t, shape, True) for t in tensors])
+
+
+@function("broadcast_shapes")
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have when broadcast together."""
+    given = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]
+    result = [1] * max([len(s) for s in given], default=0)
+    for at, shape in enumerate(given):
+        for back in range(1, len(shape) + 1):
+            n = shape[-back].__index__()
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if n not in (1, result[-back]):
+                if result[-back] != 1:
+                    raise RuntimeError(
+                        f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching argument at index {at} "
+                        f"had {shape}; but expected shape should be broadcastable to {result}"
+                    )
+                result[-back] = n
+    return Size(result)
+
+
+# ---- other orders
+
+
+def _permute(xp: Any, array: Any, dims: Ints) -> Any:
+    ndim = array.ndim
+    if len(dims) != ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {array.ndim} is not equal to len(dims) = {len(dims)}"
+            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
         )
-    return array.transpose(dims)
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return array.transpose(wrapped)
 
 
-def _unpermute(g: Tensor, dims: tuple[int, ...]) -> Tensor:
+def _unpermute(g: Tensor, dims: Ints) -> Tensor:
     dims = wrap_dims(dims, len(dims))
-    return g.permute([dims.index(d) for d in range(len(dims))])
+    return permute.apply(g, tuple([dims.index(d) for d in range(len(dims))]))
 
 
 permute = ViewOp("permute(Tensor self, int[] dims)", _permute, {"self": _unpermute})
 publish(permute)
 
 
+def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
+    """The dimensions `source` put where `destination` says, the others left in order."""
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"of dims as destination ({list(destination)} dims)"
+        )
+    ndim = len(self.array.shape)
+    places: list[Ints] = []
+    for name, dims in (("source", source), ("destination", destination)):
+        places.append(tuple([wrap_dim(d, ndim) for d in dims]))
+        if len(set(places[-1])) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if not ndim:
+        return alias.apply(self)
+    goes = dict(zip(places[1], places[0], strict=True))
+    rest = iter([d for d in range(ndim) if d not in places[0]])
+    return permute.apply(self, tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
+
+
+for _name in ("movedim", "moveaxis"):
+    publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim)
+
+
 def _transpose(xp: Any, array: Any, dim0: int, dim1: int) -> Any:
     ndim = array.ndim
     a, b = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-    return array.swapaxes(a, b) if ndim else array[...]
+    return array.swapaxes(a, b) if ndim else array
 
 
 transpose = ViewOp(
     "transpose(Tensor self, int dim0, int dim1)", _transpose, {"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)}
 )
 publish(transpose)
+publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
+publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
 
 
 def _t(xp: Any, array: Any) -> Any:
@@ -222,15 +481,115 @@ t = ViewOp("t(Tensor self)", _t, {"self": lambda g: g.t()}, node="TBackward0")
 publish(t)
 
 
-def _unbind(xp: Any, array: Any, dim: int) -> Any:
-    if not array.ndim:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
-    moved = xp.moveaxis(array, wrap_dim(dim, array.ndim), 0)
-    return [moved[i, ...] for i in range(moved.shape[0])]
+def _whole_transpose(self: Tensor) -> Tensor:
+    """The tensor with its dimensions reversed."""
+    ndim = self.dim()
+    if ndim != 2:
+        if ndim:
+            _deprecated(
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+                "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+                "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+            )
+        else:
+            _deprecated("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+    return permute.apply(self, tuple(range(ndim - 1, -1, -1)))
 
 
-@function("detach")
-@method("detach")
-def detach(input: Tensor) -> Tensor:
-    """This tensor without its history: the same memory, and writes to either are seen by both."""
-    return input.alias()
+def _conjugate_transpose(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    if self.dim() not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
+        )
+    if not self.dim():
+        _deprecated("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
+        return self.conj()
+    return transpose.apply(self, 0, 1).conj()
+
+
+def _matrix_transpose(self: Tensor) -> Tensor:
+    """Each matrix of a batch transposed."""
+    if self.dim() == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if not self.dim():
+        _deprecated("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        return alias.apply(self)
+    return transpose.apply(self, -2, -1)
+
+
+def _adjoint(name: str, of_numbers: str) -> Callable[[Tensor], Tensor]:
+    def adjoint(self: Tensor) -> Tensor:
+        """Each matrix of a batch transposed and conjugated."""
+        if self.dim() == 1:
+            raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        if not self.dim():
+            _deprecated(of_numbers)
+            return self.conj()
+        return transpose.apply(self, -2, -1).conj()
+
+    return adjoint
+
+
+def _deprecated(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _attribute(name: str, f: Callable[[Tensor], Tensor]) -> None:
+    def get(self: Tensor) -> Tensor:
+        return dispatch(made.__get__, (self,), {}) if needs_dispatch((self,), {}) else f(self)
+
+    get.__name__, get.__doc__ = name, f.__doc__
+    made = property(get)
+    setattr(Tensor, name, made)
+
+
+_attribute("T", _whole_transpose)
+_attribute("H", _conjugate_transpose)
+_attribute("mT", _matrix_transpose)
+_attribute("mH", _adjoint("tensor.mH", "Tensor.mH is deprecated on 0-D tensors. Consider using x.conj()."))
+publish_python("adjoint(Tensor self)", _adjoint("tensor.adjoint()", "adjoint() is deprecated on 0-D tensors. Consider using x.conj()."))
+
+
+# ---- at least so many dimensions
+
+
+def _at_least(ndim: int, raised: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    def call(*tensors: Any) -> Any:
+        if needs_dispatch(tensors, {}):
+            return dispatch(call, tensors, {})
+        if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
+            return raised(tensors[0])
+        return tuple([raised(t) for t in (tensors[0] if len(tensors) == 1 else tensors)])
+
+    call.__name__ = call.__qualname__ = f"atleast_{ndim}d"
+    call.__doc__ = f"The tensor, or each tensor, with at least {ndim} dimension{'s' if ndim > 1 else ''}."
+    return function(call.__name__)(call)
+
+
+def at_least_1d(t: Tensor) -> Tensor:
+    return t if t.array.shape else reshape(t, (1,))
+
+
+def at_least_2d(t: Tensor) -> Tensor:
+    if not t.array.shape:
+        return reshape(t, (1, 1))
+    return unsqueeze.apply(t, 0) if t.dim() == 1 else t
+
+
+def at_least_3d(t: Tensor) -> Tensor:
+    if not t.array.shape:
+        return reshape(t, (1, 1, 1))
+    if t.dim() == 1:
+        return unsqueeze.apply(unsqueeze.apply(t, 0), 2)
+    return unsqueeze.apply(t, 2) if t.dim() == 2 else t
+
+
+_at_least(1, at_least_1d)
+_at_least(2, at_least_2d)
+_at_least(3, at_least_3d)
+
+
+publish_python("is_same_size(Tensor self, Tensor other)", lambda self, other: self.array.shape == other.array.shape)
+publish_python("numel(Tensor self)", lambda self: self.array.size, forms="function")

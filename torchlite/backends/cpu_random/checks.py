@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 INT64_MIN = -(2**63)
 KERNEL_TYPES = dt.FLOATS | {dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64}
 
+NUMBER_TYPES = KERNEL_TYPES - {dt.bool_}
+SINGLE_DOUBLE = frozenset((dt.float32, dt.float64))
+
 # How many digits (base 2) the float types have.
 _DIGITS = {dt.float32: 24, dt.float64: 53, dt.float16: 11, dt.bfloat16: 8}
+
+_LARGEST_FLOAT = {d.numpy: float(ml_dtypes.finfo(d.numpy).max) for d in _DIGITS}
 
 
 def implemented(kernel: str, dtype: np.dtype, types: Container[dt.dtype] = dt.FLOATS) -> None:
@@ -28,9 +33,11 @@ def implemented(kernel: str, dtype: np.dtype, types: Container[dt.dtype] = dt.FL
 
 
 def uniform(dtype: np.dtype, lo: float, hi: float) -> None:
+    largest = _LARGEST_FLOAT.get(dtype, -1)
+    if -largest <= lo <= hi <= largest and hi - lo <= largest:
+        return
     implemented("check_uniform_bounds", dtype)
     d = dt.of_numpy(dtype)
-    largest = _largest(dtype)
     for bound, name in ((lo, "from"), (hi, "to")):
         if not -largest <= bound <= largest:
             raise RuntimeError(f"{name} is out of bounds for {d.cname}")
@@ -38,11 +45,10 @@ def uniform(dtype: np.dtype, lo: float, hi: float) -> None:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={_number(lo)} > to={_number(hi)}"
         )
-    if hi - lo > largest:
-        raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{d.legacy}>::max(), but found to={_number(hi)} and "
-            f"from={_number(lo)} which result in to-from to exceed the limit"
-        )
+    raise RuntimeError(
+        f"uniform_ expects to-from <= std::numeric_limits<{d.legacy}>::max(), but found to={_number(hi)} and "
+        f"from={_number(lo)} which result in to-from to exceed the limit"
+    )
 
 
 def normal(std: float) -> None:
@@ -84,7 +90,17 @@ def randperm(n: int, dtype: np.dtype) -> None:
         raise RuntimeError("n cannot be greater than 2049 for Half type.")
     if d in (dt.float32, dt.float64) and n > 2 ** _DIGITS[d] + 1:
         raise RuntimeError(f"n cannot be greater than 2^{_DIGITS[d]}+1 for {d.legacy} type.")
-    implemented("randperm", dtype, KERNEL_TYPES - {dt.bool_})
+    implemented("randperm", dtype, NUMBER_TYPES)
+
+
+def binomial(count: np.ndarray, p: np.ndarray) -> None:
+    n, q = dt.of_numpy(count.dtype), dt.of_numpy(p.dtype)
+    for d, name in ((n, "count"), (q, "prob")):
+        if not d.is_floating_point:
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {d.legacy}")
+    implemented("binomial_cpu", count.dtype, SINGLE_DOUBLE)
+    if n is not q:
+        raise RuntimeError(f"Found dtype {q.legacy} but expected {n.legacy}")
 
 
 def multinomial(p: np.ndarray, n: int, replacement: bool) -> None:
@@ -97,14 +113,35 @@ def multinomial(p: np.ndarray, n: int, replacement: bool) -> None:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     if p.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    if not len(p):
-        return
-    if not p.shape[-1]:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+
+
+def weights(p: np.ndarray) -> None:
+    """All rows of multinomial's weights at once, as it looks at them when it draws without replacement."""
+    if len(p) and not p.shape[-1]:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     if not (np.isfinite(p) & (p >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (p > 0).any(axis=-1).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        raise RuntimeError(_NO_WEIGHT)
+
+
+def good_rows(p: np.ndarray) -> tuple[int, str]:
+    """How many rows of multinomial's weights come before one that is wrong, and what is wrong with that one."""
+    wrong = ~(np.isfinite(p) & (p >= 0))
+    rows = np.flatnonzero(wrong.any(axis=1) | ~(p > 0).any(axis=1))
+    if not rows.size:
+        return len(p), ""
+    row = int(rows[0])
+    entries = p[row][wrong[row]]
+    if not entries.size:
+        return row, _NO_WEIGHT
+    kind = "= infinity or NaN" if entries[0] > 0 else "< 0"
+    return row, f"invalid multinomial distribution (encountering probability entry {kind})"
+
+
+_NO_WEIGHT = "invalid multinomial distribution (sum of probabilities <= 0)"
 
 
 def integers(dtype: np.dtype, lo: int, hi: int) -> tuple[int, int]:
@@ -123,15 +160,18 @@ def integers(dtype: np.dtype, lo: int, hi: int) -> tuple[int, int]:
     return lo, hi
 
 
+def all_of_int64(dtype: np.dtype) -> None:
+    d = dt.of_numpy(dtype)
+    kernel = "random_full_64_bits_range_kernel_cpu"
+    if d in (dt.bool_, dt.float16, dt.uint16, dt.uint32, dt.uint64) or d.is_complex:
+        raise not_implemented_for(kernel, d)
+    if d not in (dt.int64, dt.float64, dt.float32, dt.bfloat16):
+        raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
+
+
 def integers_from(dtype: np.dtype, lo: int) -> tuple[int, int]:
     """The bounds lo <= x < hi, where hi - 1 is the largest integer up to which the dtype has all."""
     d = dt.of_numpy(dtype)
-    if lo == INT64_MIN:
-        if d not in (dt.int64, dt.float64, dt.float32, dt.bfloat16):
-            if d in (dt.float16, dt.uint16, dt.uint32, dt.uint64):
-                raise not_implemented_for("random_full_64_bits_range_kernel_cpu", d)
-            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
-        return lo, 2**63
     last = 2 ** _DIGITS[d] if d in _DIGITS else int(_largest(dtype))
     if d in _DIGITS:
         lo = _representable_from(dtype, lo)
@@ -190,7 +230,7 @@ def _largest(dtype: np.dtype) -> float | int:
         return 1
     if d in dt.INTEGERS:
         return int(np.iinfo(dtype).max)
-    return float(ml_dtypes.finfo(dtype).max)
+    return _LARGEST_FLOAT[dtype]
 
 
 def _number(value: float) -> str:

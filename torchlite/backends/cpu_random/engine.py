@@ -11,11 +11,12 @@ import threading
 from contextlib import contextmanager
 from itertools import chain
 from operator import length_hint
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from .arithmetic import polar, unit_doubles
+from .arithmetic import long_words, unit_doubles
+from .normals import polar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +97,7 @@ class MT19937Engine:
                 self._next_block()
                 self._next = place
 
-    def clone(self) -> MT19937Engine:
+    def clone(self) -> Self:
         """An independent stream that goes on as this one does."""
         twin = type(self)()
         twin.set_state(self.get_state())
@@ -112,7 +113,7 @@ class MT19937Engine:
     def words64(self, n: int) -> np.ndarray:
         """The next n pairs of words, as uint64 with the first word high."""
         with self._lock:
-            return self._long_words(n)
+            return long_words(self._words(2 * n))
 
     def _words(self, n: int) -> np.ndarray:
         """The next n words; not to be written to."""
@@ -138,12 +139,6 @@ class MT19937Engine:
             words[n - rest :] = self._block[:rest]
             self._next = rest
         return words
-
-    def _long_words(self, n: int) -> np.ndarray:
-        high, low = self._words(2 * n).reshape(-1, 2).T.astype(np.uint64)
-        high <<= np.uint64(32)
-        high |= low
-        return high
 
     def _doubles(self, n: int) -> np.ndarray:
         """The next n uniform float64 numbers in [0, 1): one pair of words each."""

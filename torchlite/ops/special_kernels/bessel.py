@@ -151,12 +151,11 @@ def airy_ai(xp: Namespace, x: Array) -> Array:
     root = xp.sqrt(abs(x))
     zeta = 2 * abs(x) * root / 3
     inverse = 1 / zeta
-    size = 1 / sqrt(pi) / xp.sqrt(root)
-    right = size * 0.5 * xp.exp(-zeta) * quotient(inverse, _AI_RIGHT)
+    right = sqrt(1 / pi) * quotient(inverse, _AI_RIGHT) / (2 * xp.sqrt(root) * xp.exp(zeta))
     square = inverse * inverse
     sine_part = 1 + square * quotient(square, _AI_LEFT_SINE)
     cosine_part = inverse * quotient(square, _AI_LEFT_COSINE)
     angle = zeta + pi / 4
-    left = size * (xp.sin(angle) * sine_part - xp.cos(angle) * cosine_part)
+    left = sqrt(1 / pi) / xp.sqrt(root) * (xp.sin(angle) * sine_part - xp.cos(angle) * cosine_part)
     value = xp.where(x < -2.09, left, xp.where(x < 2.09, near, xp.where(x > _AI_UNDERFLOW, 0.0, right)))
     return xp.where(xp.isinf(x), nan, value)

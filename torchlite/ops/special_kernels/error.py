@@ -3,9 +3,9 @@
 The coefficients are near-minimax fits to 50-digit values. Each is good to 1e-16 or better, the one for float32 to 3e-9.
 """
 
-from math import log, pi, sqrt
+from math import sqrt
 
-from .approximation import Array, Fraction, Namespace, horner, quotient
+from .approximation import Array, Fraction, Namespace, quotient
 
 _SQRT_HALF = sqrt(0.5)
 

@@ -1,6 +1,7 @@
 """The gamma function's logarithm and derivatives, and the Hurwitz zeta function."""
 
-from math import factorial, inf, lgamma as log_gamma, log, nan, pi
+from math import factorial, inf, log, nan, pi
+from math import lgamma as log_gamma
 
 from .approximation import BERNOULLI, Array, Fraction, Namespace, horner, quotient
 
@@ -23,12 +24,13 @@ _DIGAMMA = tuple(b / (2 * k) for k, b in enumerate(BERNOULLI[:7], 1))[::-1]
 
 
 def lgamma(xp: Namespace, x: Array) -> Array:
-    """log |Γ(x)|: a fraction up to 3, Stirling's formula beyond, the reflection formula on the left."""
-    x = xp.maximum(x, -1e16)  # every number below is an integer, hence a pole
+    """log |Γ(x)|: a fraction up to 3, Stirling's formula beyond, the reflection formula on the left; in float64."""
+    dtype = x.dtype
+    x = xp.maximum(x.astype(xp.float64), -1e16)  # every number below is an integer, hence a pole
     value = lgamma_1p(xp, xp.where(x < 1, abs(x), x - 1))
     # Γ(x) = Γ(1 + x) / x on the right, (π / sin πx) / Γ(1 - x) on the left.
     divisor = xp.where(x < 0, xp.sin(abs(x - xp.rint(x)) * pi) / pi, x)
-    return xp.where(x < 0, -value, value) - xp.where(x < 1, xp.log(divisor), 0.0)
+    return (xp.where(x < 0, -value, value) + xp.where(x < 1, -xp.log(divisor), 0.0)).astype(dtype)
 
 
 def lgamma_1p(xp: Namespace, t: Array) -> Array:
@@ -60,7 +62,7 @@ def digamma(xp: Namespace, x: Array) -> Array:
     inverse_square = 1 / (shifted * shifted)
     value = xp.log(shifted) - 0.5 / shifted - inverse_square * horner(inverse_square, _DIGAMMA)
     value = value - xp.where(far, 0.0, steps)
-    reflected = value - pi / xp.tan(pi * fraction)
+    reflected = value - (pi / xp.tan(pi * fraction.astype(xp.float64))).astype(x.dtype)
     return xp.where(x < 0, xp.where(fraction == 0, nan, reflected), value)
 
 
@@ -93,44 +95,35 @@ def polygamma(xp: Namespace, n: int, x: Array) -> Array:
 
 
 def zeta(xp: Namespace, s: Array, q: Array) -> Array:
-    """Hurwitz zeta function Σ (q + k)⁻ˢ, in float64: see `_zeta_of_positive`.
+    """Hurwitz zeta function Σ (q + k)⁻ˢ, in float64: its first terms, then the Euler-Maclaurin sum of the rest.
 
-    Left of 0, where s must be an integer, the series is two that run away from 0, one of them finite.
+    The first terms go up to 9 or so wherever q begins, which makes a far negative q slow. Left of 0 they cancel, and
+    the rounding that remains is PyTorch's too, as each element stops adding at its first negligible term.
     """
     dtype = xp.result_type(s, q)
-    s, q = s.astype(xp.float64), q.astype(xp.float64)
-    left = q <= 0
-    value = _zeta_of_positive(xp, s, xp.where(left, 1.0, q))
-    if left.any():
-        floor, ceiling = xp.floor(q), xp.ceil(q)
-        fractional = left & (floor != q)
-        above = _zeta_of_positive(xp, s, xp.where(fractional, q - floor, 1.0))
-        below = _zeta_of_positive(xp, s, xp.where(fractional, ceiling - q, 1.0))
-        rest = _zeta_of_positive(xp, s, xp.where(fractional, 1 - q, 1.0))
-        below = below - xp.where(xp.isnan(rest), 0.0, rest)  # for huge s, where it is 0
-        series = xp.where(s % 2 == 1, above - below, above + below)
-        value = xp.where(left, xp.where(fractional, xp.where(s == xp.floor(s), series, nan), inf), value)
-    return xp.where(s == 1, inf, xp.where(s < 1, nan, value)).astype(dtype)
-
-
-def _zeta_of_positive(xp: Namespace, s: Array, q: Array) -> Array:
-    """Ten terms, then the Euler-Maclaurin sum of the rest; each element stops at its first negligible term."""
-    total = q**-s
-    done = xp.zeros(total.shape, dtype=bool)
-
-    def add(term: Array) -> None:
-        nonlocal total, done
-        total = xp.where(done, total, total + term)
-        done = done | (abs(term) < 2.0**-53 * abs(total))
-
-    for k in range(1, 10):
-        power = (q + k) ** -s
-        add(power)
-    end = q + 9
+    s, q = xp.broadcast_arrays(s.astype(xp.float64), q.astype(xp.float64))
+    end, power = q, q**-s
+    total = power
+    steps, done = 0, q != q
+    while (adding := ~done & ((steps < 9) | (end <= 9))).any():
+        end = xp.where(adding, end + 1, end)
+        power = xp.where(adding, end**-s, power)
+        total = xp.where(adding, total + power, total)
+        done = done | (adding & _negligible(power, total))
+        steps += 1
     total = xp.where(done, total, total + power * end / (s - 1) - power / 2)
     rising, power = s, power / end
     for k, bernoulli in enumerate(BERNOULLI, 1):
-        add(rising * power * (bernoulli / factorial(2 * k)))
+        term = rising * power * (bernoulli / factorial(2 * k))
+        total = xp.where(done, total, total + term)
+        done = done | _negligible(term, total)
         rising = rising * (s + (2 * k - 1)) * (s + 2 * k)
         power = power / end / end
-    return total
+    # Left of 0 there are poles at the integers, and between them only an integer s has a value.
+    left = xp.where(q == xp.floor(q), inf, xp.where(s == xp.floor(s), total, nan))
+    value = xp.where(s == 1, inf, xp.where(s < 1, nan, xp.where(q <= 0, left, total)))
+    return value.astype(dtype)
+
+
+def _negligible(term: Array, total: Array) -> Array:
+    return abs(term) < 2.0**-53 * abs(total)

@@ -31,8 +31,7 @@ _I1_FAR: Fraction = (
 _HARMONIC = tuple(sum(1 / j for j in range(1, k + 1)) for k in range(14))
 _K0_NEAR: Polynomial = tuple((_HARMONIC[k] - _EULER_GAMMA) / factorial(k) ** 2 for k in _K_TERMS)
 _K1_NEAR: Polynomial = tuple(
-    (_EULER_GAMMA - (_HARMONIC[k] + _HARMONIC[k + 1]) / 2) / (factorial(k) * factorial(k + 1))
-    for k in _K_TERMS
+    (_EULER_GAMMA - (_HARMONIC[k] + _HARMONIC[k + 1]) / 2) / (factorial(k) * factorial(k + 1)) for k in _K_TERMS
 )
 # √x eˣ K0 and K1 over 1/x, from 2.
 _K0_FAR: Fraction = (

@@ -1,4 +1,4 @@
-"""The classical orthogonal polynomials p(x) of a degree n given per element; n is cut to an integer, and below 0 p is 0.
+"""The classical orthogonal polynomials p(x) of a degree n given per element, cut to an integer; 0 for n below 0.
 
 All go by their three-term recurrence, at the cost of the largest degree asked for. Chebyshev's inside (-1, 1) and above
 a small degree go by their trigonometric form, as PyTorch's do.
@@ -68,12 +68,14 @@ def hermite_polynomial_he(xp: Namespace, x: Array, n: Array) -> Array:
 
 def laguerre_polynomial_l(xp: Namespace, x: Array, n: Array) -> Array:
     """(k+1) L_k+1 = (2k+1 - x) L_k - k L_k-1; 1 at 0."""
-    return _recurrence(xp, _degree(xp, x, n), 1 - x, lambda k, this, last: ((2 * k + 1 - x) * this - k * last) / (k + 1))
+    degree = _degree(xp, x, n)
+    return _recurrence(xp, degree, 1 - x, lambda k, this, last: ((2 * k + 1 - x) * this - k * last) / (k + 1))
 
 
 def legendre_polynomial_p(xp: Namespace, x: Array, n: Array) -> Array:
     """(k+1) P_k+1 = (2k+1) x P_k - k P_k-1."""
-    return _recurrence(xp, _degree(xp, x, n), x, lambda k, this, last: ((2 * k + 1) * x * this - k * last) / (k + 1))
+    degree = _degree(xp, x, n)
+    return _recurrence(xp, degree, x, lambda k, this, last: ((2 * k + 1) * x * this - k * last) / (k + 1))
 
 
 def _chebyshev(
@@ -94,9 +96,9 @@ def _hermite(xp: Namespace, first: Array, n: Array, step: Step) -> Array:
 
 
 def _degree(xp: Namespace, x: Array, n: Array) -> Array:
-    """n as PyTorch's kernels read it: in x's dtype, cut to an integer, -1 for what has none."""
+    """n as PyTorch's kernels read it: in x's dtype, cut to a 64-bit integer, -1 for what is none."""
     n = n.astype(x.dtype)
-    return xp.where(xp.isfinite(n), xp.trunc(n), -1.0)
+    return xp.where(abs(n) < 2.0**63, xp.trunc(n), -1.0)
 
 
 def _recurrence(xp: Namespace, degree: Array, first: Array, step: Step) -> Array:
@@ -106,4 +108,6 @@ def _recurrence(xp: Namespace, degree: Array, first: Array, step: Step) -> Array
     for k in range(1, int(degree.max()) if degree.size else 0):
         last, this = this, step(k, this, last)
         value = xp.where(degree > k, this, value)
+        if k % 256 == 0 and not (this == this).any():
+            break  # nan from here on
     return xp.where(degree < 0, 0.0, value)

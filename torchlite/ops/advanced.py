@@ -1,0 +1,220 @@
+"""`index` and `index_put`: reading and writing at places named by tensors of integers and masks."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.elementwise import sum_to
+from ..core.op import Op
+from ..core.publish import publish
+from .writing import Writing, check_range, combine, from_front, out_of_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.tensor import Tensor
+
+_INDEX_TYPES = (dt.int64, dt.bool_, dt.int32, dt.uint8)
+
+
+def _check(self: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
+    if not indices:
+        raise IndexError("at least one index must be provided")
+    for index in indices:
+        if index is not None and index.dtype not in _INDEX_TYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    count = sum(_width(index.array) if index is not None else 1 for index in indices)
+    if count > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {count})")
+
+
+def _width(index: Any) -> int:
+    """How many dimensions an index takes up."""
+    return index.ndim if index.dtype.kind == "b" or index.dtype.itemsize == 1 else 1
+
+
+@functools.cache
+def _raises(xp: Any) -> bool:
+    """Whether arrays of this library notice when an index is out of range."""
+    try:
+        xp.arange(1)[xp.asarray([1])]
+    except IndexError:
+        return True
+    return False
+
+
+def _located(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
+    """The indices as an array takes them: slices for None, and masks that fit."""
+    places: list[Any] = []
+    dim = 0
+    for index in indices:
+        if index is None:
+            index = slice(None)
+            dim += 1
+        elif index.dtype.kind == "b" or index.dtype.itemsize == 1:
+            if index.dtype.kind != "b":
+                warnings.warn(
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+                index = index.astype(bool)
+            for k, n in enumerate(index.shape):
+                if n != shape[dim + k]:
+                    raise IndexError(
+                        f"The shape of the mask {list(index.shape)} at index {k} does not match the shape of the "
+                        f"indexed tensor {list(shape)} at index {dim + k}"
+                    )
+            dim += index.ndim
+        else:
+            dim += 1
+        places.append(index)
+    if not _raises(xp):
+        _check_bounds(xp, shape, places)
+    return tuple(places)
+
+
+def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
+    dim = nr = 0
+    for place in places:
+        if place.__class__ is slice:
+            dim += 1
+        elif place.dtype.kind == "b":
+            dim += place.ndim
+            nr += place.ndim
+        else:
+            check_range(xp, place, shape[dim], out_of_bounds(nr, shape[dim]), -shape[dim])
+            dim += 1
+            nr += 1
+
+
+def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
+    """Raise PyTorch's error for places that an array refused."""
+    _check_bounds(xp, shape, places)
+    shapes = [p.shape for p in _whole_numbers(xp, places) if p.__class__ is not slice]
+    try:
+        xp.broadcast_arrays(*[xp.empty(s) for s in shapes])
+    except ValueError:
+        said = ", ".join(str(list(s)) for s in shapes)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {said}"
+        ) from None
+
+
+def _whole_numbers(xp: Any, places: Sequence[Any]) -> list[Any]:
+    """Masks replaced by the places where they are true."""
+    numbers: list[Any] = []
+    for place in places:
+        if place.__class__ is not slice and place.dtype.kind == "b" and place.ndim:
+            numbers.extend(place.nonzero())
+        else:
+            numbers.append(place)
+    return numbers
+
+
+# ---- reading
+
+
+def _index(xp: Any, self: Any, indices: Sequence[Any]) -> Any:
+    places = _located(xp, self.shape, indices)
+    *before, last = places
+    try:
+        if all(p.__class__ is slice for p in before) and (last.ndim == 1 or last.dtype.kind != "b"):
+            return self.take(xp.flatnonzero(last) if last.dtype.kind == "b" else last, len(before))
+        result = self[places]
+    except IndexError:
+        _check_together(xp, self.shape, places)
+        raise
+    return result if result.flags.c_contiguous and result.base is not self else result.copy("C")
+
+
+def _index_backward(g: Tensor, self_shape: Any, indices: Sequence[Tensor | None]) -> Tensor:
+    return index_put.apply_in_place([g.new_zeros(self_shape), indices, g, True])
+
+
+index = Op(
+    "index.Tensor(Tensor self, Tensor[] indices)", _index, {"self": _index_backward, "indices": None}, check=_check
+)
+
+
+# ---- writing
+
+
+def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> None:
+    _check(self, indices)
+    if values.dtype is not self.dtype:
+        masks = [i for i in indices if i is not None]
+        if accumulate or values.numel() != 1 or len(masks) != 1 or masks[0].dtype is not dt.bool_:
+            raise RuntimeError(
+                f"Index put requires the source and destination dtypes match, got {self.dtype.legacy} for the "
+                f"destination and {values.dtype.legacy} for the source."
+            )
+
+
+def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
+    places = _located(xp, self.shape, indices)
+    if values.dtype != self.dtype:  # one value for a mask
+        values = values.astype(self.dtype)
+    try:
+        if not accumulate:
+            self[places] = values
+        elif sum(p.__class__ is not slice for p in places) == 1 and any(
+            p.__class__ is not slice and p.dtype.kind == "b" for p in places
+        ):
+            self[places] += values
+        else:
+            _accumulate(xp, self, places, values)
+    except IndexError:
+        _check_together(xp, self.shape, places)
+        raise
+    except ValueError:
+        picked = xp.broadcast_to(xp.zeros((), bool), self.shape)[places].shape
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(picked)}"
+        ) from None
+
+
+def _accumulate(xp: Any, self: Any, places: Sequence[Any], values: Any) -> None:
+    _check_together(xp, self.shape, places)
+    places = _whole_numbers(xp, places)
+    picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
+    rest = [d for d in range(self.ndim) if d not in picked]
+    index = 0
+    for d in picked:
+        index = index * self.shape[d] + from_front(places[d], self.shape[d])
+    # The dimensions of `index` stand where the first picked one stood, or in front when those are apart.
+    together = picked[-1] - picked[0] == len(picked) - 1
+    at = picked[0] if together else 0
+    lead, kept = rest[:at], rest[at:]
+    shape = (*[self.shape[d] for d in lead], *index.shape, *[self.shape[d] for d in kept])
+    values = xp.broadcast_to(values, shape)
+    values = values.transpose((*range(at, at + index.ndim), *range(at), *range(at + index.ndim, values.ndim)))
+    target = self.transpose((*picked, *rest))
+    beside = target.shape[len(picked) :]
+    rows = target.reshape((math.prod([self.shape[d] for d in picked]), *beside))
+    combine(xp, "add", rows, index.reshape(-1), values.reshape((index.size, *beside)))
+    if not xp.may_share_memory(rows, self):
+        target[...] = rows.reshape(target.shape)
+
+
+def _kept(g: Tensor, indices: Sequence[Tensor | None], accumulate: bool) -> Tensor:
+    return g if accumulate else index_put.apply(g, indices, g.new_zeros(()), False)
+
+
+index_put = Writing(
+    "index_put(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False)",
+    _index_put,
+    {
+        "self": _kept,
+        "indices": None,
+        "values": lambda g, indices, values_shape: sum_to(index.apply(g, indices), values_shape),
+    },
+    order="K",
+    check=_check_put,
+)
+publish(index_put, forms="function method inplace")

@@ -1,0 +1,518 @@
+"""Arithmetic: sums, products, quotients, powers, and what is close to them."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.elementwise import Binary, Elementwise, Scaled, Unary, conj
+from ..core.op import functions
+from ..core.overrides import dispatch, needs_dispatch
+from ..core.publish import function, method, publish, publish_python
+from ..core.tensor import Tensor, TensorBase
+from .pointwise import ORDERED, REAL, no_complex, undifferentiable, where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INEXACT = dt.FLOATS | dt.COMPLEXES
+INTEGRAL = dt.INTEGERS | {dt.bool_}
+TENSORS = "Tensor self, Tensor other"
+TENSOR_FIRST = "Tensor self, Operand other"
+
+
+# ---- sums and products
+
+
+def _scaled(g: Tensor, alpha: Any) -> Tensor:
+    return g if alpha == 1 else g * conj(alpha)
+
+
+def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
+    bools = [(v.dtype is dt.bool_ if isinstance(v, TensorBase) else isinstance(v, bool)) for v in (self, other)]
+    if all(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if any(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+
+
+class _ReversedDifference(Scaled):
+    """other - alpha * self."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        (other, scaled), out_dtype = super().prepare((values[1], values[0], values[2]), backend)
+        return [scaled, other], out_dtype
+
+
+add = Scaled("add", "add", (lambda g: g, _scaled), operators=True)
+publish(add, forms="function method inplace operator:__add__ operator:__radd__ inplace:__iadd__")
+
+sub = Scaled(
+    "sub", "subtract", (lambda g: g, lambda g, alpha: -_scaled(g, alpha)),
+    dtypes=dt.NUMBERS, check=_no_bool_difference, operators=True,
+)  # fmt: skip
+publish(sub, names=("sub", "subtract"), forms="function method inplace operator:__sub__ inplace:__isub__")
+
+rsub = _ReversedDifference(
+    "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -_scaled(g, alpha), lambda g: g),
+    dtypes=dt.NUMBERS, check=_no_bool_difference,
+)  # fmt: skip
+publish(rsub, forms="function operator:__rsub__")
+
+mul = Binary(
+    "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
+    halves="mixed", operators=True,
+)  # fmt: skip
+publish(
+    mul, names=("mul", "multiply"), forms="function method inplace operator:__mul__ operator:__rmul__ inplace:__imul__"
+)
+
+neg = Unary(
+    "neg", "negative", lambda g: -g, dtypes=dt.NUMBERS, operators=True,
+    refuse=lambda d: RuntimeError(
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+        "`~` or `logical_not()` operator instead."
+    ) if d is dt.bool_ else None,
+)  # fmt: skip
+publish(neg, names=("neg", "negative"), forms="function method inplace operator:__neg__")
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.dtype is dt.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+publish_python("positive(Tensor self)", positive)
+method("__pos__")(Tensor.positive)
+
+
+def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return self + self.dtype.type(value) * tensor1 * tensor2
+
+
+def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return self + self.dtype.type(value) * tensor1 / tensor2
+
+
+def _no_integer_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
+    if tensor1.dtype.category < dt.FLOAT and tensor2.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+
+
+addcmul = Elementwise(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
+    _addcmul,
+    {
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
+        "tensor2": lambda g, tensor1, value: g * conj(tensor1 * value),
+    },
+    halves="wide", dtypes=dt.NUMBERS, label="addcmul_cpu_out",
+)  # fmt: skip
+addcdiv = Elementwise(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
+    _addcdiv,
+    {
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
+        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+    },
+    halves="wide", dtypes=INEXACT, check=_no_integer_addcdiv, label="addcdiv_cpu_out",
+)  # fmt: skip
+for _op in (addcmul, addcdiv):
+    publish(_op, forms="function method inplace")
+
+
+# ---- quotients
+
+
+def _nonzero(xp: Any, divisor: Any) -> None:
+    if divisor.dtype.kind in "iu" and (divisor == 0).any().item():
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _floor_divide(xp: Any, self: Any, other: Any) -> Any:
+    _nonzero(xp, other)
+    return xp.floor_divide(self, other)
+
+
+def _trunc_divide(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind not in "iu":
+        return xp.trunc(xp.divide(self, other))
+    _nonzero(xp, other)
+    quotient = xp.floor_divide(self, other)
+    return quotient + ((quotient < 0) & (quotient * other != self)).astype(quotient.dtype)
+
+
+def _remainder(xp: Any, self: Any, other: Any) -> Any:
+    _nonzero(xp, other)
+    return xp.remainder(self, other)
+
+
+def _fmod(xp: Any, self: Any, other: Any) -> Any:
+    _nonzero(xp, other)
+    return xp.fmod(self, other)
+
+
+def _divide_rounded(xp: Any, self: Any, other: Any, rounding_mode: str | None) -> Any:
+    if rounding_mode is None:
+        return xp.divide(self, other)
+    return (_floor_divide if rounding_mode == "floor" else _trunc_divide)(xp, self, other)
+
+
+def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + rounding_mode + "'"
+        )
+
+
+class _Divide(Binary):
+    """True division; called with a rounding mode, it is `divide_rounded`."""
+
+    def function(self) -> Callable[..., Any]:
+        divide = super().function()
+
+        def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
+            if rounding_mode is None:
+                return divide(input, other, out=out)
+            named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
+            return divide_rounded.call(call, (input, other), named, False)
+
+        return self.named(call)
+
+    def inplace(self) -> Callable[..., Any]:
+        divide = super().inplace()
+
+        def call(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+            if rounding_mode is None:
+                return divide(self, other)
+            if needs_dispatch((self, other), {}):
+                return dispatch(call, (self, other), {"rounding_mode": rounding_mode})
+            return divide_rounded.apply_in_place(divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True))
+
+        return self.named(call, "_")
+
+
+div = _Divide(
+    "div", "divide", (lambda g, other: g / conj(other), lambda g, self, other: -g * conj(self / other / other)),
+    result="float", halves="mixed", operators=True,
+)  # fmt: skip
+divide_rounded = Elementwise(
+    "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
+    _divide_rounded,
+    {"self": lambda g: g.new_zeros(g.shape), "other": lambda g: g.new_zeros(g.shape)},
+    dtypes=REAL, check=_known_rounding, node="DivBackward2", label="div_floor_cpu",
+)  # fmt: skip
+publish(
+    div, names=("div", "divide", "true_divide"),
+    forms="function method inplace operator:__truediv__ operator:__div__ inplace:__itruediv__ inplace:__idiv__",
+)  # fmt: skip
+
+_unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
+floor_divide = Binary(
+    "floor_divide", _floor_divide, (_unknown, _unknown),
+    dtypes=REAL, halves="mixed", label="div_floor_cpu", node="NotImplemented",
+)  # fmt: skip
+publish(
+    floor_divide,
+    forms="function method inplace operator:__floordiv__ reflected:__rfloordiv__ inplace:__ifloordiv__",
+)
+
+remainder = Binary(
+    "remainder", _remainder,
+    (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "floor")),
+    dtypes=REAL, halves="wide",
+)  # fmt: skip
+publish(remainder, forms="function method inplace operator:__mod__ reflected:__rmod__ inplace:__imod__")
+
+fmod = Binary(
+    "fmod", _fmod, (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "trunc")),
+    schema=TENSOR_FIRST, dtypes=REAL, halves="wide",
+)  # fmt: skip
+publish(fmod, forms="function method inplace")
+
+reciprocal = Unary(
+    "reciprocal", "reciprocal", lambda g, result: -g * conj(result * result), result="float", dtypes=dt.NUMBERS | {dt.bool_}
+)
+publish(reciprocal, forms="function method inplace")
+
+
+@method("__rtruediv__", "__rdiv__")
+def rtruediv(self: Tensor, other: Any) -> Any:
+    """`other / self`, as the reciprocal times `other`."""
+    return self.reciprocal() * other
+
+
+# ---- powers
+
+# Exponents that are only a few operations.
+_SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
+    2: lambda xp, x: xp.multiply(x, x),
+    3: lambda xp, x: x * x * x,
+    0.5: lambda xp, x: xp.sqrt(x),
+    -0.5: lambda xp, x: 1 / xp.sqrt(x),
+    -1: lambda xp, x: xp.reciprocal(x),
+    -2: lambda xp, x: xp.reciprocal(x * x),
+}
+
+
+def _pow(xp: Any, self: Any, exponent: Any) -> Any:
+    if self.dtype.kind != "i":
+        return xp.power(self, exponent)
+    value = xp.power(self, xp.maximum(exponent, 0))
+    sign = xp.where(exponent % 2 == 0, 1, self)
+    return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)
+
+
+def _pow_scalar(xp: Any, self: Any, exponent: Any) -> Any:
+    short = _SHORT_POWERS.get(exponent)
+    return xp.power(self, exponent) if short is None else short(xp, self)
+
+
+class _ScalarPower(Elementwise):
+    """The exponent counts for the result's dtype, but stays a number."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        (base, _), out_dtype = super().prepare(values, backend)
+        return [base, values[1]], out_dtype
+
+
+def _no_negative_power(self: Tensor, exponent: Any) -> None:
+    if self.dtype.category < dt.FLOAT and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
+    return where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
+
+
+def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
+    return g.new_zeros(g.shape) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
+
+
+def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    """Where the base is 0, the power is constant 0 on the right half-plane."""
+    constant = (self == 0) & (
+        (exponent.imag == 0) & (exponent.real >= 0) if exponent.dtype.is_complex else exponent >= 0
+    )
+    return where(constant, 0, g * conj(result * self.log()))
+
+
+def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    if self == 0:
+        return where(exponent.real >= 0, 0, g * conj(result) * float("-inf"))
+    log = cmath.log(self)
+    return g * conj(result * (log if isinstance(self, complex) or log.imag else log.real))
+
+
+pow_scalar = _ScalarPower(
+    "pow.Tensor_Scalar(Tensor self, Operand exponent)", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
+    dtypes=dt.NUMBERS, halves="wide", check=_no_negative_power, label="pow",
+)  # fmt: skip
+pow_tensor = Elementwise(
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
+    dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",
+)  # fmt: skip
+pow_of_scalar = Elementwise(
+    "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
+    dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
+)  # fmt: skip
+_pow_ops = (pow_tensor, pow_of_scalar, pow_scalar)
+pow_ = publish(*_pow_ops, forms="function method inplace inplace:__ipow__")
+
+
+@method("__pow__")
+def _power(self: Tensor, exponent: Any) -> Any:
+    """`self ** exponent`"""
+    try:
+        return pow_(self, exponent)
+    except TypeError:
+        return NotImplemented
+
+
+@method("__rpow__")
+def _power_of(self: Tensor, base: Any) -> Any:
+    """`base ** self`"""
+    try:
+        return pow_(base, self)
+    except TypeError:
+        return NotImplemented
+
+
+publish_python("square(Tensor self)", lambda self: pow_scalar.apply(self, 2))
+functions["square_"] = method("square_")(lambda self: self.pow_(2))
+
+
+def _double(*values: Any) -> dt.dtype:
+    return dt.complex128 if any(isinstance(v, complex) or (isinstance(v, TensorBase) and v.dtype.is_complex) for v in values) else dt.float64
+
+
+def float_power(self: Any, exponent: Any) -> Tensor:
+    """The power in double precision."""
+    d = _double(self, exponent)
+    number = complex if d.is_complex else float
+    return pow_(*[v.to(d) if isinstance(v, TensorBase) else number(v) for v in (self, exponent)])
+
+
+@method("float_power_")
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """The power in double precision, written into a tensor that has it."""
+    d = _double(self, exponent)
+    if self.dtype is not d:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.legacy} but the operation's result requires dtype {d.legacy}"
+        )
+    return self.pow_(exponent.to(d) if isinstance(exponent, TensorBase) else exponent)
+
+
+publish_python("float_power(Operand self, Operand exponent)", float_power)
+
+sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float")
+publish(sqrt, forms="function method inplace")
+rsqrt = Unary(
+    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result**3), result="float", halves="wide"
+)
+publish(rsqrt, forms="function method inplace")
+
+
+# ---- magnitude and sign
+
+
+def _sgn(xp: Any, x: Any) -> Any:
+    kind = x.dtype.kind
+    if kind == "c":
+        size = xp.absolute(x)
+        return xp.where(size == 0, x.dtype.type(0), x / size)
+    return x.copy() if kind == "b" else ((x > 0) ^ (x < 0)).astype(x.dtype) * xp.where(x < 0, -1, 1).astype(x.dtype)
+
+
+def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """What the gradient has across the direction of a complex number."""
+    if not self.dtype.is_complex:
+        return g.new_zeros(g.shape)
+    size = self.abs()
+    return where(size == 0, 0, (g - (g * conj(result)).real * result) / size)
+
+
+absolute = Unary(
+    "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS
+)
+publish(absolute, names=("abs", "absolute"), forms="function method inplace operator:__abs__")
+sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
+publish(sgn, forms="function method inplace")
+sign = Unary(
+    "sign", _sgn, lambda g: g.new_zeros(g.shape),
+    refuse=no_complex(
+        NotImplementedError,
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+    ),
+)  # fmt: skip
+publish(sign, forms="function method inplace")
+
+copysign = Binary(
+    "copysign", "copysign",
+    (lambda g, self, result: where(self == 0, 0, g * (result / self)), lambda g: g.new_zeros(g.shape)),
+    schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(copysign, forms="function method inplace")
+
+
+def _heaviside(xp: Any, self: Any, values: Any) -> Any:
+    return xp.where(self == 0, values, (self > 0).astype(self.dtype))
+
+
+def _one_dtype(self: Tensor, values: Tensor) -> None:
+    if self.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+_unknown = undifferentiable("derivative for aten::heaviside is not implemented")
+heaviside = Elementwise(
+    "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
+    check=_one_dtype, dtypes=ORDERED, node="NotImplemented",
+    refuse=no_complex(RuntimeError, "heaviside is not yet implemented for complex tensors."),
+)  # fmt: skip
+publish(heaviside, forms="function method inplace")
+
+hypot = Binary(
+    "hypot", "hypot", (lambda g, self, result: g * (self / result), lambda g, other, result: g * (other / result)),
+    schema=TENSORS, dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(hypot, forms="function method inplace")
+nextafter = Binary(
+    "nextafter", "nextafter",
+    (lambda g, self, other: where(self == other, 0, g), lambda g: g.new_zeros(g.shape)),
+    schema=TENSORS, dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(nextafter, forms="function method inplace")
+for _name in ("gcd", "lcm"):
+    publish(Binary(_name, _name, schema=TENSORS, dtypes=dt.INTEGERS), forms="function method inplace")
+
+
+# ---- between two values
+
+
+def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+    """From whichever side is nearer, so that both ends are exact."""
+    step = end - self
+    return xp.where(xp.absolute(weight) < 0.5, self + weight * step, end - step * (1 - weight))
+
+
+class _Lerp(Elementwise):
+    def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
+        start, end, weight = values
+        for name, operand in (("end", end), ("weight", weight)):
+            if isinstance(operand, TensorBase) and operand.dtype is not start.dtype and (operand is end or operand.dim()):
+                raise RuntimeError(f"expected dtype {start.dtype.cname} for `{name}` but got dtype {operand.dtype.cname}")
+        return super().compute_dtype(values)
+
+
+lerp = _Lerp(
+    "lerp(Tensor self, Tensor end, Operand weight)",
+    _lerp,
+    {
+        "self": lambda g, weight: g * (1 - conj(weight)),
+        "end": lambda g, weight: g * conj(weight),
+        "weight": lambda g, self, end: g * conj(end - self),
+    },
+    dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar",
+)  # fmt: skip
+publish(lerp, forms="function method inplace")
+
+
+class _Ldexp(Elementwise):
+    """The exponent stays the integer it is."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        (mantissa, exponent), out_dtype = super().prepare(values, backend)
+        return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
+
+
+def _ldexp(xp: Any, self: Any, exponent: Any) -> Any:
+    return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
+
+
+ldexp = _Ldexp(
+    "ldexp(Tensor self, Tensor other)",
+    _ldexp,
+    {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
+    result="float", halves="wide",
+)  # fmt: skip
+publish(ldexp, forms="function method inplace")

@@ -1,0 +1,173 @@
+"""Comparisons, tests of single values, logic, and bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core import errors
+from ..core.elementwise import Binary, Elementwise, Unary
+from ..core.op import Op
+from ..core.publish import publish, publish_python
+from ..core.tensor import Tensor
+from .arithmetic import INTEGRAL, TENSOR_FIRST, TENSORS
+from .pointwise import ORDERED, no_complex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# ---- comparisons
+
+for _name, _alias, _kernel in (
+    ("eq", "eq", "equal"),
+    ("ne", "not_equal", "not_equal"),
+    ("lt", "less", "less"),
+    ("le", "less_equal", "less_equal"),
+    ("gt", "greater", "greater"),
+    ("ge", "greater_equal", "greater_equal"),
+):
+    publish(
+        Binary(_name, _kernel, schema=TENSOR_FIRST, result="bool", dtypes=None if _name in ("eq", "ne") else ORDERED),
+        names=(_name, _alias),
+        forms=f"function method inplace operator:__{_name}__",
+    )
+
+
+def _isclose(xp: Any, self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    close = self == other
+    if equal_nan:
+        close = close | ((self != self) & (other != other))
+    if rtol == 0 and atol == 0:
+        return close
+    if self.dtype.kind in "biu":
+        self, other = self.astype("f8"), other.astype("f8")
+    apart = xp.absolute(self - other)
+    return close | (xp.isfinite(apart) & (apart <= atol + xp.absolute(rtol * other)))
+
+
+def _comparable(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:
+    if self.dtype is not other.dtype:
+        raise RuntimeError(f"{self.dtype.legacy} did not match {other.dtype.legacy}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
+
+
+isclose = Elementwise(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+    _isclose, check=_comparable, result="bool",
+)  # fmt: skip
+publish(isclose)
+
+
+def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Whether all elements are close."""
+    return bool(isclose.apply(self, other, rtol, atol, equal_nan).array.all().item())
+
+
+publish_python(
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)", allclose
+)
+
+
+def equal(self: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape and the same elements."""
+    if self.backend.real is not other.backend.real:
+        raise errors.different_devices(self.device, other.device)
+    return self.array.shape == other.array.shape and bool((self == other).array.all().item())
+
+
+publish_python("equal(Tensor self, Tensor other)", equal)
+
+isin = Op(
+    "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
+    lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
+    promote=("elements", "test_elements"),
+)
+isin_number = Op(
+    "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
+    lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
+)
+publish(isin, isin_number, forms="function")
+
+
+# ---- tests of single values
+
+
+def _only_real(xp: Any, x: Any, test: Callable[[Any], Any]) -> Any:
+    return xp.zeros(x.shape, bool) if x.dtype.kind in "biu" else test(x)
+
+
+_TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "isnan": lambda xp, x: _only_real(xp, x, xp.isnan),
+    "isinf": lambda xp, x: _only_real(xp, x, xp.isinf),
+    "isfinite": lambda xp, x: xp.isfinite(x) if x.dtype.kind in "fcV" else xp.ones(x.shape, bool),
+    "isposinf": lambda xp, x: _only_real(xp, x, lambda x: x == xp.inf),
+    "isneginf": lambda xp, x: _only_real(xp, x, lambda x: x == -xp.inf),
+    "isreal": lambda xp, x: x.imag == 0 if x.dtype.kind == "c" else xp.ones(x.shape, bool),
+    "signbit": lambda xp, x: xp.signbit(x) if x.dtype.kind in "fV" else x < 0,
+}
+_REFUSALS = {
+    "isposinf": no_complex(RuntimeError, "isposinf does not support complex inputs."),
+    "isneginf": no_complex(RuntimeError, "isneginf does not support complex inputs."),
+    "signbit": no_complex(NotImplementedError, "signbit is not implemented for complex tensors."),
+}
+for _name, _test in _TESTS.items():
+    publish(Unary(_name, _test, result="bool", refuse=_REFUSALS.get(_name)))
+
+
+# ---- logic
+
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    publish(Binary(_name, _name, schema=TENSORS, result="bool"), forms="function method inplace")
+publish(Unary("logical_not", "logical_not", result="bool"), forms="function method inplace")
+
+
+# ---- bits
+
+
+class _Bitwise(Binary):
+    """Kernels are ufuncs of integers and bool."""
+
+    def __init__(self, name: str, kernel: Any, **more: Any) -> None:
+        super().__init__(name, kernel, dtypes=INTEGRAL, **more)
+
+
+for _name, _short in (("and", "and"), ("or", "or"), ("xor", "xor")):
+    publish(
+        _Bitwise(f"bitwise_{_name}", f"bitwise_{_name}"),
+        forms=f"function method inplace operator:__{_short}__ operator:__r{_short}__ inplace:__i{_short}__",
+    )
+
+
+def _left_shift(xp: Any, self: Any, other: Any) -> Any:
+    """0 once all bits are out, which an unsigned or negative distance also means."""
+    bits = self.itemsize * 8
+    return xp.where((other < 0) | (other >= bits), 0, xp.left_shift(self, xp.clip(other, 0, bits - 1))).astype(self.dtype)
+
+
+def _right_shift(xp: Any, self: Any, other: Any) -> Any:
+    """What remains when all bits are out is the sign."""
+    bits = self.itemsize * 8
+    last = bits - 1
+    shifted = xp.right_shift(self, xp.where((other < 0) | (other >= bits), last, other).astype(self.dtype))
+    return shifted if self.dtype.kind == "i" else xp.where((other < 0) | (other >= bits), 0, shifted).astype(self.dtype)
+
+
+for _name, _short, _shift in (("left", "lshift", _left_shift), ("right", "rshift", _right_shift)):
+    publish(
+        Binary(f"bitwise_{_name}_shift", _shift, dtypes=dt.INTEGERS, label=f"{_short}_cpu"),
+        forms=f"function method inplace operator:__{_short}__ reflected:__r{_short}__ inplace:__i{_short}__",
+    )
+
+invert = Unary("bitwise_not", "invert", dtypes=INTEGRAL)
+publish(invert, forms="function method inplace")
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype not in INTEGRAL:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return self.bitwise_not()
+
+
+Tensor.__invert__ = _invert

@@ -1,0 +1,194 @@
+"""Complex numbers: their parts, conjugates, and making them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.elementwise import Elementwise, Unary
+from ..core.op import Op, ViewOp, functions
+from ..core.publish import method, publish, publish_python
+from ..core.tensor import Tensor
+from .pointwise import where
+
+# ---- views as pairs of real numbers, and back
+
+
+def _view_as_real(xp: Any, array: Any) -> Any:
+    return array[..., None].view(array.real.dtype)
+
+
+def _check_complex(self: Tensor) -> None:
+    if not self.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+
+
+def _view_as_complex(xp: Any, array: Any) -> Any:
+    return array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0]
+
+
+def _check_pairs(self: Tensor) -> None:
+    if self.dtype not in (dt.float32, dt.float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{self.dtype.legacy}"
+        )
+    if not self.dim():
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if self.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    *outer, last = self.stride()
+    if last != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in outer):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if self.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+
+
+view_as_real = ViewOp(
+    "view_as_real(Tensor self)", _view_as_real, {"self": lambda g: g.contiguous().view_as_complex()}, check=_check_complex
+)
+publish(view_as_real, forms="function")
+view_as_complex = ViewOp(
+    "view_as_complex(Tensor self)", _view_as_complex, {"self": lambda g: view_as_real.apply(g)}, check=_check_pairs
+)
+publish(view_as_complex, forms="function")
+
+real_part = ViewOp(
+    "real(Tensor self)", lambda xp, array: array.real, {"self": lambda g, self_dtype: g.to(self_dtype)}, node="SelectBackward0"
+)
+imaginary_part = ViewOp(
+    "imag(Tensor self)", lambda xp, array: array.imag, {"self": lambda g: g * 1j}, node="SelectBackward0"
+)
+
+
+def real(self: Tensor) -> Tensor:
+    """The real parts, as a view; a real tensor itself."""
+    return real_part.apply(self) if self.dtype.is_complex else self
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts, as a view."""
+    if not self.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return imaginary_part.apply(self)
+
+
+for _name, _part in (("real", real), ("imag", imag)):
+    publish_python(f"{_name}(Tensor self)", _part, forms="function")
+
+    def _set(self: Tensor, value: Any, part: Any = _part) -> None:
+        part(self).copy_(value) if isinstance(value, Tensor) else part(self).fill_(value)
+
+    setattr(Tensor, _name, property(functions[_name], _set))
+
+
+# ---- conjugates
+
+conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
+publish(conj_physical, forms="inplace")
+publish_python(
+    "conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self
+)
+conj_copy = Op("conj(Tensor self)", "conjugate", {"self": lambda g: g.conj()})
+
+
+def conj(self: Tensor) -> Tensor:
+    """The conjugate; a real tensor itself."""
+    return conj_copy.apply(self) if self.dtype.is_complex else self
+
+
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed when they are asked for."""
+    return self
+
+
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed when they are asked for."""
+    return self
+
+
+def is_conj(self: Tensor) -> bool:
+    """Whether the conjugate is still to be taken: never."""
+    return False
+
+
+def is_neg(self: Tensor) -> bool:
+    """Whether the negative is still to be taken: never."""
+    return False
+
+
+for _name, _call in (
+    ("conj", conj), ("resolve_conj", resolve_conj), ("resolve_neg", resolve_neg), ("is_conj", is_conj), ("is_neg", is_neg),
+):  # fmt: skip
+    publish_python(f"{_name}(Tensor self)", _call)
+
+
+# ---- polar form
+
+
+def _angle(xp: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return xp.arctan2(x.imag, x.real)
+    return xp.where(x < 0, math.pi, xp.where(x != x, x, 0)).astype(x.dtype)
+
+
+def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:
+    if not self.dtype.is_complex:
+        return g.new_zeros(g.shape)
+    size = self.abs()
+    return where(size == 0, 0, g * self / (size * size) * 1j)
+
+
+class _Angle(Unary):
+    """Real for every dtype; integers become the default dtype."""
+
+    def _result(self, d: dt.dtype) -> dt.dtype:
+        return d.to_real()
+
+
+angle = _Angle("angle", _angle, _angle_vjp, result="float")
+publish(angle)
+
+
+class _Pair(Elementwise):
+    """Two real numbers make a complex one."""
+
+    def _result(self, d: dt.dtype) -> dt.dtype:
+        return d.to_complex()
+
+
+def _check_parts(one: Tensor, other: Tensor) -> None:
+    if one.dtype not in (dt.float16, dt.float32, dt.float64) or other.dtype not in (dt.float16, dt.float32, dt.float64):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {one.dtype.legacy} and {other.dtype.legacy}"
+        )
+    if one.dtype is not other.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {one.dtype.legacy} but got scalar type {other.dtype.legacy} for second argument"
+        )
+
+
+def _join(xp: Any, real: Any, imag: Any) -> Any:
+    result = xp.empty(xp.broadcast(real, imag).shape, "c8" if real.dtype.itemsize == 4 else "c16")
+    result.real, result.imag = real, imag
+    return result
+
+
+complex_ = _Pair(
+    "complex(Tensor real, Tensor imag)", _join, {"real": lambda g: g.real, "imag": lambda g: g.imag},
+    check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
+)  # fmt: skip
+publish(complex_, forms="function")
+polar = _Pair(
+    "polar(Tensor abs, Tensor angle)",
+    lambda xp, abs, angle: _join(xp, abs * xp.cos(angle), abs * xp.sin(angle)),
+    {
+        "abs": lambda g, result: (g * result.sgn().conj()).real,
+        "angle": lambda g, result: (g * (result * 1j).conj()).real,
+    },
+    check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
+)  # fmt: skip
+publish(polar, forms="function")

@@ -1,0 +1,264 @@
+"""Einstein summation, chains of matrices, and distances."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..core.publish import function, publish_python
+from ..core.tensor import Tensor, TensorBase
+from .arithmetic import mul
+from .matmul import _count, bmm, matmul
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@function("einsum")
+def einsum(*args: Any) -> Tensor:
+    """Sum products of the operands' elements over the subscripts that the result leaves out."""
+    equation, operands = _spoken(args)
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    left, arrow, right = equation.partition("->")
+    terms = [_letters(term, 0) for term in left.split(",")]
+    if len(terms) > len(operands):
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(terms) < len(operands):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    dots = _ellipsis_rank(terms, operands)
+    spelled = [_spell(term, t, dots, i) for i, (term, t) in enumerate(zip(terms, operands))]
+    output = _output(right if arrow else None, terms, dots)
+    sizes = _sizes(spelled, operands)
+    labels = [*output, *sorted({x for term in spelled for x in term} - set(output), key=str)]
+    laid = [_lay(t, term, labels) for t, term in zip(operands, spelled)]
+    result = laid[0]
+    kept = len(output)
+    for i, other in enumerate(laid[1:], 1):
+        done = [
+            d for d in range(kept, len(labels))
+            if all(rest.array.shape[d] == 1 for rest in laid[i + 1 :])
+            and not (result.array.shape[d] == 1 and other.array.shape[d] == 1)
+        ]  # fmt: skip
+        result = _pair(result, other, done)
+    over = [d for d in range(kept, len(labels)) if result.array.shape[d] != 1]
+    if over:
+        result = result.sum(over, True)
+    for label in output:
+        assert label in sizes
+    return result.reshape(result.array.shape[:kept]) if len(labels) > kept else result
+
+
+def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
+    """The equation and operands, from any of the ways to call `einsum`."""
+    if not args:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+    if isinstance(args[0], str):
+        operands = args[1:]
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = tuple(operands[0])
+        return args[0], list(operands)
+
+    def letters(subscripts: Any) -> str:
+        out = []
+        for s in subscripts:
+            if s is Ellipsis:
+                out.append("...")
+            elif not 0 <= s < len(_LETTERS):
+                raise ValueError(f"einsum(): subscript in subscript list is not within the valid range [0, {len(_LETTERS)})")
+            else:
+                out.append(_LETTERS[s])
+        return "".join(out)
+
+    pairs = len(args) // 2
+    equation = ",".join(letters(args[2 * i + 1]) for i in range(pairs))
+    if len(args) % 2:
+        equation += "->" + letters(args[-1])
+    return equation, [args[2 * i] for i in range(pairs)]
+
+
+def _letters(term: str, offset: int) -> list[str]:
+    """The subscripts of one term; an ellipsis is one of them."""
+    found: list[str] = []
+    at = 0
+    while at < len(term):
+        c = term[at]
+        if c == ".":
+            if term[at : at + 3] != "..." or "..." in found:
+                where = "more than once" if "..." in found else "that is not part of any ellipsis"
+                raise RuntimeError(f"einsum(): found '.' for operand {offset} {where}")
+            found.append("...")
+            at += 3
+            continue
+        if c != " ":
+            if not (c.isascii() and c.isalpha()):
+                raise RuntimeError(
+                    f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]"
+                )
+            found.append(c)
+        at += 1
+    return found
+
+
+def _ellipsis_rank(terms: list[list[str]], operands: list[Tensor]) -> int:
+    return max([t.dim() - len(term) + 1 for term, t in zip(terms, operands) if "..." in term], default=0)
+
+
+def _spell(term: list[str], t: Tensor, dots: int, at: int) -> list[Any]:
+    """A label for each dimension: letters, and numbers for what an ellipsis covers."""
+    if not isinstance(t, TensorBase):
+        raise TypeError(f"expected Tensor as element {at} in argument 1, but got {type(t).__name__}")
+    named = len(term) - ("..." in term)
+    if t.dim() < named or (t.dim() > named and "..." not in term):
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({named}) "
+            f"{'is more than' if t.dim() < named else 'does not match'} the number of dimensions ({t.dim()}) for operand "
+            f"{at}{'' if t.dim() < named else ' and no ellipsis was given'}"
+        )
+    covered = t.dim() - named
+    labels: list[Any] = []
+    for x in term:
+        labels.extend(range(dots - covered, dots) if x == "..." else [x])
+    return labels
+
+
+def _output(right: str | None, terms: list[list[str]], dots: int) -> list[Any]:
+    """The labels of the result: those given, else those that occur once, in alphabetical order."""
+    seen = [x for term in terms for x in term if x != "..."]
+    if right is None:
+        return [*range(dots), *sorted(x for x in set(seen) if seen.count(x) == 1)]
+    output: list[Any] = []
+    for x in _letters(right, len(terms)):
+        if x == "...":
+            output.extend(range(dots))
+        elif x in output:
+            raise RuntimeError(f"einsum(): output subscript {x} appears more than once in the output")
+        elif x not in seen:
+            raise RuntimeError(f"einsum(): output subscript {x} does not appear in the equation for any input operand")
+        else:
+            output.append(x)
+    return output
+
+
+def _sizes(spelled: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
+    sizes: dict[Any, int] = {}
+    for i, (term, t) in enumerate(zip(spelled, operands)):
+        own: dict[Any, int] = {}
+        for x, n in zip(term, t.array.shape):
+            if own.setdefault(x, n) != n:
+                raise RuntimeError(
+                    f"einsum(): subscript {x} is repeated for operand {i} but the sizes don't match, {n} != {own[x]}"
+                )
+            have = sizes.setdefault(x, n)
+            if have != n and 1 not in (have, n):
+                raise RuntimeError(
+                    f"einsum(): subscript {x} has size {n} for operand {i} which does not broadcast with previously seen "
+                    f"size {have}"
+                )
+            sizes[x] = max(have, n) if 0 not in (have, n) else 0
+    return sizes
+
+
+def _lay(t: Tensor, term: list[Any], labels: list[Any]) -> Tensor:
+    """`t` with one dimension for every label, of size 1 where it has none; repeated labels take the diagonal."""
+    term = list(term)
+    for x in dict.fromkeys(term):
+        while term.count(x) > 1:
+            first = term.index(x)
+            second = term.index(x, first + 1)
+            t = t.diagonal(0, first, second).movedim(-1, first)
+            del term[second]
+    t = t.permute([term.index(x) for x in labels if x in term])
+    return t.reshape([t.array.shape[sorted(map(labels.index, term)).index(d)] if x in term else 1 for d, x in enumerate(labels)])
+
+
+def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
+    """The product of two tensors of one rank, summed over some dimensions, which stay with size 1."""
+    if not over:
+        return mul.apply(a, b)
+    rank = a.dim()
+    shape_a, shape_b = a.array.shape, b.array.shape
+    both, only_a, only_b, summed = [], [], [], []
+    for d in range(rank):
+        n, m = shape_a[d], shape_b[d]
+        if d in over:
+            if n != 1 and m != 1:
+                summed.append(d)
+            elif n != 1:
+                a = a.sum(d, True)
+            else:
+                b = b.sum(d, True)
+        elif n != 1 and m != 1:
+            both.append(d)
+        elif n != 1:
+            only_a.append(d)
+        else:
+            only_b.append(d)
+    rest = [d for d in range(rank) if d not in both + only_a + only_b + summed]
+    size = lambda t, dims: [t.array.shape[d] for d in dims]  # noqa: E731
+    batch, left, right, inner = (_count(size(t, dims)) for t, dims in ((a, both), (a, only_a), (b, only_b), (a, summed)))
+    first = a.permute(both + only_a + summed + only_b + rest).reshape((batch, left, inner))
+    second = b.permute(both + summed + only_b + only_a + rest).reshape((batch, inner, right))
+    made = bmm.apply(first, second)
+    order = both + only_a + only_b + summed + rest
+    made = made.reshape(size(a, both) + size(a, only_a) + size(b, only_b) + [1] * (len(summed) + len(rest)))
+    return made.permute([order.index(d) for d in range(rank)])
+
+
+@function("chain_matmul")
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of several matrices, bracketed so that it costs least."""
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
+        UserWarning,
+        stacklevel=2,
+    )
+    items = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else list(matrices)
+    return items[0] if len(items) == 1 else chain(items)
+
+
+def chain(items: list[Tensor]) -> Tensor:
+    """Multiply matrices in the order that takes the fewest multiplications."""
+    sizes = [items[0].array.shape[0], *(m.array.shape[1] for m in items)]
+    count = len(items)
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            best[i, j] = min(
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def multiply(i: int, j: int) -> Tensor:
+        if i == j:
+            return items[i]
+        k = best[i, j][1]
+        return matmul.apply(multiply(i, k), multiply(k + 1, j))
+
+    return multiply(0, count - 1)
+
+
+def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
+    """The cross product along a dimension of size 3: the first such one when none is named."""
+    from ..core.errors import broadcast_shapes, wrap_dim
+
+    shape = broadcast_shapes(self.array.shape, other.array.shape)
+    if dim is None:
+        if self.dim() != other.dim():
+            raise RuntimeError("inconsistent tensors dimensions input: " f"{self.dim()} other: {other.dim()}")
+        dim = next((d for d, n in enumerate(self.array.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    if self.dim() != other.dim():
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = wrap_dim(dim, len(shape))
+    for t in (self, other):
+        if t.array.shape[d] != 3:
+            raise RuntimeError(
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.array.shape[d]} and {other.array.shape[d]}"
+            )
+    a, b = self.expand(shape), other.expand(shape)
+    return mul.apply(a.roll(-1, d), b.roll(-2, d)) - mul.apply(a.roll(-2, d), b.roll(-1, d))
+
+
+publish_python("cross(Tensor self, Tensor other, int? dim=None)", _cross)

@@ -1,0 +1,215 @@
+"""Elementary functions of one variable (and the arc tangent of two)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.elementwise import Binary, Elementwise, Unary, conj
+from ..core.publish import publish
+from . import special_kernels
+from .arithmetic import TENSORS
+from .pointwise import ORDERED, no_complex, where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.tensor import Tensor
+
+INEXACT = dt.FLOATS | dt.COMPLEXES
+
+
+def _zeros(g: Tensor) -> Tensor:
+    return g.new_zeros(g.shape)
+
+
+# ---- exponential, trigonometric and hyperbolic functions: name, other names, kernel, derivative
+
+_FUNCTIONS: tuple[tuple[str, tuple[str, ...], Any, Callable[..., Any]], ...] = (
+    ("exp", (), "exp", lambda g, result: g * conj(result)),
+    ("exp2", (), "exp2", lambda g, result: g * conj(result) * math.log(2)),
+    ("expm1", (), "expm1", lambda g, result: g * (conj(result) + 1)),
+    ("log", (), "log", lambda g, self: g / conj(self)),
+    ("log2", (), "log2", lambda g, self: g / (conj(self) * math.log(2))),
+    ("log10", (), "log10", lambda g, self: g / (conj(self) * math.log(10))),
+    ("log1p", (), "log1p", lambda g, self: g / (conj(self) + 1)),
+    ("sin", (), "sin", lambda g, self: g * conj(self.cos())),
+    ("cos", (), "cos", lambda g, self: g * -conj(self.sin())),
+    ("tan", (), "tan", lambda g, result: g * conj(1 + result * result)),
+    ("asin", ("arcsin",), "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
+    ("acos", ("arccos",), "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
+    ("atan", ("arctan",), "arctan", lambda g, self: g / conj(self * self + 1)),
+    ("sinh", (), "sinh", lambda g, self: g * conj(self.cosh())),
+    ("cosh", (), "cosh", lambda g, self: g * conj(self.sinh())),
+    ("tanh", (), "tanh", lambda g, result: g * conj(1 - result * result)),
+    ("asinh", ("arcsinh",), "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
+    ("acosh", ("arccosh",), "arccosh", lambda g, self: g * conj(((self - 1).rsqrt() * (self + 1).rsqrt()))),
+    ("atanh", ("arctanh",), "arctanh", lambda g, self: g / conj(1 - self * self)),
+)
+for _name, _aliases, _kernel, _vjp in _FUNCTIONS:
+    _node = {"expm1": "Expm1Backward0", "log1p": "Log1PBackward0"}.get(_name)
+    publish(
+        Unary(_name, _kernel, _vjp, result="float", node=_node),
+        names=(_name, *_aliases), forms="function method inplace",
+    )  # fmt: skip
+
+atan2 = Binary(
+    "atan2",
+    "arctan2",
+    (
+        lambda g, self, other: g * other * (self * self + other * other).reciprocal(),
+        lambda g, self, other: g * -self * (self * self + other * other).reciprocal(),
+    ),
+    schema=TENSORS, result="float", dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(atan2, names=("atan2", "arctan2"), forms="function method inplace")
+
+
+# ---- sigmoid and its inverse
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return 1 / (1 + xp.exp(-x))
+
+
+sigmoid = Unary(
+    "sigmoid", _sigmoid, lambda g, result: g * conj((1 - result) * result), result="float", halves="wide"
+)
+publish(sigmoid, names=("sigmoid",), forms="function method inplace")
+
+
+def _logit(xp: Any, x: Any, eps: float | None) -> Any:
+    if eps is not None:
+        x = xp.clip(x, eps, 1 - eps)
+    return xp.log(x / (1 - x))
+
+
+def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    slope = g / (self * (1 - self))
+    if eps is None:
+        return where((self < 0) | (self > 1), math.nan, slope)
+    return where((self < eps) | (self > 1 - eps), 0, slope)
+
+
+logit = Elementwise(
+    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS
+)
+publish(logit, forms="function method inplace")
+
+
+# ---- degrees
+
+
+def _scaled(name: str, factor: float, node: str) -> Unary:
+    return Unary(
+        name, lambda xp, x: x * factor, lambda g: g * factor, result="float", halves="wide", node=node,
+        refuse=no_complex(RuntimeError, f"{name} is not supported for complex tensors."),
+    )  # fmt: skip
+
+
+publish(_scaled("deg2rad", math.pi / 180, "Deg2RadBackward0"), forms="function method inplace")
+publish(_scaled("rad2deg", 180 / math.pi, "Rad2DegBackward0"), forms="function method inplace")
+
+
+# ---- whole numbers
+
+
+def _whole(kernel: str) -> Callable[[Any, Any], Any]:
+    """Integers are whole already."""
+    return lambda xp, x: x.copy() if x.dtype.kind in "iu" else getattr(xp, kernel)(x)
+
+
+for _name, _aliases, _kernel in (("floor", (), "floor"), ("ceil", (), "ceil"), ("trunc", ("fix",), "trunc")):
+    publish(
+        Unary(
+            _name, _whole(_kernel), _zeros, dtypes=ORDERED - {dt.bool_}, label=f"{_name}_vml_cpu",
+            refuse=no_complex(NotImplementedError, f"{_name} is not supported for complex inputs"),
+        ),
+        names=(_name, *_aliases), forms="function method inplace",
+    )  # fmt: skip
+
+
+def _round(xp: Any, x: Any, decimals: int) -> Any:
+    """Half to even, at a number of decimal places (or, when negative, of zeros)."""
+    if decimals == 0:
+        return xp.rint(x)
+    power = x.dtype.type(10.0 ** abs(decimals))
+    return xp.rint(x * power) / power if decimals > 0 else xp.rint(x / power) * power
+
+
+round_ = Unary("round", _whole("rint"), _zeros, dtypes=ORDERED - {dt.bool_}, label="round_vml_cpu")
+round_decimals = Elementwise(
+    "round.decimals(Tensor self, *, int decimals)", _round, {"self": _zeros},
+    dtypes=dt.FLOATS, halves="wide", node="RoundBackward1",
+)  # fmt: skip
+publish(round_, round_decimals, forms="function method inplace")
+frac = Unary("frac", lambda xp, x: x - xp.trunc(x), lambda g: g, dtypes=dt.FLOATS, halves="wide")
+publish(frac, forms="function method inplace")
+
+
+class _Frexp(Elementwise):
+    """The exponent is an integer beside the mantissa."""
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        if outputs.__class__ is not tuple:
+            return super().wrap_results(outputs, out_dtype, backend)
+        mantissa, exponent = outputs
+        return super().wrap_results(mantissa, out_dtype, backend), super().wrap_results(exponent, dt.int32, backend)
+
+
+def _floating_only(d: dt.dtype) -> Exception | None:
+    return None if d.is_floating_point else RuntimeError("torch.frexp() only supports floating-point dtypes")
+
+
+frexp = _Frexp(
+    "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    "frexp",
+    {"self": lambda g, exponent: g / 2.0 ** exponent.to(g.dtype)},
+    refuse=_floating_only, halves="wide",
+)  # fmt: skip
+publish(frexp)
+
+
+# ---- sums of exponentials
+
+
+def _logaddexp(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind != "c":
+        return xp.logaddexp(self, other)
+    swap = other.real > self.real
+    high, low = xp.where(swap, other, self), xp.where(swap, self, other)
+    same = (high == low) & ~xp.isfinite(high.real)
+    return xp.where(same & (high.real < 0), high, high + xp.log1p(xp.exp(xp.where(same, 0, low - high))))
+
+
+logaddexp = Binary(
+    "logaddexp",
+    _logaddexp,
+    (
+        lambda g, self, other: g / conj(1 + (other - self).exp()),
+        lambda g, self, other: g / conj(1 + (self - other).exp()),
+    ),
+    schema=TENSORS, dtypes=INEXACT, halves="wide",
+)  # fmt: skip
+publish(logaddexp)
+logaddexp2 = Binary(
+    "logaddexp2",
+    "logaddexp2",
+    (lambda g, self, other: g / (1 + 2.0 ** (other - self)), lambda g, self, other: g / (1 + 2.0 ** (self - other))),
+    schema=TENSORS, dtypes=dt.FLOATS, halves="wide",
+)  # fmt: skip
+publish(logaddexp2)
+
+
+# ---- sinc
+
+
+def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
+    angle = self * math.pi
+    slope = (angle * angle.cos() - angle.sin()) / (angle * self)
+    return g * conj(where(self == 0, 0, slope))
+
+
+sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")
+publish(sinc, forms="function method inplace")

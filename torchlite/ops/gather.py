@@ -1,0 +1,327 @@
+"""Reading and writing at places named element by element: `gather`, `scatter` and its kin, `take`, `put`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.errors import broadcast_shapes, not_implemented_for, wrap_dim
+from ..core.op import Op
+from ..core.operands import fitting_array
+from ..core.publish import publish, publish_python
+from .reducing import into_mean, reduce_backward, reduction, start_of
+from .writing import Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds, warn_once
+
+if TYPE_CHECKING:
+    from ..core.tensor import Tensor
+
+_INDEX_TYPES = (dt.int32, dt.int64)
+
+
+def _at_least_1d(*arrays: Any) -> tuple[Any, ...]:
+    return tuple([a if a.ndim else a.reshape(1) for a in arrays])
+
+
+def _check_places(xp: Any, index: Any, dim: int, size: int) -> None:
+    check_range(xp, index, size, out_of_bounds(dim, size, RuntimeError))
+
+
+# ---- gather
+
+
+def _check_gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> None:
+    dim = wrap_dim(dim, self.dim())
+    if not index.numel():
+        return
+    if index.dtype not in _INDEX_TYPES:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if max(self.dim(), 1) != max(index.dim(), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d, (n, have) in enumerate(zip(index.shape, self.shape, strict=False)):
+        if d != dim and n > have:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
+                f"{list(self.shape)} apart from dimension {dim}"
+            )
+
+
+def _gather(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+    shape = index.shape
+    dim = wrap_dim(dim, self.ndim)
+    if not index.size:
+        return xp.empty(shape, self.dtype)
+    self, index = _at_least_1d(self, index)
+    _check_places(xp, index, dim, self.shape[dim])
+    if self.flags.c_contiguous:
+        return self.reshape(-1).take(flat_places(xp, index, dim, self.shape)).reshape(shape)
+    return self[grid(xp, index, dim)].reshape(shape)
+
+
+gather = Op(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
+    _gather,
+    {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).scatter_add_(dim, index, g), "index": None},
+    check=_check_gather,
+)
+publish(gather)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    """The elements at `indices` along `dim`; both broadcast along the other dimensions."""
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
+    if dim is None:
+        input, indices, dim = input.reshape((-1,)), indices.reshape((-1,)), 0
+    if input.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    dim = wrap_dim(dim, input.dim())
+    size = input.shape[dim]
+    if not input.dim():
+        return input.gather(0, indices.remainder(size))
+    common = broadcast_shapes(
+        tuple(1 if d == dim else n for d, n in enumerate(input.shape)),
+        tuple(1 if d == dim else n for d, n in enumerate(indices.shape)),
+    )
+    spread = indices.expand([-1 if d == dim else n for d, n in enumerate(common)])
+    source = input.expand([-1 if d == dim else n for d, n in enumerate(common)])
+    return source.gather(dim, spread + size * (spread < 0))
+
+
+publish_python("take_along_dim(Tensor self, Tensor indices, int? dim=None)", take_along_dim)
+
+
+# ---- scatter
+
+
+def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *_: Any) -> None:
+    dim = wrap_dim(dim, self.dim())
+    tensor = hasattr(src, "dtype")
+    if tensor and src.dtype is not self.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not index.numel():
+        return
+    if index.dtype not in _INDEX_TYPES:
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    for other, name in ((self, "self"), (src, "src")) if tensor else ((self, "self"),):
+        if max(index.dim(), 1) != max(other.dim(), 1):
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
+    too_big = any(d != dim and n > have for d, (n, have) in enumerate(zip(index.shape, self.shape, strict=False)))
+    if not tensor:
+        if too_big:
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
+                f"{dim}"
+            )
+    elif too_big or any(n > have for n, have in zip(index.shape, src.shape, strict=False)):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
+            f"{dim} and to be no larger size than src {list(src.shape)}"
+        )
+
+
+def _opened(xp: Any, self: Any, dim: int, index: Any, src: Any) -> tuple[Any, int, Any, Any]:
+    """The arguments of a scatter with at least one dimension, checked, and the part of `src` that is used."""
+    dim = wrap_dim(dim, self.ndim)
+    self, index = _at_least_1d(self, index)
+    _check_places(xp, index, dim, self.shape[dim])
+    if src.ndim:
+        src = src[tuple([slice(n) for n in index.shape])]
+    return self, dim, index, src
+
+
+def _scatter(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+    if index.size:
+        self, dim, index, src = _opened(xp, self, dim, index, src)
+        self[grid(xp, index, dim)] = src
+
+
+def _scatter_combine(xp: Any, ufunc: str, self: Any, dim: int, index: Any, src: Any) -> None:
+    """Combine `src` into the places of `self`, which has at least one dimension."""
+    flat = self.reshape(-1)
+    combine(xp, ufunc, flat, flat_places(xp, index, dim, self.shape).reshape(-1), src.reshape(-1))
+    if not self.flags.c_contiguous:
+        self[...] = flat.reshape(self.shape)
+
+
+class _ScatterValue(Writing):
+    def prepare(self, values: Any, backend: Any) -> Any:
+        arguments, _ = super().prepare(values, backend)
+        arguments[3] = fitting_array(values[3], values[0].dtype, backend)
+        return arguments, values[0].dtype
+
+
+def _scatter_deprecated(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> None:
+    if index.size:
+        self, dim, index, src = _opened(xp, self, dim, index, src)
+        _scatter_combine(xp, reduce, self, dim, index, xp.broadcast_to(src, index.shape))
+
+
+def _check_scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> None:
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    _check_scatter(self, dim, index, src)
+    if hasattr(src, "dtype"):
+        warn_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+            "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
+        )
+
+
+def _no_derivative(g: Tensor) -> Any:
+    raise RuntimeError("derivative for aten::scatter is not implemented")
+
+
+def _emptied(g: Tensor, dim: int, index: Tensor) -> Tensor:
+    return g.scatter(dim, index, 0)
+
+
+scatter_src = Writing(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src)",
+    _scatter,
+    {"self": _emptied, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
+    check=_check_scatter,
+)
+scatter_value = _ScatterValue(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
+    _scatter,
+    {"self": _emptied, "index": None},
+    check=_check_scatter,
+    node="ScatterBackward1",
+)
+scatter_src_reduce = Writing(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
+    _scatter_deprecated,
+    {"self": _no_derivative, "index": None, "src": _no_derivative},
+    check=_check_scatter_reduce,
+    node="NotImplemented",
+)
+scatter_value_reduce = _ScatterValue(
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
+    _scatter_deprecated,
+    {"self": _no_derivative, "index": None},
+    check=_check_scatter_reduce,
+    node="NotImplemented",
+)
+publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, forms="function method inplace")
+
+
+def _scatter_add(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+    if index.size:
+        self, dim, index, src = _opened(xp, self, dim, index, src)
+        _scatter_combine(xp, "add", self, dim, index, src)
+
+
+scatter_add = Writing(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src)",
+    _scatter_add,
+    {"self": lambda g: g, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
+    check=_check_scatter,
+)
+publish(scatter_add, forms="function method inplace")
+
+
+def _check_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> None:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    _check_scatter(self, dim, index, src)
+    if reduce == "mean" and self.dtype is dt.bool_:
+        raise not_implemented_for("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
+
+
+def _scatter_reduce(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> None:
+    if not index.size:
+        return
+    self, dim, index, src = _opened(xp, self, dim, index, src)
+    if not include_self:
+        self[grid(xp, index, dim)] = start_of(xp, reduce, self.dtype)
+    _scatter_combine(xp, reduction(reduce), self, dim, index, src)
+    if reduce == "mean":
+        count = xp.full(self.shape, int(include_self))
+        _scatter_combine(xp, "add", count, dim, index, xp.ones(index.shape, dtype=count.dtype))
+        into_mean(xp, self, count)
+
+
+scatter_reduce = Writing(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
+    _scatter_reduce,
+    reduce_backward,
+    check=_check_reduce,
+)
+publish(scatter_reduce, forms="function method inplace")
+
+
+# ---- take and put: places in the flattened tensor
+
+
+def _long(name: str, index: Tensor) -> None:
+    if index.dtype is not dt.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.legacy}")
+
+
+def _check_take(self: Tensor, index: Tensor) -> None:
+    _long("take", index)
+    if index.numel() and not self.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+
+
+def _in_flat(xp: Any, index: Any, size: int) -> Any:
+    def error(i: int) -> Exception:
+        return IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
+
+    check_range(xp, index, size, error, -size)
+    return from_front(index, size)
+
+
+take = Op(
+    "take(Tensor self, Tensor index)",
+    lambda xp, self, index: self.reshape(-1).take(_in_flat(xp, index, self.size)),
+    {"self": lambda g, self_shape, index: g.new_zeros(self_shape).put_(index, g, True), "index": None},
+    check=_check_take,
+)
+publish(take)
+
+
+def _check_put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> None:
+    _long("put_", index)
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype.legacy} and "
+            f"source.dtype = {source.dtype.legacy}"
+        )
+    if source.numel() != index.numel():
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    if index.numel() and not self.numel():
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+
+
+def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) -> None:
+    flat = self.reshape(-1)
+    index = _in_flat(xp, index.reshape(-1), flat.size)
+    if accumulate:
+        combine(xp, "add", flat, index, source.reshape(-1))
+    else:
+        flat[index] = source.reshape(-1)
+    if not self.flags.c_contiguous:
+        self[...] = flat.reshape(self.shape)
+
+
+put = Writing(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False)",
+    _put,
+    {
+        "self": lambda g, index, source_shape, accumulate: (
+            g if accumulate else g.put(index, g.new_zeros(source_shape))
+        ),
+        "index": None,
+        "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
+    },
+    order="K",
+    check=_check_put,
+)
+publish(put, forms="function method inplace")

@@ -1,0 +1,208 @@
+"""Masks: `masked_fill`, `masked_select`, `masked_scatter`; and where a tensor is not zero."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.elementwise import sum_to
+from ..core.errors import broadcast_shapes
+from ..core.op import Op
+from ..core.operands import fitting_array
+from ..core.publish import function, method, publish
+from ..core.tensor import TensorBase
+from .writing import Writing
+
+if TYPE_CHECKING:
+    from ..core.tensor import Tensor
+
+
+# ---- masked_fill
+
+
+def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.cname}")
+    if isinstance(value, TensorBase) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    broadcast_shapes(tuple(mask.shape), tuple(self.shape))
+
+
+class _MaskedFill(Writing):
+    """The value becomes an array of the tensor's type."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        t, mask, value = values
+        if isinstance(value, TensorBase):
+            array = value.array if value.backend.real is backend else backend.from_host(value.host_array())
+            array = array if value.dtype is t.dtype else backend.cast(array, t.dtype.numpy)
+        else:
+            array = fitting_array(value, t.dtype, backend)
+        return [t.array, mask.array, array], t.dtype
+
+
+def _filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    result = xp.where(mask, value, self)
+    return result if result.flags.c_contiguous else result.copy("C")
+
+
+def _fill(xp: Any, self: Any, mask: Any, value: Any) -> None:
+    _check_in_place(self, mask)
+    xp.copyto(self, value, where=mask)
+
+
+def _check_in_place(self: Any, mask: Any) -> None:
+    shape = broadcast_shapes(mask.shape, self.shape)
+    if shape != self.shape:
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
+
+
+def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
+    return sum_to(g.masked_fill(mask, 0), self_shape)
+
+
+masked_fill_scalar = _MaskedFill(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
+    _fill,
+    {"self": _outside, "mask": None},
+    kernel=_filled,
+    check=_check_fill,
+)
+masked_fill_tensor = _MaskedFill(
+    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
+    _fill,
+    {
+        "self": _outside,
+        "mask": None,
+        "value": lambda g, mask, value_dtype: g.masked_fill(mask.logical_not(), 0).sum().to(value_dtype),
+    },
+    kernel=_filled,
+    check=_check_fill,
+    node="MaskedFillBackward1",
+)
+publish(masked_fill_tensor, masked_fill_scalar, forms="function method inplace")
+
+
+# ---- masked_select
+
+
+def _check_select(self: Tensor, mask: Tensor) -> None:
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+
+
+def _select(xp: Any, self: Any, mask: Any) -> Any:
+    if self.shape != mask.shape:
+        shape = broadcast_shapes(mask.shape, self.shape)
+        self, mask = xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)
+    return self[mask]
+
+
+def _select_backward(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
+    shape = broadcast_shapes(tuple(self_shape), tuple(mask.shape))
+    return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self_shape)
+
+
+masked_select = Op(
+    "masked_select(Tensor self, Tensor mask)", _select, {"self": _select_backward, "mask": None}, check=_check_select
+)
+publish(masked_select)
+
+
+# ---- masked_scatter
+
+
+def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.legacy} and "
+            f"{source.dtype.legacy}"
+        )
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.legacy}")
+
+
+def _scatter(xp: Any, self: Any, mask: Any, source: Any) -> None:
+    _check_in_place(self, mask)
+    mask = xp.broadcast_to(mask, self.shape)
+    count = int(xp.count_nonzero(mask).item())
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    self[mask] = source.reshape(-1)[:count]
+
+
+def _scattered(xp: Any, self: Any, mask: Any, source: Any) -> Any:
+    result = xp.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)).copy("C")
+    _scatter(xp, result, mask, source)
+    return result
+
+
+def _scatter_source(g: Tensor, mask: Tensor, source_shape: Any) -> Tensor:
+    used = g.masked_select(mask)
+    whole = g.new_zeros(math.prod(source_shape))
+    whole[: used.numel()] = used
+    return whole.reshape(source_shape)
+
+
+masked_scatter = Writing(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source)",
+    _scatter,
+    {"self": _outside, "mask": None, "source": _scatter_source},
+    kernel=_scattered,
+    check=_check_scatter,
+)
+publish(masked_scatter, forms="function method inplace")
+
+
+# ---- where it is not zero
+
+
+nonzero_op = Op("nonzero(Tensor self)", lambda xp, self: xp.argwhere(self))
+_nonzero = publish(nonzero_op, forms="")
+
+
+@function("nonzero")
+@method("nonzero")
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The places of the elements that are not zero: a row for each, or a vector for each dimension."""
+    if as_tuple:
+        if not input.dim():
+            input = input.unsqueeze(0)
+        return tuple(_nonzero(input).unbind(1))
+    return _nonzero(input, out=out)
+
+
+publish(Op("argwhere(Tensor self)", lambda xp, self: xp.argwhere(self)))
+
+
+def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = xp.argwhere(self)[:size]
+    result = xp.full((size, self.ndim), fill_value, dtype=found.dtype)
+    result[: len(found)] = found
+    return result
+
+
+publish(Op("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static))
+
+
+@method("fill_diagonal_")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the elements whose indices are all equal; in a tall matrix, `wrap` begins anew below the last column."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    rows, columns = self.shape[0], self.shape[1]
+    count = min(self.shape)
+    self.as_strided((count,), (step,), self.storage_offset()).fill_(fill_value)
+    if wrap and self.dim() == 2 and rows > columns + 1:
+        offset = self.stride(0) * (columns + 1)
+        left = (rows * columns - offset // max(self.stride(1), 1) + columns) // (columns + 1)
+        self.as_strided((left,), (step,), self.storage_offset() + offset).fill_(fill_value)
+    return self

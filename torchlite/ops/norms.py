@@ -1,0 +1,219 @@
+"""Norms of vectors, and what is measured with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.elementwise import conj, fit_gradient
+from ..core.op import Op
+from ..core.operands import result_type
+from ..core.publish import publish, publish_python
+from ..core.reduction import Reduction, all_dims
+from ..core.tensor import Tensor
+from .reduce import add_reduce
+
+# ---- the norm of a vector
+
+
+def _check_norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
+    name = "linalg.vector_norm"
+    if t.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {t.dtype.legacy}")
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
+    if d is not None:
+        if d.category < dt.FLOAT:
+            raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {d.legacy}")
+        if d.is_complex is not t.dtype.is_complex:
+            kind = "complex" if t.dtype.is_complex else "real"
+            raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {d.legacy}")
+        if dt.promote_types(d, t.dtype) is not d:
+            raise RuntimeError(
+                f"{name}: the dtype of the input ({t.dtype.legacy}) should be convertible without narrowing to the "
+                f"specified dtype ({d.legacy})"
+            )
+
+
+def _vector_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
+    if not array.size and (ord < 0 or ord == math.inf):
+        _check_identity(array, axis, ord)
+    if ord == 2 and array.dtype.kind != "c":
+        if axis is None and not keepdim and array.flags.c_contiguous:
+            flat = array.reshape(-1)
+            return xp.sqrt(flat.dot(flat))
+        return xp.sqrt(add_reduce(xp, array * array, axis, keepdim))
+    if ord == 0:
+        return add_reduce(xp, array != 0, axis, keepdim)
+    size = xp.absolute(array)
+    if ord == 1:
+        return add_reduce(xp, size, axis, keepdim)
+    if ord == 2:
+        return xp.sqrt(add_reduce(xp, size * size, axis, keepdim))
+    if abs(ord) == math.inf:
+        return size.max(axis, keepdims=keepdim) if ord > 0 else size.min(axis, keepdims=keepdim)
+    return add_reduce(xp, size**ord, axis, keepdim) ** (1 / ord)
+
+
+def _check_identity(array: Any, axis: Any, ord: float) -> None:
+    shown = "inf" if ord == math.inf else "-inf" if ord == -math.inf else f"{ord:g}"
+    why = "because the operation does not have an identity"
+    if axis is None or not array.ndim:
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor {why}")
+    for a in all_dims(array, axis):
+        if not array.shape[a]:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {shown} norm on the dimension {a}because this dimension is "
+                "empty and the operation does not have an identity"
+            )
+
+
+def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> Tensor:
+    """The gradient of a norm whose dimensions were kept; zero where the norm is zero."""
+    if ord == 0:
+        return self.new_zeros(self.shape)
+    if ord == 1:
+        return self.sgn() * g
+    if ord == 2:
+        return self * (g / result).masked_fill(result == 0, 0)
+    size = self.abs()
+    if abs(ord) == math.inf:
+        chosen = (size == result) | (size.isnan() & result.isnan())
+        return self.sgn() * (g / chosen.sum(dim, True)) * chosen
+    scale = (g / result.pow(ord - 1)).masked_fill(result == 0, 0)
+    if ord < 1:
+        return self.sgn() * size.pow(ord - 1).masked_fill(self == 0, 0) * scale
+    if ord < 2:
+        return self.sgn() * size.pow(ord - 1) * scale
+    return self * size.pow(ord - 2) * scale
+
+
+vector_norm = Reduction(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
+    _vector_norm,
+    norm_vjp,
+    result="real",
+    check=_check_norm,
+)
+
+
+def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
+    """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
+    if p == "nuc":
+        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    order = 2.0 if p is None or p == "fro" else p
+    return vector_norm.apply(input, order, dim, keepdim, dtype)
+
+
+publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm)
+publish_python(
+    "frobenius_norm(Tensor self, int[1]? dim=None, bool keepdim=False)",
+    lambda self, dim, keepdim: vector_norm.apply(self, 2.0, dim, keepdim, None),
+    forms="function",
+)
+
+
+def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
+    if dim is None and input.dim() != 2:
+        raise RuntimeError(
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+            if input.dim() < 2
+            else "Expected a tensor with 2 dimensions, but got a tensor with "
+            f"{input.dim()} dimension{'' if input.dim() == 1 else 's'} instead."
+        )
+    rows, columns = (0, 1) if dim is None else dim
+    values = input.movedim((rows, columns), (-2, -1)).svd().S.sum(-1)
+    if not keepdim:
+        return values
+    first, second = sorted((rows % input.dim(), columns % input.dim()))
+    return values.unsqueeze(first).unsqueeze(second)
+
+
+publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", nuclear_norm, forms="function")
+
+# ---- distances and bounds
+
+
+def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
+    d = result_type(t, other)
+    if d.category < dt.FLOAT:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead."
+        )
+
+
+def _dist(xp: Any, a: Any, b: Any, p: float) -> Any:
+    difference = a - b
+    wide = difference.astype(xp.float32) if difference.dtype.itemsize == 2 else difference
+    return xp.asarray(_vector_norm(xp, wide, None, False, p)).astype(difference.real.dtype)
+
+
+def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor]:
+    through = norm_vjp(g, self - other, result, p, None)
+    return [
+        fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))
+    ]
+
+
+dist = Op(
+    "dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist
+)
+publish(dist)
+
+
+def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
+    return tuple([d for d in range(ndim) if d != dim % ndim])
+
+
+def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
+    if isinstance(p, complex) or isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: p and maxnorm must be real-valued")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if t.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {t.dim()} dimensions")
+    if not -t.dim() <= dim < t.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got {dim})"
+        )
+
+
+_EPSILON = 1e-7  # keeps the scale finite
+
+
+def _renorm(xp: Any, array: Any, p: float, dim: int, maxnorm: float) -> Any:
+    wide = array.astype(xp.float32) if array.dtype.itemsize == 2 else array
+    size = _vector_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
+    scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(size.dtype)
+    return (wide * scale).astype(array.dtype)
+
+
+def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    dims = _other_dims(self.dim(), dim)
+    size = vector_norm.apply(self, p, dims, True, None)
+    inverse = 1 / (size + _EPSILON)
+    along = (conj(self) * g).sum(dims, True)
+    through_norm = norm_vjp(along.real if along.is_complex() else along, self, size, p, dims)
+    return (maxnorm * inverse * (g - inverse * through_norm)).where(size > maxnorm, g)
+
+
+renorm = Op(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)", _renorm, {"self": _renorm_vjp}, check=_check_renorm
+)
+publish(renorm, forms="function method inplace")
+
+
+def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
+    """The norms of the slices along `dim`, as a tensor that broadcasts against `v`; of all of it for -1."""
+    if dim == -1:
+        return vector_norm.apply(v, pow, None, False, None)
+    return vector_norm.apply(v, pow, _other_dims(v.dim(), dim) or None, v.dim() > 1, None)
+
+
+publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, forms="function")

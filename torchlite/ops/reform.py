@@ -1,0 +1,181 @@
+"""Giving a tensor another shape, or other memory, in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.layout import (
+    channels_last,
+    channels_last_3d,
+    channels_last_strides,
+    contiguous_format,
+    contiguous_strides,
+    memory_format,
+    preserve_format,
+)
+from ..core.mode import local
+from ..core.op import Op
+from ..core.operands import requires_grad
+from ..core.publish import Composite, publish, publish_python
+from ..core.tensor import Tensor
+from ..core.view import View, check_writable, resolve
+from ..core.write import bump
+from .copy import check_format
+from .shape import Ints, as_strided, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
+
+
+class InPlaceView(Op):
+    """A view op whose result takes the place of its operand."""
+
+    def __init__(self, viewed: Op, node: str) -> None:
+        name = viewed.signature.name
+        schema = viewed.signature.text.replace(name, f"{name}_", 1)
+        super().__init__(schema, viewed.kernel, {"self": viewed.rules[0][1].fn}, node=node)
+        self.viewed = viewed
+
+    def apply(self, *values: Any) -> Any:
+        target: Tensor = values[0]
+        arguments = values[1:]
+        grad = local.state.mode.grad
+        if grad:
+            check_writable(target, False)
+        viewed = self.viewed
+        backend = target.backend.real
+        kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
+        shown = target.alias()
+        shown.array = kernel(target.array, *arguments)
+        if grad and resolve(target) is not None:
+            before = target.alias()
+            before.edge = resolve(target)
+            self.record((before, *arguments), (shown,))
+        target.array = shown.array
+        bump(target)
+        view = target.edge
+        if view.__class__ is View:
+            target.edge = View(view.base, shown.edge or view.edge, view.kind, (*view.path, (viewed, arguments)))
+            if shown.edge is None:
+                target.edge.seen = -1  # stale: its history is that of the old shape
+        elif shown.edge is not None:
+            target.edge = shown.edge
+        return target
+
+
+transpose_ = InPlaceView(transpose, "TransposeBackward1")
+publish(transpose_, forms="method")
+publish_python("swapdims_(Tensor self, int dim0, int dim1)", transpose_.apply, forms="method")
+publish_python("swapaxes_(Tensor self, int axis0, int axis1)", transpose_.apply, forms="method")
+publish(InPlaceView(t, "TBackward1"), forms="method")
+publish(InPlaceView(unsqueeze, "UnsqueezeBackward1"), forms="method")
+publish(InPlaceView(as_strided, "AsStridedBackward1"))
+publish(
+    InPlaceView(squeeze, "SqueezeBackward3"),
+    InPlaceView(squeeze_dim, "SqueezeBackward4"),
+    InPlaceView(squeeze_dims, "SqueezeBackward5"),
+    forms="method",
+)
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Forget this tensor's history."""
+    if self.edge.__class__ is View:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+        )
+    self.edge = None
+    return self
+
+
+publish_python("detach_(Tensor self)", detach_)
+
+
+# ---- other memory
+
+
+def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) -> Tensor:
+    """Show the memory of the array `source` with this geometry, in more memory if that is too small."""
+    backend = self.backend.real
+    if min(size, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if min(strides, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+    needed = 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+    storage = backend.storage(source)
+    if needed * source.itemsize > storage.size:
+        larger = backend.empty((needed,), source.dtype)
+        backend.storage(larger)[: storage.size] = storage
+        source = larger
+    self.array = backend.as_strided(source, size, strides, offset)
+    bump(self)
+    return self
+
+
+def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
+    """Give this tensor another size; its memory is kept as long as it suffices."""
+    if requires_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    strides = contiguous_strides(size)
+    if memory_format not in (None, contiguous_format):
+        if memory_format is preserve_format:
+            raise RuntimeError("Unsupported memory format: Preserve")
+        check_format(len(size), memory_format)
+        strides = channels_last_strides(size)
+    elif size == self.array.shape:
+        return self
+    return _place(self, self.array, size, strides, self.storage_offset())
+
+
+publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, forms="method")
+
+
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """Give this tensor the size of another, and with `preserve_format` its order of dimensions too."""
+    if memory_format is preserve_format:
+        found = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
+        memory_format = found[0] if found and not the_template.is_contiguous() else None
+    return resize_(self, the_template.array.shape, memory_format)
+
+
+publish_python("resize_as_(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None)", resize_as_)
+
+
+def _set(self: Tensor) -> Tensor:
+    """Leave this tensor without elements."""
+    return _set_geometry(self, self.new_empty((0,)), 0, (0,), (1,))
+
+
+def _set_tensor(self: Tensor, source: Tensor) -> Tensor:
+    """Show the memory of `source`, as it does."""
+    return _set_geometry(self, source, source.storage_offset(), source.array.shape, source.stride())
+
+
+def _set_geometry(self: Tensor, source: Tensor, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
+    """Show the memory of `source` with another geometry."""
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
+    if local.state.mode.grad:
+        check_writable(self, False)
+    return _place(self, source.array, size, stride or contiguous_strides(size), storage_offset)
+
+
+publish(
+    Composite("set_(Tensor self)", _set),
+    Composite("set_(Tensor self, Tensor source)", _set_tensor),
+    Composite("set_(Tensor self, Tensor source, int storage_offset, int[] size, int[] stride=[])", _set_geometry),
+    forms="method",
+)
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both show the same memory with the same geometry."""
+    return (
+        self.dtype is tensor.dtype
+        and self.array.shape == tensor.array.shape
+        and self.stride() == tensor.stride()
+        and self.data_ptr() == tensor.data_ptr()
+    )
+
+
+publish_python("is_set_to(Tensor self, Tensor tensor)", is_set_to, forms="method")

@@ -1,0 +1,118 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.errors import wrap_dim
+from ..core.op import Op
+from ..core.publish import publish
+from ..core.reduction import Along, refused
+from ..core.tensor import Tensor
+
+NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
+
+
+def _shifted(xp: Any, array: Any, axis: int) -> Any:
+    """The array less its largest element along `axis`, in fresh memory laid out row by row."""
+    return xp.subtract(array, array.max(axis, keepdims=True), order="C")
+
+
+def _softmax(xp: Any, array: Any, axis: int) -> Any:
+    if not array.size:
+        return array.copy()
+    result = _shifted(xp, array, axis)
+    xp.exp(result, result)
+    result /= xp.add.reduce(result, axis=axis, keepdims=True)
+    return result
+
+
+def _log_softmax(xp: Any, array: Any, axis: int) -> Any:
+    if not array.size:
+        return array.copy()
+    result = _shifted(xp, array, axis)
+    result -= xp.log(xp.add.reduce(xp.exp(result), axis=axis, keepdims=True))
+    return result
+
+
+class Backward(Op):
+    """The gradient of a softmax from that of its result; halves are computed in float32."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        g, output, dim, d = values
+        compute = dt.float32 if output.dtype in dt.HALVES else output.dtype
+        arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
+        axis = wrap_dim(dim, arrays[0].ndim)
+        return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.dtype != out_dtype.numpy:
+            outputs = backend.cast(outputs, out_dtype.numpy)
+        return super().wrap_results(outputs, out_dtype, backend)
+
+    def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
+        return state.quiet(kernel, *arguments).reshape(values[0].array.shape)
+
+
+def _softmax_backward(xp: Any, g: Any, output: Any, axis: int) -> Any:
+    weighted = xp.multiply(g, output, order="C")
+    weighted -= output * xp.add.reduce(weighted, axis=axis, keepdims=True)
+    return weighted
+
+
+softmax_backward = Backward(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
+    _softmax_backward,
+    {
+        "grad_output": lambda g, output, dim, input_dtype: softmax_backward.apply(g, output, dim, input_dtype),
+        "output": lambda g, grad_output, output, dim: (
+            g * (grad_output - (grad_output * output).sum(dim, True)) - grad_output * (g * output).sum(dim, True)
+        ),
+    },
+)
+publish(softmax_backward, forms="function")
+
+
+def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int) -> Any:
+    result = xp.exp(output, order="C")
+    result *= -xp.add.reduce(g, axis=axis, keepdims=True)
+    result += g
+    return result
+
+
+log_softmax_backward = Backward(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
+    _log_softmax_backward,
+    {
+        "grad_output": lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
+        "output": lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
+    },
+)
+publish(log_softmax_backward, forms="function")
+
+
+def _softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
+    return softmax_backward.apply(g, result, dim, self_dtype)
+
+
+def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
+    return log_softmax_backward.apply(g, result, dim, self_dtype)
+
+
+def _declare(name: str, kernel: Any, vjp: Any, label: str) -> Along:
+    """The public op, and the one with an underscore, which other ops' gradients are written with."""
+    refuse = refused(label, *NOT_FLOAT)
+    publish(
+        Along(f"_{name}(Tensor self, int dim, bool half_to_float)", lambda xp, x, axis, _: kernel(xp, x, axis), vjp, refuse=refuse),
+        forms="function",
+    )
+    op = Along(
+        f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)", kernel, vjp, refuse=refuse, exact_out=True
+    )
+    publish(op)
+    return op
+
+
+softmax = _declare("softmax", _softmax, _softmax_vjp, "softmax_kernel_impl")
+log_softmax = _declare("log_softmax", _log_softmax, _log_softmax_vjp, "log_softmax_kernel_impl")

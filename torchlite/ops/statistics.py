@@ -1,0 +1,271 @@
+"""Variances, quantiles, covariances."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.elementwise import conj
+from ..core.errors import wrap_dim
+from ..core.publish import Composite, publish, publish_python
+from ..core.reduction import Reduction, reduced_count
+from ..core.tensor import Tensor
+from .reduce import add_reduce
+
+# ---- variance
+
+
+def _refuse(name: str) -> Any:
+    words = f"{name} only support" + ("s" if "_" in name else "")
+
+    def refuse(d: dt.dtype) -> Exception | None:
+        return RuntimeError(f"{words} floating point and complex dtypes") if d.category < dt.FLOAT else None
+
+    return refuse
+
+
+def _freedom(count: int, correction: float | None) -> float:
+    """What the sum of squares is divided by."""
+    return max(count - (1 if correction is None else correction), 0)
+
+
+def _moments(name: str, root: bool, with_mean: bool) -> Any:
+    """A kernel for the variance or its root by two passes: the mean, then the squares of what is left."""
+
+    def kernel(xp: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
+        count = reduced_count(array, axis)
+        freedom = _freedom(count, correction)
+        if freedom <= 0:
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                "(input numel divided by output numel).",
+                UserWarning,
+                stacklevel=4,
+            )
+        mean = add_reduce(xp, array, axis, True) / count
+        rest = array - mean
+        squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
+        result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom, squares.dtype)
+        if root:
+            result = xp.sqrt(result)
+        if with_mean:
+            return result, mean if keepdim else mean.reshape(result.shape)
+        return result
+
+    return kernel
+
+
+def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result_numel: int) -> Tensor:
+    count = self.numel() // max(result_numel, 1)
+    freedom = _freedom(count, correction)
+    rest = self - self.mean(dim, True)
+    return g * rest * (2 / freedom) if freedom else g * rest * math.inf
+
+
+def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: float | None) -> Tensor:
+    return _var_vjp((g / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, result.numel())
+
+
+def _mean_vjp(g: Tensor | None, self: Tensor, numel: int) -> Tensor | None:
+    return None if g is None else g / (self.numel() // max(numel, 1))
+
+
+def _total(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    return b if a is None else a if b is None else a + b
+
+
+def _var_mean_vjp(grads: list[Any], self: Tensor, dim: Any, correction: float | None, result0_numel: int) -> Any:
+    spread = None if grads[0] is None else _var_vjp(grads[0], self, dim, correction, result0_numel)
+    return _total(spread, _mean_vjp(grads[1], self, result0_numel))
+
+
+def _std_mean_vjp(grads: list[Any], self: Tensor, result0: Tensor, dim: Any, correction: float | None) -> Any:
+    spread = None if grads[0] is None else _std_vjp(grads[0], self, result0, dim, correction)
+    return _total(spread, _mean_vjp(grads[1], self, result0.numel()))
+
+
+def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
+    root, with_mean = name.startswith("std"), name.endswith("mean")
+    op = Reduction(
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
+        + (" -> (Tensor result0, Tensor result1)" if with_mean else ""),
+        _moments(name, root, with_mean),
+        vjp,
+        result=("real", "same") if with_mean else "real",
+        refuse=_refuse(refused_as),
+    )
+    whole = Composite(
+        f"{name}(Tensor self, bool unbiased=True)", lambda self, unbiased: op.apply(self, None, int(unbiased), False)
+    )
+    dims = Composite(
+        f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)",
+        lambda self, dim, unbiased, keepdim: op.apply(self, dim, int(unbiased), keepdim),
+    )
+    publish(whole, dims, op, forms="function" if with_mean else "function method")
+
+
+_declare_moments("var", _var_vjp, "std and var")
+_declare_moments("std", _std_vjp, "std and var")
+_declare_moments("var_mean", _var_mean_vjp, "var_mean")
+_declare_moments("std_mean", _std_mean_vjp, "std_mean")
+
+# ---- quantiles
+
+_MODES = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check_quantile(name: str, t: Tensor, q: Tensor, interpolation: str) -> None:
+    def require(holds: bool, message: str) -> None:
+        if not holds:
+            raise RuntimeError(f"{name}() {message}")
+
+    require(t.numel() > 0, "input tensor must be non-empty")
+    require(q.dim() <= 1, "q must be a scalar or 1D tensor")
+    require(t.dtype in (dt.float32, dt.float64), "input tensor must be either float or double dtype")
+    require(t.dtype is q.dtype, "q tensor must be same dtype as the input tensor")
+    require(t.device == q.device, "q tensor must be on the same device as the input tensor")
+    require(
+        interpolation in _MODES,
+        f"interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}",
+    )
+
+
+def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    """Between which neighbours of the sorted elements each quantile lies, and how far."""
+    _check_quantile(name, t, q, interpolation)
+    if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    ndim = t.dim()
+    axis = None if dim is None else wrap_dim(dim, ndim)
+    rows = t.reshape(-1) if axis is None or not ndim else t.movedim(axis, -1)
+    ordered = rows.sort(-1).values
+    n = ordered.shape[-1]
+    nan = ordered.detach().isnan()
+    if name == "nanquantile":
+        last = (n - 1 - nan.sum(-1, True)).clamp(min=0)
+        ranks = q.reshape(-1) * last.to(q.dtype)
+    else:
+        ranks = (q.reshape(-1) * (n - 1)).masked_fill(nan.any(-1, True), n - 1)
+    ranks = ranks.expand((*ordered.shape[:-1], q.numel()))
+    if interpolation in ("lower", "higher", "nearest"):
+        ranks = {"lower": Tensor.floor, "higher": Tensor.ceil, "nearest": Tensor.round}[interpolation](ranks)
+    below = ranks.detach().to(dt.int64)
+    found = ordered.gather(-1, below)
+    if interpolation in ("linear", "midpoint"):
+        weight = ranks.new_full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - below
+        found = found.lerp(ordered.gather(-1, ranks.detach().ceil().to(dt.int64)), weight)
+    if q.dim():
+        found = found.movedim(-1, 0)
+        lead: tuple[int, ...] = (q.numel(),)
+    else:
+        found = found.squeeze(-1)
+        lead = ()
+    if keepdim and ndim:
+        if axis is None:
+            return found.reshape((*lead, *(1,) * ndim))
+        return found.unsqueeze(axis + len(lead))
+    return found
+
+
+def _declare_quantile(name: str) -> None:
+    def of_tensor(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        return _quantile(name, self, q, dim, keepdim, interpolation)
+
+    def of_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return _quantile(name, self, self.new_full((), q), dim, keepdim, interpolation)
+
+    more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"
+    publish(
+        Composite(f"{name}.scalar(Tensor self, float q, {more}", of_number),
+        Composite(f"{name}(Tensor self, Tensor q, {more}", of_tensor),
+    )
+
+
+_declare_quantile("quantile")
+_declare_quantile("nanquantile")
+
+# ---- covariance
+
+
+def _check_weights(which: str, weights: Tensor, count: int, kinds: frozenset[dt.dtype], kind: str) -> None:
+    if weights.dim() > 1:
+        raise RuntimeError(
+            f"cov(): expected {which} to have one or fewer dimensions but got {which} with {weights.dim()} dimensions"
+        )
+    if weights.dtype not in kinds:
+        raise RuntimeError(f"cov(): expected {which} to have {kind} dtype but got {which} with {weights.dtype.legacy} dtype")
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {which} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
+        )
+    if count and not bool((weights >= 0).all()):
+        raise RuntimeError(f"cov(): {which} cannot be negative")
+
+
+def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
+    """The covariances of the rows, whose columns are observations."""
+    if input.dim() > 2:
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.dim()} dimensions"
+        )
+    if input.dtype is dt.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    t = input if input.dim() == 2 else input.reshape((1, -1))
+    count = t.shape[1]
+    if fweights is not None:
+        _check_weights("fweights", fweights, count, dt.INTEGERS, "integral")
+    if aweights is not None:
+        _check_weights("aweights", aweights, count, dt.FLOATS, "floating point")
+    if aweights is None:
+        weights = fweights
+    else:
+        weights = aweights if fweights is None else fweights * aweights
+    total = count if weights is None else weights.sum()
+    if weights is not None and count and float(total) == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    mean = (t if weights is None else t * weights).sum(1) / total
+    if aweights is None or not correction:
+        freedom = total - correction
+    else:
+        assert weights is not None
+        freedom = total - correction * (weights * aweights).sum() / total
+    if float(freedom) <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=3,
+        )
+        freedom = 0
+    rest = t - mean.unsqueeze(1)
+    products = rest.mm(conj(rest if weights is None else rest * weights).t())
+    result = products.true_divide(freedom)
+    return result.squeeze() if input.dim() < 2 or input.shape[0] == 1 else result
+
+
+publish_python("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)", cov)
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of the rows, whose columns are observations."""
+    if input.dim() > 2:
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.dim()} dimensions"
+        )
+    c = cov(input, 1, None, None)
+    if not c.dim():
+        return c / c
+    deviation = (c.real if c.is_complex() else c).diagonal().sqrt()
+    c = c / deviation.reshape((-1, 1)) / deviation.reshape((1, -1))
+    if c.is_complex():
+        return c.real.clip(-1, 1) + c.imag.clip(-1, 1) * 1j
+    return c.clip(-1, 1)
+
+
+publish_python("corrcoef(Tensor self)", corrcoef)

@@ -1,0 +1,177 @@
+"""What the ops that write at given places share: their in-place form, their checks, and combining repeated places."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.mode import local
+from ..core.op import Op
+from ..core.operands import tensors_in
+from ..core.write import bump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.tensor import Tensor
+
+
+class Writing(Op):
+    """An op that is defined by what it writes into its first array.
+
+    Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that.
+    """
+
+    def __init__(
+        self,
+        schema: str,
+        write: Callable[..., None],
+        vjp: Any = None,
+        *,
+        order: str = "C",
+        kernel: Callable[..., Any] | None = None,
+        **more: Any,
+    ) -> None:
+        def on_copy(xp: Any, self: Any, *arguments: Any) -> Any:
+            result = self.copy(order)
+            write(xp, result, *arguments)
+            return result
+
+        super().__init__(schema, kernel or on_copy, vjp, **more)
+        self.write = write
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        backend = self_.backend.real
+        if not backend.strided or self.name in backend.kernels or before.array is not self_.array:
+            super().overwrite(self_, before, values)
+            return
+        for value in values[1:]:
+            for other in tensors_in(value):
+                check_apart(self_, other)
+        if self.check is not None:
+            self.check(*values)
+        arguments, _ = self.prepare(values, backend)
+        local.state.quiet(self.write, backend.xp, *arguments)
+        bump(self_)
+
+
+def check_apart(target: Tensor, other: Tensor, whole: bool = True) -> None:
+    """Refuse to write into memory that is also read from; not `whole`, the very same elements are no harm."""
+    if target.counter is None or target.counter is not other.counter:
+        return
+    a, b = target.array, other.array
+    pointer = target.backend.real.pointer
+    if not whole and a.shape == b.shape and a.strides == b.strides and pointer(a) == pointer(b):
+        return
+    if a.size and b.size and target.backend.real.xp.may_share_memory(a, b) and _dense(a) and _dense(b):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def _dense(array: Any) -> bool:
+    """Whether the elements fill one stretch of memory, each its own place."""
+    step = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return True
+
+
+def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
+    """Raise `error(i)` for the first entry outside [low, size)."""
+    if index.size:
+        bad = (index < low) | (index >= size)
+        if bad.any().item():
+            raise error(int(index[bad].reshape(-1)[0].item()))
+
+
+def out_of_bounds(dim: int, size: int, kind: type[Exception] = IndexError) -> Callable[[int], Exception]:
+    return lambda i: kind(f"index {i} is out of bounds for dimension {dim} with size {size}")
+
+
+def from_front(index: Any, size: int) -> Any:
+    """Negative entries counted from the end."""
+    return index + size * (index < 0)
+
+
+def widened(array: Any) -> Any:
+    """Halves as float32, to compute with; other types as they are."""
+    return array.astype(dt.float32.numpy) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
+
+
+# What `ufunc.at` adds to everywhere, and as what: CuPy has no signed 64-bit atomics, and two's complement needs none.
+_ATOMIC = {"f4": "f4", "f8": "f8", "c8": "c8", "c16": "c16", "i4": "i4", "i8": "u8"}
+
+
+def combine(xp: Any, ufunc: str, target: Any, index: Any, values: Any) -> None:
+    """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
+
+    `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
+    """
+    if not values.size:
+        return
+    wide = widened(target)
+    if wide is not target:
+        combine(xp, ufunc, wide, index, widened(values))
+        target[...] = wide.astype(target.dtype)
+        return
+    row = values.size // index.size
+    atomic = _ATOMIC.get(target.dtype.str[1:])
+    direct = row < 16 or values.size < 4096 or index.size > 8 * len(target)  # where sorting does not pay
+    if ufunc == "add" and atomic and target.flags.c_contiguous and direct:
+        if row > 1:
+            index = index.reshape(-1, 1) * row + xp.arange(row)
+        xp.add.at(target.reshape(-1).view(atomic), index.reshape(-1), values.reshape(-1).view(atomic))
+    else:
+        places, values = _by_place(xp, getattr(xp, ufunc), index, values)
+        target[places] = getattr(xp, ufunc)(target[places], values)
+
+
+def _by_place(xp: Any, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
+    """The different places in `index`, and the values of each combined: sorted into runs, then halved in rounds."""
+    order = index.argsort(kind="stable")
+    index, values = index[order], values[order]
+    count = index.size
+    new = xp.ones(count, dtype=bool)
+    new[1:] = index[1:] != index[:-1]
+    starts = xp.flatnonzero(new)
+    lengths = xp.diff(starts, append=xp.asarray([count]))
+    run = xp.cumsum(new) - 1
+    rank = xp.arange(count) - starts[run]
+    left = lengths[run] - rank  # how many of the run come from here on
+    step, longest = 1, int(lengths.max().item())
+    while step < longest:
+        at = xp.flatnonzero((rank % (2 * step) == 0) & (left > step))
+        values[at] = ufunc(values[at], values[at + step])
+        step *= 2
+    return index[starts], values[starts]
+
+
+def grid(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
+    """Index arrays for the places that `index` names along `dim`, at its own position along the others."""
+    ndim = index.ndim
+    return tuple([
+        index if d == dim else xp.arange(n).reshape([-1 if k == d else 1 for k in range(ndim)])
+        for d, n in enumerate(index.shape)
+    ])  # fmt: skip
+
+
+def flat_places(xp: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    """The same places as positions in a row-major array of this shape."""
+    places = 0
+    for d, along in enumerate(grid(xp, index, dim)):
+        places = places + along * math.prod(shape[d + 1 :])
+    return places
+
+
+@functools.cache
+def warn_once(message: str) -> None:
+    """Warn the first time only."""
+    warnings.warn(message, UserWarning, stacklevel=7)
