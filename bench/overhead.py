@@ -5,9 +5,10 @@
     python -m bench.overhead --baseline before.json the table, and each snippet's change since then
     python -m bench.overhead --module torch         PyTorch against itself: what the noise alone does
 
-Each snippet runs in many short rounds, the two libraries taking turns and each going first in every other round. The
-times shown are the fastest round's. The ratio is the median of the per-round ratios, torchlite's time over PyTorch's:
-a slow moment of the machine falls on both halves of a round and cancels.
+Each snippet runs in many short rounds, the two libraries taking turns and each going first in every other round. CPU
+time is counted, so that other processes on the machine hardly matter. The times shown are the fastest round's. The
+ratio is the median of the per-round ratios, torchlite's time over PyTorch's: a slow moment of the machine falls on both
+halves of a round and cancels.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import math
 import os
 import statistics
+import time
 import timeit
 from dataclasses import asdict, dataclass
 from types import ModuleType
@@ -57,7 +59,7 @@ class Row:
 
 
 def timer(statement: str, module: ModuleType) -> timeit.Timer:
-    return timeit.Timer(statement, SETUP, globals={"torch": module})
+    return timeit.Timer(statement, SETUP, time.process_time, globals={"torch": module})
 
 
 def runs_in(seconds: float, clock: timeit.Timer) -> int:

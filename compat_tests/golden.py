@@ -123,7 +123,7 @@ def _records(name: str, label: str, library: Library, writer: Writer) -> Iterato
             continue
 
 
-def _spread(cases: list[Case], count: int) -> list[Case]:
+def _spread(cases: Iterable[Case], count: int) -> list[Case]:
     """The first and the last of the cases that have a plain result."""
     plain = [case for case in cases if not case.left_out and case.differentiated is None]
     return [plain[0], plain[-1]][: min(count, len(plain))] if plain else []

@@ -16,10 +16,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from .parity import gaps, report, samples
-from .parity.catalog import families, family_of, matches
+from .parity import catalog, gaps, report, samples
 from .parity.checks import CHECKS, observe
 from .parity.library import Library
 from .parity.pool import Pool, Settings, reference_library, subject_library
@@ -33,8 +31,8 @@ DEFAULT_MODULE = os.environ.get("OP_PARITY_MODULE", "torchlite")
 def operators(patterns: Iterable[str] = ("*",), in_families: Iterable[str] | None = None) -> list[str]:
     """The operators that match a pattern, of certain families or of all."""
     patterns, chosen = list(patterns), None if in_families is None else set(in_families)
-    found = [name for name in samples.op_infos() if matches(name, patterns)]
-    return [name for name in found if chosen is None or family_of(name) in chosen]
+    found = [name for name in samples.op_infos() if catalog.matches(name, patterns)]
+    return [name for name in found if chosen is None or catalog.family_of(name) in chosen]
 
 
 def parse_check(label: str) -> tuple[str, str]:
@@ -86,7 +84,7 @@ def reproductions(result: Result, check: str, settings: Settings) -> Iterator[st
         yield f"# {result.operator} {result.check}, sample {failure.sample}"
         yield from (f"#   {reason}" for reason in failure.reasons)
         program = report.reproduction(cases[failure.sample], operation.main.function, settings.module)
-        if program:
+        if program and CHECKS[name].plain_call:
             yield program
         call = f"show({result.operator!r}, {check!r}, {failure.sample}, {settings})"
         yield f'PYTHONHASHSEED=0 python -c "from compat_tests.op_parity import *; {call}"\n'
@@ -94,9 +92,9 @@ def reproductions(result: Result, check: str, settings: Settings) -> Iterator[st
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    names = operators(options.ops.split(","), options.family)
-    if options.verbose:
-        names = operators([options.verbose])
+    if options.ci:
+        options.family, options.limit, options.timeout = (catalog.ci()[key] for key in ("families", "limit", "timeout"))
+    names = operators([options.verbose] if options.verbose else options.ops.split(","), options.family)
     checks = options.checks.split(",") if options.checks else _chosen_checks(options)
     settings = Settings(options.module, options.backend, options.setup, options.limit, options.timeout)
     results = list(run_all(tasks(names, checks, options.backend), settings, options.workers))
@@ -115,6 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _chosen_checks(options: argparse.Namespace) -> list[str]:
+    if options.ci:
+        return catalog.ci()["checks"]
     dtypes = options.dtypes.split(",")
     floating = [dtype for dtype in dtypes if dtype.startswith(("float", "bfloat", "complex"))]
     chosen = [f"forward_{dtype}" for dtype in dtypes] if options.forward else []
@@ -129,7 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m compat_tests.op_parity", description=__doc__.partition("\n")[0])
     choose = parser.add_argument_group("what to compare")
     choose.add_argument("--ops", default="*", metavar="GLOB[,GLOB]", help="operators by name")
-    choose.add_argument("--family", action="append", choices=families(), help="operators by family; may be repeated")
+    choose.add_argument("--family", action="append", choices=catalog.families(), help="a family; may be repeated")
+    choose.add_argument("--ci", action="store_true", help="just what the test suite runs")
     choose.add_argument("--dtypes", default="float32", metavar="D[,D]", help="dtypes of inputs (default: %(default)s)")
     choose.add_argument("--limit", type=int, metavar="N", help="at most N samples an operator and check")
     choose.add_argument("--checks", metavar="C[,C]", help="checks by full name, as grad_float32, and no others")
@@ -137,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     choose.add_argument("--no-grad", dest="grad", action="store_false", help="without gradients")
     for name, check in CHECKS.items():
         if name not in ("forward", "grad"):
-            choose.add_argument(f"--{name}", action="store_true", help=_first_sentence(check.probe, name))
+            choose.add_argument(f"--{name}", action="store_true", help=check.about)
     where = parser.add_argument_group("where and how to run")
     where.add_argument("--backend", metavar="NAME", help="put the inputs on this device first, and bring results back")
     where.add_argument("--setup", metavar="MODULE", help="import this module first, to register a backend")
@@ -150,17 +151,6 @@ def _parser() -> argparse.ArgumentParser:
     tell.add_argument("--json", metavar="FILE", help="write every result")
     tell.add_argument("--update-gaps", action="store_true", help=f"rewrite {gaps.FILE.name} by the results")
     return parser
-
-
-_SOURCES = {
-    "noncontiguous": "Results for inputs with gaps between their elements.",
-    "reference": "Results for PyTorch's larger set of inputs.",
-    "seeded": "Values of random operators from the same seed.",
-}
-
-
-def _first_sentence(probe: Any, name: str) -> str:
-    return _SOURCES.get(name) or probe.__doc__
 
 
 if __name__ == "__main__":

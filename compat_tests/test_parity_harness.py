@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the harness compares with real PyTorch")
 
-from . import op_parity
+from . import golden, op_parity
 from .parity import catalog, gaps, samples
 from .parity.checks import CHECKS
 from .parity.library import Library
@@ -95,6 +95,12 @@ def test_torch_agrees_with_itself(operator: str) -> None:
     for check in CHECKS:
         result = _run(operator, check if CHECKS[check].dtype else f"{check}_float32")
         assert result.status in ("passed", "inapplicable"), result
+
+
+def test_torch_agrees_with_its_golden_values() -> None:
+    found = [(record.operator, record.check, record.differences(_NATIVE)) for record in golden.recorded()]
+    assert len(found) > 2000
+    assert [entry for entry in found if entry[2]] == []
 
 
 def _wrong(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def eighths(first, last, dtype=F4):
     return (np.arange(first, last) / 8).astype(dtype)
 
 
-# Seed, draws, and what real PyTorch 2.13 gave (on Linux, with glibc): digests of the numbers and of the state after them.
+# Seed, draws, and what real PyTorch 2.13 gave (with glibc): digests of the numbers and of the state after them.
 RECORDED = [
     (0, lambda s: s.uniform(3, F4), "125b0c33fa03", "30ba57011b00"),
     (1234567890123, lambda s: s.uniform(3, F4), "5dfbcba17f9d", "235007e86242"),

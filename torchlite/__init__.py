@@ -2,11 +2,46 @@
 
 from __future__ import annotations
 
-from . import autograd, ops
-from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .core import dtype as _dtype
-from .core.op import functions as _functions
-from .core.tensor import Tensor
+import importlib as _importlib
+from typing import Any as _Any
 
-globals().update(_dtype.NAMES, bool=_dtype.bool_)
+from . import autograd, ops, overrides, random, return_types
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .backends import register_backend
+from .core import dtype as _dtype
+from .core import layout as _layout
+from .core.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
+from .core.format import set_printoptions
+from .core.generator import Generator
+from .core.layout import layout, memory_format
+from .core.op import functions as _functions
+from .core.size import Size
+from .core.tensor import Tensor
+from .queries import *
+from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+
+__version__ = "2.13.0+torchlite"
+
+globals().update(_layout.NAMES)
 globals().update(_functions)
+globals().update(_dtype.NAMES, bool=_dtype.bool_)
+
+# Loaded when first used.
+_LATER = frozenset(("special", "testing"))
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"torchlite has no torch.{name} yet (docs/coverage.md lists what there is)")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER} - {"annotations"})

@@ -118,12 +118,9 @@ def observe(check: Check, library: Library, operation: Operation, case: Case) ->
 
 def forward(trial: Trial) -> dict[str, Any]:
     """The result, what became of the inputs, and which results share memory with which inputs."""
-    library, tensors = trial.library, trial.tensors()
+    tensors = trial.tensors()
     result = trial.function(tensors)
-    seen = {"result": result, "inputs afterwards": tensors}
-    if library.has_storages:
-        seen["sharing"] = library.sharing(result, tensors)
-    return seen
+    return {"result": result, "inputs afterwards": tensors, "sharing": trial.library.sharing(result, tensors)}
 
 
 def errors(trial: Trial) -> dict[str, Any]:
@@ -298,6 +295,7 @@ def jvp(trial: Trial) -> dict[str, Any] | None:
 class Check:
     """A probe, the inputs that it is given, and the operators that it says something about."""
 
+    about: str
     probe: Callable[[Trial], dict[str, Any] | None]
     applies: Callable[[Operation], bool] = lambda operation: True
     source: str = "samples"
@@ -305,19 +303,26 @@ class Check:
     floating: bool = False  # only for dtypes that have derivatives
     random_only: bool = False  # compares the values of random operators, and runs for them alone
 
+    @property
+    def plain_call(self) -> bool:
+        """Whether it is just a call of the function."""
+        return self.probe in (forward, errors)
+
 
 CHECKS: dict[str, Check] = {
-    "forward": Check(forward),
-    "noncontiguous": Check(forward, source="noncontiguous"),
-    "reference": Check(forward, source="reference"),
-    "seeded": Check(forward, random_only=True),
-    "grad": Check(grad, lambda operation: operation.supports_grad, floating=True),
-    "gradgrad": Check(gradgrad, lambda operation: operation.supports_gradgrad, dtype="float64"),
-    "out": Check(out, lambda operation: operation.supports_out),
-    "inplace": Check(inplace, lambda operation: operation.main.inplace is not None),
-    "method": Check(method, lambda operation: operation.main.method is not None or bool(operation.operators)),
-    "alias": Check(alias, lambda operation: bool(operation.aliases)),
-    "vmap": Check(vmap),
-    "jvp": Check(jvp, lambda operation: operation.supports_forward_ad, dtype="float64"),
-    "errors": Check(errors, source="errors", dtype="none"),
+    "forward": Check("results", forward),
+    "noncontiguous": Check("results for inputs with gaps between elements", forward, source="noncontiguous"),
+    "reference": Check("results for PyTorch's larger set of inputs", forward, source="reference"),
+    "seeded": Check("values of random operators from the same seed", forward, random_only=True),
+    "grad": Check("gradients", grad, lambda operation: operation.supports_grad, floating=True),
+    "gradgrad": Check(
+        "second derivatives, in float64", gradgrad, lambda operation: operation.supports_gradgrad, dtype="float64"
+    ),
+    "out": Check("the out= form", out, lambda operation: operation.supports_out),
+    "inplace": Check("the in-place method", inplace, lambda operation: operation.main.inplace is not None),
+    "method": Check("the method and the operators", method, lambda operation: operation.has_methods),
+    "alias": Check("the other names", alias, lambda operation: bool(operation.aliases)),
+    "vmap": Check("func.vmap", vmap),
+    "jvp": Check("func.jvp, in float64", jvp, lambda operation: operation.supports_forward_ad, dtype="float64"),
+    "errors": Check("types of exceptions", errors, source="errors", dtype="none"),
 }

@@ -84,7 +84,7 @@ def _sequences(expected: Sequence, actual: Sequence, rule: Rule, path: str) -> I
     if kinds[0] != kinds[1]:
         yield Difference(path, f"is a {kinds[1]} instead of a {kinds[0]}")
     if len(expected.items) != len(actual.items):
-        yield Difference(path, f"has {len(actual.items)} items instead of {len(expected.items)}")
+        yield Difference(path, f"{_brief(actual)} instead of {_brief(expected)}")
         return
     for index, (one, other) in enumerate(zip(expected.items, actual.items)):
         yield from differences(one, other, rule, f"{path}[{index}]")
@@ -140,9 +140,14 @@ def _wide(values: np.ndarray) -> np.ndarray:
 def _brief(value: Any) -> str:
     if isinstance(value, Array):
         return f"a {value.dtype} tensor of shape {value.values.shape}"
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    if isinstance(value, Sequence):
+        return _shortened(f"[{', '.join(map(_brief, value.items))}]")
+    return _shortened(repr(value))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def _first_line(message: str) -> str:
-    return _brief(message.partition("\n")[0]).strip("'\"")
+    return _shortened(message.partition("\n")[0])

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .neutral import Array, Deferred, Device, Generator, Input, Name, Sequence, Unconvertible, is_inexact, numpy_dtype
+from . import neutral
+from .neutral import Array, Device, Input, Raised, Sequence, is_inexact, numpy_dtype
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.generic, np.ndarray)
 # A dtype that NumPy does not know travels as the integer of its size.
@@ -86,14 +87,14 @@ class Library:
                 return {key: self.build(value, made) for key, value in tree.items()}
             case slice():
                 return slice(*(self.build(part, made) for part in (tree.start, tree.stop, tree.step)))
-            case Name(path=path):
+            case neutral.Name(path=path):
                 return self.get(path)
             case Device(name=name, as_object=as_object):
                 name = self.device or name if name == "cpu" else name
                 return self.module.device(name) if as_object else name
-            case Generator(seed=seed):
+            case neutral.Generator(seed=seed):
                 return self.module.Generator().manual_seed(seed)
-            case Deferred(make=make):
+            case neutral.Deferred(make=make):
                 return make(self)
             case np.ndarray():
                 return tree.copy()
@@ -117,7 +118,7 @@ class Library:
             tensor = self.module.from_numpy(values)
         else:
             tensor = self.module.from_numpy(values.view(carrier)).view(getattr(self.module, dtype))
-        return tensor.clone() if self.device is None else tensor.to(self.device)
+        return (tensor if self.device is None else tensor.to(self.device)).clone()
 
     def random_like(self, tensor: Any, random: np.random.Generator, requires_grad: bool = False) -> Any:
         """A standard normal tensor of the shape and dtype of ``tensor``; the same in every library."""
@@ -156,10 +157,10 @@ class Library:
         if isinstance(value, dict):
             return {key: self.describe(item) for key, item in value.items()}
         if isinstance(value, self._constants):
-            return Name("torch." + str(value).rpartition(".")[2])
+            return neutral.Name("torch." + str(value).rpartition(".")[2])
         if isinstance(value, self.module.device):
             return Device(self._device_name(value), as_object=True)
-        return value if isinstance(value, _PLAIN) else f"<{type(value).__name__}>"
+        return value if isinstance(value, (*_PLAIN, Raised)) else f"<{type(value).__name__}>"
 
     def _describe_tensor(self, tensor: Any) -> Array | Sequence:
         layout = str(getattr(tensor, "layout", "torch.strided"))
@@ -200,7 +201,7 @@ class Library:
         dtype = self.dtype_name(tensor)
         numpy_dtype(dtype)
         if tensor.layout != self.module.strided or dtype == "complex32" or tensor.is_neg() or tensor.is_meta:
-            raise Unconvertible(f"a {dtype} tensor on {tensor.device} of layout {tensor.layout}")
+            raise neutral.Unconvertible(f"a {dtype} tensor on {tensor.device} of layout {tensor.layout}")
         plain = tensor.detach()
         conj = plain.is_conj()
         plain = plain.conj() if conj else plain
@@ -241,11 +242,6 @@ class Library:
         if not str(getattr(tensor, "layout", "strided")).endswith("strided"):
             return None
         return tensor.untyped_storage().data_ptr() or None
-
-    @cached_property
-    def has_storages(self) -> bool:
-        """Whether sharing of memory can be seen at all."""
-        return hasattr(self.module.Tensor, "untyped_storage")
 
 
 def field_names(value: tuple) -> tuple[str, ...]:

@@ -35,6 +35,10 @@ class Operation:
     supports_forward_ad: bool = False
     supports_inplace_grad: bool = False
 
+    @property
+    def has_methods(self) -> bool:
+        return self.main.method is not None or bool(self.operators)
+
 
 @dataclass(frozen=True, eq=False)
 class Case:

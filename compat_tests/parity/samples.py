@@ -58,7 +58,8 @@ def _variants(owner: OpInfo | AliasInfo, function: Callee | None) -> Variants:
     )
 
 
-def cases(name: str, source: str, dtype: str, limit: int | None = None) -> list[Case]:
+@functools.lru_cache(maxsize=4)
+def cases(name: str, source: str, dtype: str, limit: int | None = None) -> tuple[Case, ...]:
     """Sample inputs of an operator, the same in every process.
 
     ``source`` is ``samples``, ``noncontiguous`` (the same with gaps between elements), ``reference`` (PyTorch's larger
@@ -75,7 +76,7 @@ def cases(name: str, source: str, dtype: str, limit: int | None = None) -> list[
     chosen = range(len(found))
     if limit is not None and len(found) > limit:
         chosen = sorted({round(i * (len(found) - 1) / max(limit - 1, 1)) for i in range(limit)})
-    return [_case(found[index], index, source == "noncontiguous") for index in chosen]
+    return tuple(_case(found[index], index, source == "noncontiguous") for index in chosen)
 
 
 def _samples(info: OpInfo, source: str, dtype_name: str) -> Iterable[SampleInput]:
@@ -85,9 +86,10 @@ def _samples(info: OpInfo, source: str, dtype_name: str) -> Iterable[SampleInput
     dtype = getattr(torch, dtype_name)
     if dtype not in info.supported_dtypes("cpu"):
         return ()
+    if source == "reference" and info.reference_inputs_func is not None:
+        return info.reference_inputs_func(info, "cpu", dtype, requires_grad=False)
     needs_grad = info.supports_autograd and dtype in info.supported_backward_dtypes("cpu")
-    generate = info.reference_inputs_func if source == "reference" else None
-    return (generate or info.sample_inputs_func)(info, "cpu", dtype, needs_grad)
+    return info.sample_inputs_func(info, "cpu", dtype, requires_grad=needs_grad)
 
 
 def _case(sample: SampleInput, index: int, noncontiguous: bool) -> Case:

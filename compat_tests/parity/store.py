@@ -31,7 +31,7 @@ class Writer:
                 where = self._keep(value.storage)
                 flags = [int(value.requires_grad), int(value.conj)]
                 return {"input": [*where, value.shape, value.strides, value.offset, *flags]}
-            case Array():
+            case Array() if value.dtype == value.values.dtype.name:
                 where = self._keep(value.values.reshape(-1))
                 return {"tensor": [*where, value.values.shape, int(value.requires_grad)]}
             case Sequence(kind=kind, items=items, name=name, fields=fields):

@@ -177,12 +177,12 @@ class Binary(Elementwise):
         self,
         name: str,
         kernel: Any = None,
-        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | None = None,
+        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | dict[str, Any] | None = None,
         *,
         schema: str = "Operand self, Operand other",
         **more: Any,
     ) -> None:
-        rules = None if vjp is None else {"self": vjp[0], "other": vjp[1]}
+        rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp
         super().__init__(f"{name}({schema})", kernel, rules, **more)
 
     def function(self) -> Callable[..., Any]:
@@ -195,8 +195,8 @@ class Binary(Elementwise):
 class Scaled(Binary):
     """A binary op whose second operand may be multiplied by `alpha` first: add and sub."""
 
-    def __init__(self, name: str, kernel: str, vjp: Any, **more: Any) -> None:
-        super().__init__(name, kernel, vjp, schema="Operand self, Operand other, *, Scalar alpha=1", **more)
+    def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
+        super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         (first, second, _), out_dtype = super().prepare(values, backend)

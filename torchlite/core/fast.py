@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 _ONE = 1  # the default of alpha; small ints are one object
 _PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
+_WHOLE = _PRECISE | {dt.int64}  # and an int of these
 
 
 def unary(op: Any) -> Callable[..., Any]:
@@ -70,7 +71,8 @@ def binary(op: Any) -> Callable[..., Any]:
             try:
                 backend = input.backend
                 dtype = input.dtype
-                if other.__class__ is float and numbers and dtype in _PRECISE:
+                kind = other.__class__
+                if numbers and (dtype in _PRECISE if kind is float else kind is int and dtype in _WHOLE):
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -81,7 +83,7 @@ def binary(op: Any) -> Callable[..., Any]:
                 kernel = kernels[backend]
                 dtype = direct[dtype]
                 array = state.quiet(kernel, input.array, operand)
-            except (AttributeError, KeyError, ValueError):
+            except (AttributeError, KeyError, OverflowError, ValueError):
                 return op.call(call, (input, other), {}, False)
             if array.__class__ is not backend.Array:
                 array = backend.asarray(array)
@@ -114,7 +116,8 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 backend = self.backend
                 dtype = self.dtype
                 array = self.array
-                if other.__class__ is float and dtype in _PRECISE:
+                kind = other.__class__
+                if dtype in _PRECISE if kind is float else kind is int and dtype in _WHOLE:
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -129,7 +132,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                         counter = self.counter = Counter()
                     counter.n += 1
                     return self
-            except (AttributeError, KeyError, ValueError):
+            except (AttributeError, KeyError, OverflowError, ValueError):
                 pass
         return in_place(call, self, other, alpha)
 
@@ -168,7 +171,9 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
             first = a if first is LEAF else resolve(a)
         shape = result.array.shape
         dtype = result.dtype
-        if b.__class__ is float:
+        kind = b.__class__
+        number = kind is float or kind is int
+        if number:
             second = None
             other = shape
             counter = None
@@ -191,7 +196,7 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
         node.inputs = None if one == shape == other else ((one, dtype), (other, dtype))
         kept_first = kept_second = None
         if keeps_second and first is not None:  # each operand is named by the other's derivative alone
-            if b.__class__ is float:
+            if number:
                 kept_second = SavedNumber(b)
             else:
                 kept_second = (b, 0 if counter is None else counter.n)

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import mode as _mode
+from .dtype import FLOAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +118,7 @@ class Saved:
         version = version_of(tensor)
         if version != self.version:
             raise stale(node if self.output >= 0 else None, tensor, version, self.version, self.output)
-        if self.output >= 0 and _mode.local.state.mode.grad:
+        if self.output >= 0 and _mode.local.state.mode.grad and tensor.dtype.category >= FLOAT:
             tensor = tensor.alias()
             tensor.edge = (node, self.output)
         return tensor
@@ -125,8 +126,9 @@ class Saved:
 
 def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output: int) -> RuntimeError:
     """The error for a saved tensor that was overwritten before backward read it."""
-    if node is None and tensor.edge.__class__ is tuple:
-        node, output = tensor.edge
+    edge = getattr(tensor.edge, "edge", tensor.edge)  # that of a view, or the tensor's own
+    if node is None and edge.__class__ is tuple:
+        node, output = edge
     who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', node.name())},"
     kind = f"torch.{tensor.dtype.legacy}Tensor {list(tensor.array.shape)}"
     return RuntimeError(

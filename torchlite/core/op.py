@@ -170,9 +170,9 @@ class Op:
     def apply(self, *values: Any) -> Any:
         """Run on bound arguments: check, lift, compute, wrap, record."""
         state = local.state
-        backend = common_backend(self, values)
         if self.check is not None:
             self.check(*values)
+        backend = common_backend(self, values)
         arguments, out_dtype = self.prepare(values, backend)
         kernel = self.kernels.get(backend) or self.find_kernel(backend)
         outputs = self.run(state, kernel, arguments, values)
@@ -376,8 +376,11 @@ class Op:
         recorded = bool(self.rules) and state.mode.grad and (recording or resolve(self_) is not None)
         before = self_.alias()
         before.edge = resolve(self_)
-        if recorded and self_.edge is not None and self.signature.params[self.rules[0][0]].name in self.saved_names:
-            before.array = self_.backend.real.copy(self_.array)
+        if recorded:
+            name = self.signature.params[self.rules[0][0]].name
+            if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
+                before.array = self_.backend.real.copy(self_.array)
+                before.counter = None
         state_mode, state.mode = state.mode, with_grad(state.mode, False)
         try:
             self.overwrite(self_, before, values)
@@ -422,7 +425,8 @@ class ViewOp(Op):
         made = kernel(array, *values[1:])
         grad = local.state.mode.grad
         kind = self.kind if grad else NO_GRAD
-        if made.__class__ is list or made.__class__ is tuple:
+        several = made.__class__ is list or made.__class__ is tuple
+        if several:
             results = tuple([self.wrap_results(array, None, backend) for array in made])
         else:
             results = (self.wrap_results(made, None, backend),)
@@ -431,7 +435,7 @@ class ViewOp(Op):
         for r in results:
             view = r.edge = view_of(source, r.edge, kind, self, values[1:])
             r.counter = view.base.counter
-        return results[0] if made.__class__ is backend.Array else results
+        return results if several else results[0]
 
 
 # ---- overloads and names

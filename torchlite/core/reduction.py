@@ -108,11 +108,13 @@ class Along(Op):
         return wrap(outputs, out_dtype, backend)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
-        """The `out=` form: a result without a dtype of its own gets that of `out`."""
+        """The `out=` form: where no dtype is asked for, the result gets that of `out`."""
+        if self.exact_out:
+            return into(out, self.apply_exactly(out), values, self.signature.name)
         if self.dtype_at is not None and values[self.dtype_at] is None and isinstance(out, TensorBase):
             values = [*values]
             values[self.dtype_at] = out.dtype
-        return into(out, self.apply_exactly(out) if self.exact_out else self.apply, values, self.signature.name)
+        return into(out, self.apply, values, self.signature.name)
 
     def apply_exactly(self, out: Any) -> Callable[..., Any]:
         """`apply`, refusing an `out` of another dtype."""

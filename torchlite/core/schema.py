@@ -164,7 +164,7 @@ class Param:
     def __call__(self, value: Any) -> Any:
         """`value` as this parameter takes it; Mismatch when it does not."""
         if value is None:
-            if self.optional:
+            if self.optional or self.type == "any":
                 return None
             raise Mismatch
         if not self.sequence:

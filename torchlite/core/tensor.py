@@ -195,7 +195,9 @@ class Tensor(TensorBase):
     @property
     def requires_grad(self) -> bool:
         edge = self.edge
-        return edge is not None and (edge.__class__ is not View or current_edge(self, edge) is not None)
+        return edge is not None and (
+            edge.__class__ is not View or edge.edge is not None or edge.base.edge is not None
+        )
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

@@ -38,7 +38,7 @@ def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, 
     """The slot `edge` of a new view of `source`, which shares its memory and its version from here on."""
     parent = source.edge
     if parent.__class__ is View:
-        return View(parent.base, edge, parent.kind or kind, (*parent.path, (op, arguments)))
+        return View(parent.base, edge, kind or parent.kind, (*parent.path, (op, arguments)))
     shared_counter(source)
     return View(source, edge, kind, ((op, arguments),))
 
@@ -60,20 +60,26 @@ def resolve(t: Tensor) -> Any:
 
 
 def current_edge(t: Tensor, view: View) -> Any:
-    """The history of a view, made anew from its base if memory was written to since."""
-    version = version_of(view.base)
-    if version == view.seen:
+    """The history of a view, made anew from its base if memory was written to since.
+
+    A view without a history of its own is a leaf when its base requires grad.
+    """
+    base = view.base
+    version = version_of(base)
+    if version == view.seen or view.edge is LEAF:
+        return LEAF if view.edge is None and base.edge is not None else view.edge
+    if base.edge is None:
+        view.seen = version
         return view.edge
-    if view.edge is LEAF:
-        return LEAF
-    base_edge = resolve(view.base)
-    view.seen = version
-    if base_edge is None:
-        return view.edge if view.edge.__class__ is tuple else None
     state = _mode.local.state
+    if view.kind:
+        if state.mode.grad:
+            raise _forbidden(view, "its base or another view of its base has been")
+        return view.edge
+    view.seen = version
     outer, state.mode = state.mode, _mode.GRAD
     try:
-        view.edge = again(view.base, t, view).edge.edge
+        view.edge = again(base, t, view).edge.edge
     finally:
         state.mode = outer
     return view.edge
@@ -93,25 +99,36 @@ def again(base: Tensor, t: Tensor, view: View) -> Tensor:
 AS_STRIDED: list[Callable[..., Tensor]] = []
 
 
-_MESSAGES = {
+# Why views of a kind may not be written to.
+_REASONS = {
     NO_GRAD: (
-        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
-        "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
-        "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-        "outside (if you want the inplace to be tracked)."
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+        "tracked) or both outside (if you want the inplace to be tracked)."
     ),
     MULTI_OUTPUT: (
-        "{what} is a view and is being modified inplace. This view is the output of a function that returns multiple "
-        "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
-        "operation by an out-of-place one."
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
     ),
     CUSTOM: (
-        "{what} is a view and is being modified inplace. This view was created inside a custom Function (or because "
-        "an input was returned as-is) and the autograd logic to handle view+inplace would override the custom "
-        "backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. "
-        "You can fix this by cloning the output of the custom Function."
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
     ),
 }
+
+
+def _forbidden(view: View, how: str) -> RuntimeError:
+    edge = view.edge
+    if edge.__class__ is tuple:
+        what = f"Output {edge[1]} of {edge[0].name().removesuffix('0').removesuffix('Backward')} is a view"
+        if view.kind is NO_GRAD:
+            what += " of a view which was created in no_grad mode"
+    else:
+        what = "A view was created in no_grad mode"
+    when = " with grad mode enabled" if view.kind is NO_GRAD or edge.__class__ is not tuple else ""
+    return RuntimeError(f"{what} and {how} modified inplace{when}. {_REASONS[view.kind]}")
 
 
 def check_writable(t: Tensor, recording: bool) -> None:
@@ -124,17 +141,13 @@ def check_writable(t: Tensor, recording: bool) -> None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if edge.__class__ is not View:
         return
-    current = current_edge(t, edge)
-    if current is LEAF:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    base_edge = resolve(edge.base)
-    if edge.kind and (base_edge is not None or recording):
-        what = "Output of a custom Function"
-        if current.__class__ is tuple:
-            what = f"Output {current[1]} of {current[0].name().removesuffix('0').removesuffix('Backward')}"
-        raise RuntimeError(_MESSAGES[edge.kind].format(what=what))
-    if base_edge is edge.base:
+    base_edge = edge.base.edge
+    if edge.kind and (base_edge is not None or edge.edge is not None or recording):
+        raise _forbidden(edge, "is being")
+    if base_edge is LEAF:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if current_edge(t, edge) is LEAF:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def set_history(t: Tensor, node: Node, output: int = 0) -> None:

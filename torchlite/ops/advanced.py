@@ -27,7 +27,7 @@ def _check(self: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
     for index in indices:
         if index is not None and index.dtype not in _INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    count = sum(_width(index.array) if index is not None else 1 for index in indices)
+    count = sum([_width(index.array) if index is not None else 1 for index in indices])
     if count > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {count})")
 
@@ -121,10 +121,11 @@ def _whole_numbers(xp: Any, places: Sequence[Any]) -> list[Any]:
 
 def _index(xp: Any, self: Any, indices: Sequence[Any]) -> Any:
     places = _located(xp, self.shape, indices)
-    *before, last = places
+    picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
+    only = places[picked[0]]
     try:
-        if all(p.__class__ is slice for p in before) and (last.ndim == 1 or last.dtype.kind != "b"):
-            return self.take(xp.flatnonzero(last) if last.dtype.kind == "b" else last, len(before))
+        if len(picked) == 1 and (only.dtype.kind != "b" or only.ndim == 1):
+            return self.take(xp.flatnonzero(only) if only.dtype.kind == "b" else only, picked[0])
         result = self[places]
     except IndexError:
         _check_together(xp, self.shape, places)

@@ -63,7 +63,7 @@ publish(sub, names=("sub", "subtract"), forms="function method inplace operator:
 
 rsub = _ReversedDifference(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -_scaled(g, alpha), lambda g: g),
-    dtypes=dt.NUMBERS, check=_no_bool_difference,
+    first="Tensor", dtypes=dt.NUMBERS, check=_no_bool_difference,
 )  # fmt: skip
 publish(rsub, forms="function operator:__rsub__")
 
@@ -283,10 +283,12 @@ def _pow(xp: Any, self: Any, exponent: Any) -> Any:
 
 def _pow_scalar(xp: Any, self: Any, exponent: Any) -> Any:
     short = _SHORT_POWERS.get(exponent)
-    return xp.power(self, exponent) if short is None else short(xp, self)
+    if short is None or (exponent < 0 and self.dtype.kind in "iu"):
+        return xp.power(self, exponent)
+    return short(xp, self)
 
 
-class _ScalarPower(Elementwise):
+class _ScalarPower(Binary):
     """The exponent counts for the result's dtype, but stays a number."""
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
@@ -323,8 +325,8 @@ def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tens
 
 
 pow_scalar = _ScalarPower(
-    "pow.Tensor_Scalar(Tensor self, Operand exponent)", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
-    dtypes=dt.NUMBERS, halves="wide", check=_no_negative_power, label="pow",
+    "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
+    schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", check=_no_negative_power, label="pow",
 )  # fmt: skip
 pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
@@ -334,8 +336,20 @@ pow_of_scalar = Elementwise(
     "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
 )  # fmt: skip
-_pow_ops = (pow_tensor, pow_of_scalar, pow_scalar)
-pow_ = publish(*_pow_ops, forms="function method inplace inplace:__ipow__")
+any_pow = publish(pow_tensor, pow_of_scalar, pow_scalar, forms="inplace inplace:__ipow__")
+number_pow = pow_scalar.function()
+
+
+def pow_(*args: Any, **kwargs: Any) -> Tensor:
+    """A power; numbers as exponents of plain tensors are the common case."""
+    if len(args) == 2 and not kwargs and args[0].__class__ is Tensor and args[1].__class__ in (int, float):
+        return number_pow(*args)
+    return any_pow(*args, **kwargs)
+
+
+pow_.__name__ = pow_.__qualname__ = "pow"
+function("pow")(pow_)
+method("pow")(pow_)
 
 
 @method("__pow__")
@@ -351,7 +365,7 @@ def _power(self: Tensor, exponent: Any) -> Any:
 def _power_of(self: Tensor, base: Any) -> Any:
     """`base ** self`"""
     try:
-        return pow_(base, self)
+        return any_pow(base, self)
     except TypeError:
         return NotImplemented
 

@@ -95,16 +95,16 @@ publish(isin, isin_number, forms="function")
 
 
 def _only_real(xp: Any, x: Any, test: Callable[[Any], Any]) -> Any:
-    return xp.zeros(x.shape, bool) if x.dtype.kind in "biu" else test(x)
+    return xp.zeros_like(x, dtype=bool) if x.dtype.kind in "biu" else test(x)
 
 
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
     "isnan": lambda xp, x: _only_real(xp, x, xp.isnan),
     "isinf": lambda xp, x: _only_real(xp, x, xp.isinf),
-    "isfinite": lambda xp, x: xp.isfinite(x) if x.dtype.kind in "fcV" else xp.ones(x.shape, bool),
+    "isfinite": lambda xp, x: xp.isfinite(x) if x.dtype.kind in "fcV" else xp.ones_like(x, dtype=bool),
     "isposinf": lambda xp, x: _only_real(xp, x, lambda x: x == xp.inf),
     "isneginf": lambda xp, x: _only_real(xp, x, lambda x: x == -xp.inf),
-    "isreal": lambda xp, x: x.imag == 0 if x.dtype.kind == "c" else xp.ones(x.shape, bool),
+    "isreal": lambda xp, x: x.imag == 0 if x.dtype.kind == "c" else xp.ones_like(x, dtype=bool),
     "signbit": lambda xp, x: xp.signbit(x) if x.dtype.kind in "fV" else x < 0,
 }
 _REFUSALS = {
@@ -112,8 +112,20 @@ _REFUSALS = {
     "isneginf": no_complex(RuntimeError, "isneginf does not support complex inputs."),
     "signbit": no_complex(NotImplementedError, "signbit is not implemented for complex tensors."),
 }
+
+
+class _StrictTest(Unary):
+    """A test whose `out=` must be of bool too."""
+
+    def into(self, out: Any, values: Any) -> Any:
+        if out.dtype is not dt.bool_:
+            raise RuntimeError(f"{self.name} does not support non-boolean outputs.")
+        return super().into(out, values)
+
+
 for _name, _test in _TESTS.items():
-    publish(Unary(_name, _test, result="bool", refuse=_REFUSALS.get(_name)))
+    _kind = _StrictTest if _name in _REFUSALS else Unary
+    publish(_kind(_name, _test, result="bool", refuse=_REFUSALS.get(_name)))
 
 
 # ---- logic

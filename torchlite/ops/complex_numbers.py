@@ -172,7 +172,7 @@ def _check_parts(one: Tensor, other: Tensor) -> None:
 
 
 def _join(xp: Any, real: Any, imag: Any) -> Any:
-    result = xp.empty(xp.broadcast(real, imag).shape, "c8" if real.dtype.itemsize == 4 else "c16")
+    result = xp.add(real, imag, dtype=dt.of_numpy(real.dtype).to_complex().numpy)
     result.real, result.imag = real, imag
     return result
 

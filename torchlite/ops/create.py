@@ -1,72 +1,470 @@
-"""Making tensors."""
+"""Tensors from nothing: constants, ranges, grids, and memory as it is."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.device import get_default_device
-from ..core.publish import function, method
-from ..core.tensor import Tensor, wrap
+from ..core.layout import (
+    channels_last,
+    channels_last_3d,
+    channels_last_strides,
+    contiguous_format,
+    contiguous_strides,
+    memory_format,
+)
+from ..core.operands import fitting_array
+from ..core.overrides import dispatch, needs_dispatch
+from ..core.publish import functions, method
+from ..core.schema import Signature
+from ..core.tensor import Tensor, TensorBase, wrap
+from ..core.write import write_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OPTIONS = (
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool? requires_grad=None"
+)
 
 
-@function("arange")
-def arange(*args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Numbers from start to end by step."""
-    backend = get_backend(device or get_default_device())
-    d = dtype or (dt.int64 if all(isinstance(a, int) for a in args) else dt.get_default_dtype())
-    return wrap(backend.xp.arange(*args, dtype=d.numpy), d, backend).requires_grad_(requires_grad)
+def factory(schema: str, as_method: bool = False) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Publish a function that makes a tensor. To its own signature come the options all such functions share.
+
+    The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
+    `self`, these are the tensor's where the call names none.
+    """
+    name, _, params = schema.partition("(")
+    params = params.rstrip(")")
+    star = "" if "*" in params else "*, "
+    signature = Signature(f"{name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
+    like = "self" in signature.by_name
+    own = len(signature.params) - 6
+    spread = signature.positional == 1 + like and signature.params[like].sequence
+
+    def publish_(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            if needs_dispatch(args, kwargs):
+                return dispatch(call, args, kwargs)
+            if spread and len(args) > like and hasattr(args[like], "__index__"):
+                args = (*args[:like], tuple(args[like:]))
+            values = signature.bind(args, kwargs)
+            d, _, where, _, requires_grad, out = values[own:]
+            if like:
+                source = values[0]
+                d = d or source.dtype
+                backend = source.backend.real if where is None else get_backend(where)
+            else:
+                backend = get_backend(where or get_default_device())
+            if out is not None:
+                result = f(*values[:own], d or out.dtype, out.backend.real)
+                write_out(out, result)
+                return out
+            result = f(*values[:own], d, backend)
+            return result.requires_grad_() if requires_grad else result
+
+        call.__name__ = call.__qualname__ = name
+        call.__doc__ = f.__doc__
+        if as_method:
+            method(name)(call)
+        else:
+            functions[name] = call
+        return call
+
+    return publish_
 
 
-@function("tensor")
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new tensor with a copy of the values of `data`."""
-    backend = get_backend(device or get_default_device())
-    host = np.array(data)
-    d = dtype or (dt.get_default_dtype() if host.dtype.kind == "f" else dt.of_numpy(host.dtype))
-    return wrap(backend.from_host(host.astype(d.numpy)), d, backend).requires_grad_(requires_grad)
+def _checked(size: tuple[int, ...], name: str) -> tuple[int, ...]:
+    for n in size:
+        if n < 0:
+            if name == "empty":
+                raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+    return size
 
 
-def _full(shape: Any, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    backend = get_backend(device or get_default_device())
-    return wrap(backend.full(tuple(shape), value, dtype.numpy), dtype, backend).requires_grad_(requires_grad)
+def filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Any) -> Tensor:
+    return wrap(backend.full(size, value, d.numpy), d, backend)
 
 
-@function("ones")
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones."""
-    return _full(_shape(size), 1, dtype or dt.get_default_dtype(), device, requires_grad)
+# ---- constants
 
 
-@function("zeros")
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory("zeros(int[] size)")
+def zeros(size: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of zeros."""
-    return _full(_shape(size), 0, dtype or dt.get_default_dtype(), device, requires_grad)
+    return filled(_checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
 
 
-def _shape(size: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+@factory("ones(int[] size)")
+def ones(size: Any, d: Any, backend: Any) -> Tensor:
+    """A tensor of ones."""
+    return filled(_checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
 
 
-@method("new_zeros")
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory("empty(int[] size, *, MemoryFormat? memory_format=None)")
+def empty(size: Any, format_: Any, d: Any, backend: Any) -> Tensor:
+    """A tensor of whatever is in memory."""
+    return _uninitialized(_checked(size, "empty"), format_, d or dt.get_default_dtype(), backend)
+
+
+@factory("full(int[] size, Scalar fill_value)")
+def full(size: Any, value: Any, d: Any, backend: Any) -> Tensor:
+    """A tensor of one value."""
+    d = d or dt.of_number(value)
+    array = backend.empty(_checked(size, "full"), d.numpy)
+    backend.write(array, fitting_array(value, d, backend))
+    return wrap(array, d, backend)
+
+
+@factory("scalar_tensor(Scalar s)")
+def scalar_tensor(value: Any, d: Any, backend: Any) -> Tensor:
+    """A 0-dim tensor of a number."""
+    d = d or dt.get_default_dtype()
+    return wrap(fitting_array(value, d, backend), d, backend)
+
+
+def _uninitialized(size: Any, format_: memory_format | None, d: dt.dtype, backend: Any) -> Tensor:
+    if format_ in (channels_last, channels_last_3d):
+        return empty_in(size, channels_last_strides(size), d, backend)
+    return wrap(backend.empty(size, d.numpy), d, backend)
+
+
+def empty_in(size: Any, strides: Any, d: dt.dtype, backend: Any) -> Tensor:
+    """Uninitialised memory with these strides."""
+    reach = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, strides))
+    return wrap(backend.lay(backend.empty((reach,), d.numpy), tuple(size), tuple(strides)), d, backend)
+
+
+def _check_strides(size: Any, strides: Any) -> None:
+    if len(size) != len(strides):
+        raise RuntimeError(
+            f"mismatch in length of sizes and strides: got sizes.size() = {len(size)} and strides.size() = {len(strides)}"
+        )
+    if any(s < 0 for s in strides):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+
+
+@factory("empty_strided(int[] size, int[] stride)")
+def empty_strided(size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
+    """Uninitialised memory with the strides given."""
+    _check_strides(size, strides)
+    return empty_in(_checked(size, "empty"), strides, d or dt.get_default_dtype(), backend)
+
+
+@factory("empty_permuted(int[] size, int[] physical_layout)")
+def empty_permuted(size: Any, order: Any, d: Any, backend: Any) -> Tensor:
+    """Uninitialised memory whose dimensions lie in the order given, the last innermost."""
+    if len(order) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    strides, step, seen = [0] * len(size), 1, set()
+    for dim in reversed(order):
+        if not 0 <= dim < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} at index "
+                f"{order.index(dim)}).  NB: negative dims not currently supported; file an issue if you want it."
+            )
+        if dim in seen:
+            raise RuntimeError("Duplicate dim not allowed")
+        seen.add(dim)
+        strides[dim] = step
+        step *= max(size[dim], 1)
+    return empty_in(size, strides, d or dt.get_default_dtype(), backend)
+
+
+# ---- like another tensor
+
+
+def _dense(size: Any, strides: Any) -> bool:
+    """Whether elements fill their memory, each in a place of its own."""
+    step = 1
+    for s, n in sorted((s, n) for s, n in zip(strides, size) if n != 1):
+        if s != step:
+            return False
+        step *= n
+    return True
+
+
+def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
+    """The strides that a tensor made like `t` gets."""
+    shape = tuple(t.array.shape)
+    if format_ is contiguous_format:
+        return contiguous_strides(shape)
+    if format_ in (channels_last, channels_last_3d):
+        return channels_last_strides(shape)
+    strides = t.stride()
+    if _dense(shape, strides):
+        return strides
+    order = sorted(range(len(shape)), key=lambda i: (strides[i] or math.inf if shape[i] == 1 else strides[i], -i))
+    made, step = [0] * len(shape), 1
+    for i in order:
+        made[i] = step
+        step *= max(shape[i], 1)
+    return tuple(made)
+
+
+def like(t: Tensor, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
+    return empty_in(t.array.shape, strides_like(t, format_), d, backend)
+
+
+@factory("empty_like(Tensor self, *, MemoryFormat? memory_format=None)")
+def empty_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+    """Uninitialised memory of a tensor's form."""
+    return like(self, format_, d, backend)
+
+
+def _filled_like(self: Tensor, value: Any, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
+    result = like(self, format_, d, backend)
+    backend.write(result.array, fitting_array(value, d, backend))
+    return result
+
+
+@factory("zeros_like(Tensor self, *, MemoryFormat? memory_format=None)")
+def zeros_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+    """Zeros of a tensor's form."""
+    return _filled_like(self, 0, format_, d, backend)
+
+
+@factory("ones_like(Tensor self, *, MemoryFormat? memory_format=None)")
+def ones_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+    """Ones of a tensor's form."""
+    return _filled_like(self, 1, format_, d, backend)
+
+
+@factory("full_like(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None)")
+def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Any) -> Tensor:
+    """One value in a tensor's form."""
+    return _filled_like(self, value, format_, d, backend)
+
+
+@factory("new_zeros(Tensor self, int[] size)", as_method=True)
+def new_zeros(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Zeros of this tensor's dtype on its device."""
-    return _full(_shape(size), 0, dtype or self.dtype, device or self.device, requires_grad)
+    return filled(_checked(size, "zeros"), 0, d, backend)
 
 
-@method("new_ones")
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@factory("new_ones(Tensor self, int[] size)", as_method=True)
+def new_ones(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Ones of this tensor's dtype on its device."""
-    return _full(_shape(size), 1, dtype or self.dtype, device or self.device, requires_grad)
+    return filled(_checked(size, "ones"), 1, d, backend)
 
 
-@method("new_empty_strided")
-def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, device: Any = None) -> Tensor:
+@factory("new_empty(Tensor self, int[] size)", as_method=True)
+def new_empty(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
+    """Uninitialised memory of this tensor's dtype on its device."""
+    return _uninitialized(_checked(size, "empty"), None, d, backend)
+
+
+@factory("new_full(Tensor self, int[] size, Scalar fill_value)", as_method=True)
+def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Any) -> Tensor:
+    """One value in this tensor's dtype on its device."""
+    array = backend.empty(_checked(size, "full"), d.numpy)
+    backend.write(array, fitting_array(value, d, backend))
+    return wrap(array, d, backend)
+
+
+@factory("new_empty_strided(Tensor self, int[] size, int[] stride)", as_method=True)
+def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory with these strides, of this tensor's dtype on its device."""
-    d = dtype or self.dtype
-    backend = get_backend(device or self.device)
-    reach = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    return wrap(backend.as_strided(backend.empty((reach,), d.numpy), tuple(size), tuple(stride), 0), d, backend)
+    _check_strides(size, strides)
+    return empty_in(size, strides, d, backend)
+
+
+# ---- ranges
+
+
+def _from_host(values: Any, d: dt.dtype, backend: Any) -> Tensor:
+    return wrap(backend.from_host(values.astype(d.numpy)), d, backend)
+
+
+def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Any) -> Tensor:
+    kind = np.int64 if d.category < dt.FLOAT and all(isinstance(v, int) for v in (start, step)) else np.float64
+    return _from_host(start + np.arange(count).astype(kind) * step, d, backend)
+
+
+_arange = Signature(f"arange(Scalar start, Scalar end, Scalar step=1, *, {_OPTIONS}, Tensor? out=None)")
+
+
+def arange(*args: Any, **kwargs: Any) -> Tensor:
+    """The numbers from start (0) up to but without end, by step (1)."""
+    if needs_dispatch(args, kwargs):
+        return dispatch(arange, args, kwargs)
+    if len(args) == 1 and "end" not in kwargs:
+        args = (0, *args)
+    elif not args and "start" not in kwargs:
+        kwargs["start"] = 0
+    start, end, step, d, _, where, _, requires_grad, out = _arange.bind(args, kwargs)
+    if d is None:
+        d = dt.int64 if all(isinstance(v, int) for v in (start, end, step)) else dt.get_default_dtype()
+        d = d if out is None else out.dtype
+    if d is dt.bool_:
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
+    if d.category == dt.INT:
+        start, end, step = (v if isinstance(v, int) else math.trunc(v) if d is dt.int64 and v == int(v) else v for v in (start, end, step))
+    _check_range(start, end, step)
+    if all(isinstance(v, int) for v in (start, end, step)):
+        count = max(0, -((start - end) // step))
+    else:
+        count = math.ceil((end - start) / step)
+    if out is not None:
+        write_out(out, _range(start, count, step, d, out.backend.real))
+        return out
+    result = _range(start, count, step, d, get_backend(where or get_default_device()))
+    return result.requires_grad_() if requires_grad else result
+
+
+functions["arange"] = arange
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+@factory("range(Scalar start, Scalar end=None, Scalar step=1)")
+def range_(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
+    """The numbers from start to end, both included."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=3,
+    )
+    if end is None:
+        start, end = 0, start
+    _check_range(start, end, step)
+    return _range(start, math.floor((end - start) / step) + 1, step, d or dt.get_default_dtype(), backend)
+
+
+def _evenly(start: Any, end: Any, steps: int, d: dt.dtype) -> np.ndarray:
+    """Evenly spaced values, counted from both ends so that both are exact."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    wide = np.dtype(np.complex128 if d.is_complex else np.float64)
+    if steps < 2:
+        return np.full((steps,), start, wide)
+    at = np.arange(steps)
+    step = wide.type(end - start) / (steps - 1)
+    return np.where(at < steps // 2, start + step * at, end - step * (steps - 1 - at))
+
+
+def _endpoint(value: Any) -> Any:
+    if not isinstance(value, TensorBase):
+        return value
+    if value.dim():
+        raise RuntimeError(
+            "linspace only supports 0-dimensional start and end tensors, "
+            f"but got start with {value.dim()} dimension(s)."
+        )
+    return value.item()
+
+
+def _spaced_dtype(start: Any, end: Any) -> dt.dtype:
+    return dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.get_default_dtype()
+
+
+@factory("linspace(Operand start, Operand end, int steps)")
+def linspace(start: Any, end: Any, steps: int, d: Any, backend: Any) -> Tensor:
+    """Evenly spaced values from start to end, both included."""
+    start, end = _endpoint(start), _endpoint(end)
+    d = d or _spaced_dtype(start, end)
+    return _from_host(_evenly(start, end, steps, d), d, backend)
+
+
+@factory("logspace(Operand start, Operand end, int steps, float base=10.0)")
+def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Any) -> Tensor:
+    """Powers of `base`, their exponents evenly spaced."""
+    start, end = _endpoint(start), _endpoint(end)
+    d = d or _spaced_dtype(start, end)
+    return _from_host(np.power(base, _evenly(start, end, steps, d)), d, backend)
+
+
+# ---- matrices
+
+
+@factory("eye(int n, int? m=None)")
+def eye(n: int, m: int | None, d: Any, backend: Any) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere."""
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    d = d or dt.get_default_dtype()
+    return wrap(backend.xp.eye(n, n if m is None else m, dtype=d.numpy), d, backend)
+
+
+def _triangle(rows: int, columns: int, keep: Any, d: Any, backend: Any) -> Tensor:
+    for name, size in (("row", rows), ("col", columns)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{size}")
+    return _from_host(np.stack(np.nonzero(keep)), d or dt.int64, backend)
+
+
+@factory("tril_indices(int row, int col, int offset=0)")
+def tril_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
+    """Rows and columns of a matrix's lower triangle."""
+    return _triangle(rows, columns, np.tri(max(rows, 0), max(columns, 0), offset, bool), d, backend)
+
+
+@factory("triu_indices(int row, int col, int offset=0)")
+def triu_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
+    """Rows and columns of a matrix's upper triangle."""
+    return _triangle(rows, columns, ~np.tri(max(rows, 0), max(columns, 0), offset - 1, bool), d, backend)
+
+
+@factory("vander(Tensor x, int? N=None, bool increasing=False)")
+def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Any) -> Tensor:
+    """The powers of each element of a vector, as a matrix's rows."""
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x.numel() if n is None else n
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    powers = arange(count, device=x.device)
+    return x.unsqueeze(1) ** (powers if increasing else powers.flip(0))
+
+
+# ---- windows
+
+
+def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
+    @factory(f"{name}(int window_length, bool periodic=True{schema})")
+    def make(length: int, periodic: bool, *rest: Any) -> Tensor:
+        *parameters, d, backend = rest
+        d = d or dt.get_default_dtype()
+        if not d.category >= dt.FLOAT:
+            raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
+        if length < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
+        if length < 2:
+            return filled((length,), 1, d, backend)
+        points = length + 1 if periodic else length
+        return _from_host(shape(np.arange(points) / (points - 1), *parameters)[:length], d, backend)
+
+    make.__doc__ = f"The {name.replace('_', ' ')}."
+
+
+def _cosines(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:
+    return alpha - beta * np.cos(2 * np.pi * x)
+
+
+_window("hann_window", "", lambda x: _cosines(x, 0.5, 0.5))
+_window("hamming_window", ", float alpha=0.54, float beta=0.46", _cosines)
+_window("bartlett_window", "", lambda x: 1 - np.abs(2 * x - 1))
+_window("blackman_window", "", lambda x: 0.42 - 0.5 * np.cos(2 * np.pi * x) + 0.08 * np.cos(4 * np.pi * x))
+_window("kaiser_window", ", float beta=12.0", lambda x, beta: np.i0(beta * np.sqrt(1 - (2 * x - 1) ** 2)) / np.i0(beta))
+
+

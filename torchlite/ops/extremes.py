@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core import errors
 from ..core.publish import Composite, publish
-from ..core.reduction import Reduction, reduced_count, refused
+from ..core.reduction import Reduction, refused
 from ..core.tensor import Tensor
 from .scan import positions, running
 
@@ -146,7 +145,9 @@ _declare_extreme("min")
 
 def _aminmax(xp: Any, array: Any, axis: int | None, keepdim: bool) -> tuple[Any, Any]:
     if axis is None and not array.size:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     if axis is not None and not array.shape[axis]:
         raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
     return array.min(axis, keepdims=keepdim), array.max(axis, keepdims=keepdim)

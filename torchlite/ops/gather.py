@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import broadcast_shapes, not_implemented_for, wrap_dim
-from ..core.op import Op
 from ..core.operands import fitting_array
 from ..core.publish import publish, publish_python
+from ..core.tensor import TensorBase
 from .reducing import into_mean, reduce_backward, reduction, start_of
-from .writing import Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds, warn_once
+from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds, warn_once
 
 if TYPE_CHECKING:
     from ..core.tensor import Tensor
@@ -30,18 +30,19 @@ def _check_places(xp: Any, index: Any, dim: int, size: int) -> None:
 
 
 def _check_gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> None:
-    dim = wrap_dim(dim, self.dim())
-    if not index.numel():
+    shape, wanted = self.array.shape, index.array.shape
+    dim = wrap_dim(dim, len(shape))
+    if 0 in wanted:
         return
     if index.dtype not in _INDEX_TYPES:
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-    if max(self.dim(), 1) != max(index.dim(), 1):
+    if (len(shape) or 1) != (len(wanted) or 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for d, (n, have) in enumerate(zip(index.shape, self.shape, strict=False)):
-        if d != dim and n > have:
+    for d, (n, have) in enumerate(zip(wanted, shape, strict=False)):
+        if n > have and d != dim:
             raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
-                f"{list(self.shape)} apart from dimension {dim}"
+                f"Size does not match at dimension {d} expected index {list(wanted)} to be no larger than self "
+                f"{list(shape)} apart from dimension {dim}"
             )
 
 
@@ -57,7 +58,7 @@ def _gather(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     return self[grid(xp, index, dim)].reshape(shape)
 
 
-gather = Op(
+gather = Picking(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
     _gather,
     {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).scatter_add_(dim, index, g), "index": None},
@@ -97,28 +98,25 @@ publish_python("take_along_dim(Tensor self, Tensor indices, int? dim=None)", tak
 
 
 def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *_: Any) -> None:
-    dim = wrap_dim(dim, self.dim())
-    tensor = hasattr(src, "dtype")
-    if tensor and src.dtype is not self.dtype:
+    mine, wanted = self.array.shape, index.array.shape
+    theirs = src.array.shape if isinstance(src, TensorBase) else None
+    dim = wrap_dim(dim, len(mine))
+    if theirs is not None and src.dtype is not self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if not index.numel():
+    if 0 in wanted:
         return
     if index.dtype not in _INDEX_TYPES:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
-    for other, name in ((self, "self"), (src, "src")) if tensor else ((self, "self"),):
-        if max(index.dim(), 1) != max(other.dim(), 1):
+    for shape, name in ((mine, "self"), (theirs, "src")):
+        if shape is not None and (len(wanted) or 1) != (len(shape) or 1):
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
-    too_big = any(d != dim and n > have for d, (n, have) in enumerate(zip(index.shape, self.shape, strict=False)))
-    if not tensor:
-        if too_big:
-            raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
-                f"{dim}"
-            )
-    elif too_big or any(n > have for n, have in zip(index.shape, src.shape, strict=False)):
+    too_big = any([n > have and d != dim for d, (n, have) in enumerate(zip(wanted, mine, strict=False))])
+    if theirs is not None:
+        too_big = too_big or any([n > have for n, have in zip(wanted, theirs, strict=False)])
+    if too_big:
+        than = "" if theirs is None else f" and to be no larger size than src {list(theirs)}"
         raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
-            f"{dim} and to be no larger size than src {list(src.shape)}"
+            f"Expected index {list(wanted)} to be no larger than self {list(mine)} apart from dimension {dim}{than}"
         )
 
 
@@ -163,7 +161,7 @@ def _check_scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Any, reduc
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     _check_scatter(self, dim, index, src)
-    if hasattr(src, "dtype"):
+    if isinstance(src, TensorBase):
         warn_once(
             "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
             "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
@@ -275,7 +273,7 @@ def _in_flat(xp: Any, index: Any, size: int) -> Any:
     return from_front(index, size)
 
 
-take = Op(
+take = Picking(
     "take(Tensor self, Tensor index)",
     lambda xp, self, index: self.reshape(-1).take(_in_flat(xp, index, self.size)),
     {"self": lambda g, self_shape, index: g.new_zeros(self_shape).put_(index, g, True), "index": None},

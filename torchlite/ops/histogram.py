@@ -61,7 +61,7 @@ def _histc(xp: Any, array: Any, bins: int, low: float, high: float) -> Any:
     if low == high:
         low, high = low - 1, high + 1
     inside = array[(array >= low) & (array <= high)]
-    places = ((inside - low) * bins / (high - low)).astype(xp.int64)
+    places = ((inside - low) * float(bins) / (high - low)).astype(xp.int64)
     return xp.bincount(xp.minimum(places, bins - 1), None, bins).astype(array.dtype)
 
 
@@ -163,7 +163,9 @@ def _check_edges(edges: Sequence[Any]) -> None:
             e.ndim == 1,
             f"bins tensor should have one dimension, but got {e.ndim} dimensions in the bins tensor for dimension {i}",
         )
-        _require(e.size > 0, f"bins tensor should have at least 1 element, but got 0 in the bins tensor for dimension {i}")
+        _require(
+            e.size > 0, f"bins tensor should have at least 1 element, but got 0 in the bins tensor for dimension {i}"
+        )
 
 
 publish(
@@ -211,6 +213,10 @@ _MORE = "float[]? range=None, Tensor? weight=None, bool density=False) -> (Tenso
 publish(
     Op(f"histogramdd(Tensor self, int[] bins, {_MORE}", _histogramdd, check=_check_histogram),
     Op(f"histogramdd.int_bins(Tensor self, int bins, {_MORE}", _histogramdd, check=_check_histogram),
-    Op(f"histogramdd.TensorList_bins(Tensor self, Tensor[] bins, {_MORE}", _histogramdd_with_edges, check=_check_histogram),
+    Op(
+        f"histogramdd.TensorList_bins(Tensor self, Tensor[] bins, {_MORE}",
+        _histogramdd_with_edges,
+        check=_check_histogram,
+    ),
     forms="function",
 )

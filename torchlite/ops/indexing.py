@@ -20,12 +20,13 @@ from ..core.view import NO_GRAD, ORDINARY, View, resolve
 from ..core.write import bump
 from .advanced import index as index_op
 from .advanced import index_put
-from .create import tensor
+from .host import tensor
 from .parts import select, slice_
 from .shape import alias, unsqueeze
 from .writing import check_apart
 
 _new = object.__new__
+_END = (1 << 63) - 1  # where a slice without an end stops
 
 
 class _Basic:
@@ -49,7 +50,7 @@ def _simple(index: tuple[Any, ...]) -> bool:
                 return False
         elif kind is not int and item is not None and item is not Ellipsis:
             return False
-    return Ellipsis not in index[:-1]
+    return True
 
 
 @method("__getitem__")
@@ -59,15 +60,21 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     mode = state.mode
     edge = self.edge
     backend = self.backend
-    if mode.plain and (edge is None or not mode.grad or (edge.__class__ is View and resolve(self) is None)):
+    if mode.plain:
+        recording = edge is not None and mode.grad and (edge.__class__ is not View or resolve(self) is not None)
         kind = index.__class__
         try:
             if kind is int:
                 array = self.array[index, ...]
+                step = (select, (0, index))
             elif kind is slice and index.step is None:
                 array = self.array[index]
-            elif kind is tuple and _simple(index):
-                array = self.array[index if index and index[-1] is Ellipsis else (*index, ...)]
+                step = (slice_, (0, index.start or 0, _END if index.stop is None else index.stop, 1))
+            elif recording:
+                return _get(self, index)
+            elif index is None or (kind is tuple and _simple(index)):
+                array = self.array[None] if index is None else self.array[index if Ellipsis in index else (*index, ...)]
+                step = (_BASIC, (index,))
             else:
                 return _get(self, index)
         except (IndexError, TypeError):
@@ -78,22 +85,25 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         result.array = array
         result.dtype = self.dtype
         result.backend = backend
-        result._grad = result.extra = None
+        result._grad = result.extra = result.edge = None
+        if recording:
+            step[0].record((self, *step[1]), (result,))
         counter = self.counter
         if counter is None:
             counter = self.counter = Counter()
         result.counter = counter
-        result.edge = view = _new(View)
-        view.edge = None
+        view = _new(View)
+        view.edge = result.edge
+        result.edge = view
         view.seen = counter.n
         if edge.__class__ is View:
             view.base = edge.base
             view.kind = edge.kind or (ORDINARY if mode.grad else NO_GRAD)
-            view.path = (*edge.path, (_BASIC, (index,)))
+            view.path = (*edge.path, step)
         else:
             view.base = self
             view.kind = ORDINARY if mode.grad else NO_GRAD
-            view.path = ((_BASIC, (index,)),)
+            view.path = (step,)
         return result
     return _get(self, index)
 
@@ -102,17 +112,25 @@ def _get(self: Tensor, index: Any) -> Tensor:
     if needs_dispatch((self, index), {}):
         return dispatch(Tensor.__getitem__, (self, index), {})
     kind = index.__class__
+    shape = self.array.shape
+    if kind is int:
+        if not shape:
+            raise IndexError(_ZERO_DIM)
+        return select.apply(self, 0, _position(index, 0, shape[0]))
     if kind is slice:
         return _sliced(self, 0, index)
-    if kind is int and not self.dim():
-        raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-            "0-dim tensor to a number"
-        )
+    if isinstance(index, TensorBase) and index.backend is self.backend and 0 < index.array.ndim <= len(shape):
+        return index_op.apply(self, [index])
     result, indices = _walk(self, _items(index))
     if indices:
         return index_op.apply(result, indices)
     return alias.apply(result) if result is self else result
+
+
+_ZERO_DIM = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+    "tensor to a number"
+)
 
 
 # ---- the language
@@ -125,8 +143,8 @@ def _items(index: Any) -> tuple[Any, ...]:
     if not _is_sequence(index) or hasattr(index, "dtype") or len(index) >= 32 or not any(map(_is_part, index)):
         return (index,)
     warnings.warn(
-        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-        "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
+        "use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
         "x[torch.tensor(seq)], which will result either in an error or a different result",
         UserWarning,
         stacklevel=4,
@@ -237,14 +255,21 @@ def _is_all(item: slice, size: int) -> bool:
 def _sliced(t: Tensor, dim: int, item: slice) -> Tensor:
     if not t.dim():
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    start, stop, step = _bounds(item, t.array.shape[dim])
-    return slice_.apply(t, dim, start, stop, step)
+    _bounds(item, t.array.shape[dim])
+    start, stop, step = item.start, item.stop, item.step
+    return slice_.apply(
+        t,
+        dim,
+        0 if start is None else start.__index__(),
+        _END if stop is None else stop.__index__(),
+        1 if step is None else step.__index__(),
+    )
 
 
 def _picker(item: Any, like: Tensor) -> Tensor:
     """The tensor that an item picks elements with, on the device of the indexed one."""
     if not isinstance(item, TensorBase):
-        item = tensor(list(item) if isinstance(item, range) else item)
+        item = tensor(item, device=like.device)
         if item.dtype not in _MASKS:
             item = item.to(dt.int64)
     return item if item.backend.real is like.backend.real else item.to(like.device)
@@ -308,10 +333,7 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
         _copy_to(unsqueeze.apply(self, 0), value)
         return
     if index.__class__ is int and not self.dim():
-        raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-            "0-dim tensor to a number"
-        )
+        raise IndexError(_ZERO_DIM)
     part, indices = _walk(self, _items(index))
     if indices:
         index_put.apply_in_place([part, indices, _trimmed(value), False])

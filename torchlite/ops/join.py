@@ -219,8 +219,6 @@ publish(unbind)
 
 def _cat(backend: Any, arrays: Sequence[Any], dim: int) -> Any:
     xp = backend.xp
-    if not arrays:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for at, array in enumerate(arrays):
         if not array.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
@@ -267,13 +265,27 @@ def _cat_backward(
     return grads
 
 
-cat = LaidOp("cat(Tensor[] tensors, int dim=0)", _cat, {"tensors": _cat_backward}, promote=("tensors",))
+def _some(error: Exception) -> Callable[..., None]:
+    """The check that there are tensors to join."""
+
+    def check(tensors: Sequence[Tensor], *more: Any) -> None:
+        if not tensors:
+            raise error
+
+    return check
+
+
+cat = LaidOp(
+    "cat(Tensor[] tensors, int dim=0)",
+    _cat,
+    {"tensors": _cat_backward},
+    promote=("tensors",),
+    check=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+)
 publish(cat, names=("cat", "concat", "concatenate"), forms="function")
 
 
 def _stack(xp: Any, arrays: Sequence[Any], dim: int) -> Any:
-    if not arrays:
-        raise RuntimeError("stack expects a non-empty TensorList")
     first = arrays[0].shape
     dim = wrap_dim(dim, len(first) + 1)
     for at, array in enumerate(arrays):
@@ -295,7 +307,13 @@ def _stack_backward(g: Tensor, tensors_dtype: Sequence[dt.dtype], dim: int, need
     return grads
 
 
-stack = Op("stack(Tensor[] tensors, int dim=0)", _stack, {"tensors": _stack_backward}, promote=("tensors",))
+stack = Op(
+    "stack(Tensor[] tensors, int dim=0)",
+    _stack,
+    {"tensors": _stack_backward},
+    promote=("tensors",),
+    check=_some(RuntimeError("stack expects a non-empty TensorList")),
+)
 publish(stack, forms="function")
 
 
@@ -402,9 +420,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     places = list(range(len(tensors)))
     if indexing == "xy":
         places[:2] = places[1::-1]
-    shape = tuple([tensors[places[d]].numel() for d in places])
+    shape = tuple([tensors[p].numel() for p in places])
     return tuple([
-        expand.apply(view.apply(t, tuple([-1 if d == at else 1 for d in places])), shape, False)
+        expand.apply(view.apply(t, tuple([-1 if p == at else 1 for p in places])), shape, False)
         for at, t in enumerate(tensors)
     ])  # fmt: skip
 

@@ -10,9 +10,10 @@ from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes
 from ..core.op import Op
 from ..core.operands import fitting_array
+from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method, publish
 from ..core.tensor import TensorBase
-from .writing import Writing
+from .writing import Picking, Writing
 
 if TYPE_CHECKING:
     from ..core.tensor import Tensor
@@ -36,11 +37,12 @@ class _MaskedFill(Writing):
 
     def prepare(self, values: Any, backend: Any) -> Any:
         t, mask, value = values
-        if isinstance(value, TensorBase):
-            array = value.array if value.backend.real is backend else backend.from_host(value.host_array())
-            array = array if value.dtype is t.dtype else backend.cast(array, t.dtype.numpy)
-        else:
+        if not isinstance(value, TensorBase):
             array = fitting_array(value, t.dtype, backend)
+        elif value.dtype is t.dtype and value.backend.real is backend:
+            array = value.array
+        else:
+            array = fitting_array(value.item(), t.dtype, backend)
         return [t.array, mask.array, array], t.dtype
 
 
@@ -106,7 +108,7 @@ def _select_backward(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
     return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self_shape)
 
 
-masked_select = Op(
+masked_select = Picking(
     "masked_select(Tensor self, Tensor mask)", _select, {"self": _select_backward, "mask": None}, check=_check_select
 )
 publish(masked_select)
@@ -160,19 +162,24 @@ publish(masked_scatter, forms="function method inplace")
 # ---- where it is not zero
 
 
-nonzero_op = Op("nonzero(Tensor self)", lambda xp, self: xp.argwhere(self))
-_nonzero = publish(nonzero_op, forms="")
+class _Finding(Picking):
+    gives = dt.int64
+
+
+nonzero_op = _Finding("nonzero(Tensor self)", lambda xp, self: xp.argwhere(self))
 
 
 @function("nonzero")
 @method("nonzero")
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The places of the elements that are not zero: a row for each, or a vector for each dimension."""
-    if as_tuple:
-        if not input.dim():
-            input = input.unsqueeze(0)
-        return tuple(_nonzero(input).unbind(1))
-    return _nonzero(input, out=out)
+    if needs_dispatch((input, out), {}):
+        return dispatch(nonzero, (input,), {"out": out, "as_tuple": as_tuple})
+    if not as_tuple:
+        return nonzero_op.apply(input) if out is None else nonzero_op.into(out, (input,))
+    if not input.dim():
+        input = input.unsqueeze(0)
+    return tuple(nonzero_op.apply(input).unbind(1))
 
 
 publish(Op("argwhere(Tensor self)", lambda xp, self: xp.argwhere(self)))
@@ -187,7 +194,7 @@ def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:
     return result
 
 
-publish(Op("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static))
+publish(_Finding("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static))
 
 
 @method("fill_diagonal_")

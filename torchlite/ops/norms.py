@@ -190,8 +190,8 @@ _EPSILON = 1e-7  # keeps the scale finite
 def _renorm(xp: Any, array: Any, p: float, dim: int, maxnorm: float) -> Any:
     wide = array.astype(xp.float32) if array.dtype.itemsize == 2 else array
     size = _vector_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
-    scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(size.dtype)
-    return (wide * scale).astype(array.dtype)
+    scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
+    return xp.multiply(array, scale, order="C")
 
 
 def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

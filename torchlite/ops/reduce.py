@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import fast
 from ..core.elementwise import conj, sum_to
 from ..core.publish import publish, publish_as, publish_python
 from ..core.reduction import Reduction, reduced_count
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, TensorBase
 from .join import cat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # ---- sums
 
@@ -20,7 +23,25 @@ WHOLE = "Tensor self, *, ScalarType? dtype=None"
 
 
 def add_reduce(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    if (axis == 0 or axis == (0,)) and array.ndim > 1 and len(array) > _TALL and array.flags.c_contiguous:
+        return _sum_tall(xp, array, keepdim)
     return xp.add.reduce(array, axis=axis, keepdims=keepdim)
+
+
+_TALL = 512  # rows
+_NEAR = 1 << 14  # elements that stay in a near cache
+
+
+def _sum_tall(xp: Any, array: Any, keepdim: bool) -> Any:
+    """The sum of many rows, stack by stack. Row after row gathers rounding errors, and is slow where rows are short."""
+    n = len(array)
+    stack = min(1 << n.bit_length() // 2, _NEAR * n // max(array.size, 1))
+    if stack < 2 or not array.size:
+        return xp.add.reduce(array, axis=0, keepdims=keepdim)
+    whole = n - n % stack
+    sums = xp.add.reduce(array[:whole].reshape(-1, stack, *array.shape[1:]), axis=0)
+    total = xp.add.reduce(sums, axis=0, keepdims=keepdim)
+    return total + xp.add.reduce(array[whole:], axis=0, keepdims=keepdim) if whole < n else total
 
 
 sum_all = Reduction(f"sum({WHOLE})", add_reduce, lambda g: g, integers="int64")
@@ -164,6 +185,11 @@ class Logical(Reduction):
 
     def result_dtypes(self, d: dt.dtype) -> Any:
         return d if d is dt.uint8 else dt.bool_
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        if isinstance(out, TensorBase) and out.dtype not in (dt.bool_, dt.uint8):
+            raise RuntimeError(f"{self.signature.name} only supports bool tensor for result, got: {out.dtype.legacy}")
+        return super().into(out, values)
 
 
 def _any(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:

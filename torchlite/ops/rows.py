@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import wrap_dim
-from ..core.op import Op
 from ..core.operands import fitting_array, scalar_array
 from ..core.publish import publish
 from .reducing import into_mean, reduce_backward, reduction, start_of
-from .writing import Writing, check_range, combine, from_front, out_of_bounds, warn_once
+from .writing import Picking, Writing, check_range, combine, from_front, out_of_bounds, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +44,7 @@ def _out_of_range(i: int) -> Exception:
     return IndexError("index out of range in self")
 
 
-index_select = Op(
+index_select = Picking(
     "index_select(Tensor self, int dim, Tensor index)",
     _index_select,
     {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add_(dim, index, g), "index": None},

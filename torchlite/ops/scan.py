@@ -159,7 +159,7 @@ def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tens
     if g.is_complex():
         return weighted(g.log())
     log_g = g.abs().log()
-    nothing = g.new_full((), -float("inf"))
+    nothing = g.new_full((), dt.finfo(g.dtype).min)  # finite, so that this can be differentiated again
     return weighted(log_g.where(g > 0, nothing)) - weighted(log_g.where(g < 0, nothing))
 
 
@@ -257,6 +257,10 @@ def _area(name: str, total: Any, empty: Any) -> tuple[Composite, Composite]:
     )
 
 
+def _zeros(y: Tensor, dim: int) -> Tensor:
+    return y.new_zeros((*y.shape[:dim], *y.shape[dim + 1 :]))
+
+
 for _name in ("trapezoid", "trapz"):
-    publish(*_area(_name, lambda t, dim: t.sum(dim), lambda y, dim: y.sum(dim) * 0.0), forms="function")
+    publish(*_area(_name, lambda t, dim: t.sum(dim), _zeros), forms="function")
 publish(*_area("cumulative_trapezoid", Tensor.cumsum, lambda y, dim: y * 1.0), forms="function")

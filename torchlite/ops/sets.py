@@ -112,7 +112,10 @@ def _asked(results: tuple[Tensor, ...], return_inverse: bool, return_counts: boo
 
 
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
-    """The distinct elements, or slices along `dim`, in order; where each element is among them, and how often it stands there."""
+    """The distinct elements, or slices along `dim`, in order.
+
+    And, if asked: where among them each element is, and how often it stands there.
+    """
     flags = (sorted, return_inverse, return_counts)
     results = unique2.apply(input, *flags) if dim is None else unique_dim.apply(input, dim, *flags)
     return _asked(results, return_inverse, return_counts)

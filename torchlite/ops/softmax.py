@@ -103,10 +103,13 @@ def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) 
 def _declare(name: str, kernel: Any, vjp: Any, label: str) -> Along:
     """The public op, and the one with an underscore, which other ops' gradients are written with."""
     refuse = refused(label, *NOT_FLOAT)
-    publish(
-        Along(f"_{name}(Tensor self, int dim, bool half_to_float)", lambda xp, x, axis, _: kernel(xp, x, axis), vjp, refuse=refuse),
-        forms="function",
+    inner = Along(
+        f"_{name}(Tensor self, int dim, bool half_to_float)",
+        lambda xp, array, axis, half_to_float: kernel(xp, array, axis),
+        vjp,
+        refuse=refuse,
     )
+    publish(inner, forms="function")
     op = Along(
         f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)", kernel, vjp, refuse=refuse, exact_out=True
     )

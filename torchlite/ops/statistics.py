@@ -197,7 +197,9 @@ def _check_weights(which: str, weights: Tensor, count: int, kinds: frozenset[dt.
             f"cov(): expected {which} to have one or fewer dimensions but got {which} with {weights.dim()} dimensions"
         )
     if weights.dtype not in kinds:
-        raise RuntimeError(f"cov(): expected {which} to have {kind} dtype but got {which} with {weights.dtype.legacy} dtype")
+        raise RuntimeError(
+            f"cov(): expected {which} to have {kind} dtype but got {which} with {weights.dtype.legacy} dtype"
+        )
     if weights.numel() != count:
         raise RuntimeError(
             f"cov(): expected {which} to have the same numel as there are observations in the input but got "

@@ -30,7 +30,7 @@ from .shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class CopyOf(Op):
@@ -54,6 +54,10 @@ class CopyOf(Op):
 
         self.kernels[backend] = kernel
         return kernel
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        result = super().into(out, values)
+        return None if isinstance(result, tuple) else result
 
 
 diagonal_copy = CopyOf(diagonal)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,32 @@ from ..core import dtype as dt
 from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import tensors_in
-from ..core.write import bump
+from ..core.write import bump, check_no_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..core.tensor import Tensor
 
 
-class Writing(Op):
+class Picking(Op):
+    """An op by indices: its `out=` is of the result's dtype, and its memory is not read from."""
+
+    gives: dt.dtype | None = None  # the result's dtype, when it is not that of the first operand
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        wanted = self.gives or values[0].dtype
+        if out.dtype is not wanted:
+            raise RuntimeError(f"Expected out tensor to have dtype {wanted.cname}, but got {out.dtype.cname} instead")
+        check_no_overlap(out)
+        for value in values:
+            for other in tensors_in(value):
+                if other is not out or not isinstance(self, Writing):
+                    check_apart(out, other)
+        return super().into(out, values)
+
+
+class Writing(Picking):
     """An op that is defined by what it writes into its first array.
 
     Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that.
@@ -60,7 +76,7 @@ class Writing(Op):
 
 def check_apart(target: Tensor, other: Tensor, whole: bool = True) -> None:
     """Refuse to write into memory that is also read from; not `whole`, the very same elements are no harm."""
-    if target.counter is None or target.counter is not other.counter:
+    if target is not other and (target.counter is None or target.counter is not other.counter):
         return
     a, b = target.array, other.array
     pointer = target.backend.real.pointer
@@ -85,11 +101,12 @@ def _dense(array: Any) -> bool:
 
 
 def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
-    """Raise `error(i)` for the first entry outside [low, size)."""
+    """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
     if index.size:
-        bad = (index < low) | (index >= size)
-        if bad.any().item():
-            raise error(int(index[bad].reshape(-1)[0].item()))
+        from_low = index - low if low else index
+        # As unsigned numbers, those below are the largest.
+        if xp.maximum.reduce(from_low.view(f"u{index.itemsize}"), axis=None).item() >= size - low:
+            raise error(int(index[(index < low) | (index >= size)].reshape(-1)[0].item()))
 
 
 def out_of_bounds(dim: int, size: int, kind: type[Exception] = IndexError) -> Callable[[int], Exception]:
@@ -137,11 +154,14 @@ def combine(xp: Any, ufunc: str, target: Any, index: Any, values: Any) -> None:
 def _by_place(xp: Any, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
     """The different places in `index`, and the values of each combined: sorted into runs, then halved in rounds."""
     order = index.argsort(kind="stable")
-    index, values = index[order], values[order]
+    ordered = index[order]
     count = index.size
     new = xp.ones(count, dtype=bool)
-    new[1:] = index[1:] != index[:-1]
+    new[1:] = ordered[1:] != ordered[:-1]
     starts = xp.flatnonzero(new)
+    if starts.size == count:
+        return index, values
+    index, values = ordered, values[order]
     lengths = xp.diff(starts, append=xp.asarray([count]))
     run = xp.cumsum(new) - 1
     rank = xp.arange(count) - starts[run]
@@ -165,9 +185,17 @@ def grid(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
 
 def flat_places(xp: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
     """The same places as positions in a row-major array of this shape."""
-    places = 0
-    for d, along in enumerate(grid(xp, index, dim)):
-        places = places + along * math.prod(shape[d + 1 :])
+    ndim = index.ndim
+    step = 1
+    places = index
+    for d in range(ndim - 1, -1, -1):
+        n = index.shape[d]
+        if d == dim:
+            if step != 1:
+                places = places + index * (step - 1)
+        elif n > 1:
+            places = places + xp.arange(0, n * step, step).reshape((n,) + (1,) * (ndim - 1 - d))
+        step *= shape[d]
     return places
 
 

@@ -148,7 +148,7 @@ def _radius(words: np.ndarray) -> np.ndarray:
     log += m
     log += np.multiply(exponent, _LN2_HIGH, out=t)
     log *= _MINUS_TWO
-    return np.sqrt(log, out=log)
+    return np.sqrt(log)
 
 
 def _cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

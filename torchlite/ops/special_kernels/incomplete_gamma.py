@@ -16,8 +16,7 @@ from .gamma import lgamma_1p, stirling_correction
 
 Kernel = Callable[[Namespace, Array, Array], Array]
 
-_NEGLIGIBLE = 2.0**-53
-_ENOUGH = 2000  # terms, which only nan and overflow can ask for
+_ENOUGH = 110  # terms of a series or fraction, wherever it is at home
 
 
 def gammainc(xp: Namespace, a: Array, x: Array) -> Array:
@@ -79,32 +78,20 @@ def _leading_factor(xp: Namespace, a: Array, x: Array) -> Array:
 
 
 def _series(xp: Namespace, a: Array, x: Array) -> Array:
-    """P as its leading factor times Σ xⁿ / ((a + 1) … (a + n))."""
-    total = term = xp.ones_like(x)
-    for n in range(1, _ENOUGH):
-        term = term * (x / (a + n))
-        total = total + term
-        if not (term > _NEGLIGIBLE * total).any():
-            break
+    """P as its leading factor times Σ xⁿ / ((a + 1) … (a + n)), innermost bracket first."""
+    total = xp.ones_like(x)
+    for n in range(_ENOUGH, 0, -1):
+        total = 1 + total * (x / (a + n))
     return _leading_factor(xp, a, x) * total
 
 
 def _fraction(xp: Namespace, a: Array, x: Array) -> Array:
-    """Q by Legendre's continued fraction, forwards, after Lentz."""
+    """Q as its leading factor times Legendre's continued fraction, innermost denominator first."""
     b = x + 1 - a
-    numerator = xp.full_like(x, inf)
-    inverse = 1 / b
-    value = inverse
-    for n in range(1, _ENOUGH):
-        partial = n * (a - n)
-        b = b + 2
-        numerator = b + partial / numerator
-        inverse = 1 / (b + partial * inverse)
-        change = numerator * inverse
-        value = value * change
-        if not (abs(change - 1) > _NEGLIGIBLE * 2).any():
-            break
-    return _leading_factor(xp, a, x) * a * value
+    rest = xp.zeros_like(x)
+    for n in range(_ENOUGH, 0, -1):
+        rest = n * (a - n) / (b + 2 * n + rest)
+    return _leading_factor(xp, a, x) * a / (b + rest)
 
 
 def _alternating(xp: Namespace, a: Array, x: Array) -> Array:

@@ -1,0 +1,391 @@
+"""Tensors and the host's data: Python numbers and sequences, NumPy arrays, buffers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..backends.base import get_backend
+from ..core import dtype as dt
+from ..core.device import CPU, get_default_device
+from ..core.overrides import dispatch, needs_dispatch
+from ..core.publish import function, functions, method
+from ..core.schema import Signature
+from ..core.tensor import Tensor, TensorBase, wrap
+from .copy import clone, convert
+
+_NUMBERS = (bool, int, float, complex)
+
+# ---- from Python
+
+
+def _sequence(data: Any) -> bool:
+    return not isinstance(data, (str, bytes, dict, set, TensorBase, np.ndarray, np.generic)) and (
+        isinstance(data, (list, tuple)) or (hasattr(data, "__len__") and hasattr(data, "__getitem__"))
+    )
+
+
+def _inferred(data: Any) -> dt.dtype:
+    """The dtype of a tensor made from `data`."""
+    if isinstance(data, np.generic):
+        return dt.of_numpy(data.dtype)
+    if isinstance(data, _NUMBERS):
+        return dt.of_number(data)
+    if isinstance(data, (TensorBase, np.ndarray)):
+        return data.dtype if isinstance(data, TensorBase) else dt.of_numpy(data.dtype)
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not _sequence(data):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    found: dt.dtype | None = None
+    for item in data:
+        if isinstance(item, str):
+            raise ValueError(f"too many dimensions '{type(item).__name__}'")
+        d = _inferred(item)
+        found = d if found is None else dt.promote_types(found, d)
+        if found is dt.complex128:
+            break
+    return found or dt.get_default_dtype()
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    shape: list[int] = []
+    while True:
+        if isinstance(data, (TensorBase, np.ndarray)):
+            return (*shape, *data.shape)
+        if not _sequence(data):
+            return tuple(shape)
+        shape.append(len(data))
+        if not len(data):
+            return tuple(shape)
+        data = data[0]
+
+
+def _fill(array: np.ndarray, data: Any, dim: int, d: dt.dtype) -> None:
+    """Write nested data into an array of the shape that its first items have."""
+    if not array.shape:
+        array[...] = _value(data, d)
+        return
+    if isinstance(data, (TensorBase, np.ndarray)):
+        if isinstance(data, TensorBase) and data.dim():
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if tuple(data.shape) != array.shape:
+            raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
+        array[...] = data
+        return
+    if not _sequence(data):
+        raise TypeError(f"'{type(data).__name__}' object is not a sequence")
+    if len(data) != array.shape[0]:
+        raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
+    for part, item in zip(array, data) if array.ndim > 1 else ():
+        _fill(part, item, dim + 1, d)
+    if array.ndim == 1:
+        for i, item in enumerate(data):
+            array[i] = _value(item, d)
+
+
+def _value(item: Any, d: dt.dtype) -> Any:
+    if isinstance(item, TensorBase):
+        item = item.item()
+    if isinstance(item, str) or _sequence(item):
+        raise ValueError(f"too many dimensions '{type(item).__name__}'")
+    if isinstance(item, np.generic):
+        return item
+    if isinstance(item, complex) and not d.is_complex:
+        raise TypeError("must be real number, not complex")
+    if d.category == dt.INT and item.__class__ is not bool:
+        if isinstance(item, int) and not -(1 << 63) <= item < (1 << 64 if d is dt.uint64 else 1 << 63):
+            raise ValueError("Overflow when unpacking long long")
+        if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+        item = int(item)
+        low, high = (-(1 << d.itemsize * 8 - 1), (1 << d.itemsize * 8) - 1)
+        if not low <= item <= high:
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+        bits = (1 << d.itemsize * 8) - 1
+        item &= bits
+        return item - bits - 1 if d.is_signed and item > bits >> 1 else item
+    return item
+
+
+def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
+    """A fresh NumPy array of `data`, and the dtype it stands for."""
+    if isinstance(data, np.ndarray):
+        own = dt.of_numpy(data.dtype)
+        d = d or own
+        array = data.astype(own.numpy, order="C")  # native byte order
+        return array if d is own else get_backend(CPU).cast(array, d.numpy), d
+    if isinstance(data, (list, tuple)) and _plain_numbers(data):
+        try:
+            array = np.array(data)
+        except ValueError:
+            array = np.array(None)
+        natural = {"b": dt.bool_, "i": dt.int64, "f": dt.get_default_dtype(), "c": dt.default_complex()}.get(
+            array.dtype.kind
+        )
+        if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
+            d = d or natural
+            return array.astype(d.numpy), d
+    found = d or _inferred(data)
+    array = np.empty(_shape_of(data), found.numpy)
+    _fill(array, data, 0, found)
+    return array, found
+
+
+def _plain_numbers(data: Any) -> bool:
+    """Whether nested lists hold Python numbers, judging by the outermost elements of each."""
+    while data.__class__ is list or data.__class__ is tuple:
+        if not data:
+            return False
+        if data[0].__class__ in _NUMBERS:
+            return all(x.__class__ in _NUMBERS for x in data)
+        data = data[0] if all(x.__class__ in (list, tuple) for x in data) else None
+    return False
+
+
+_NEW = "ScalarType? dtype=None, Device? device=None, bool requires_grad=False, bool pin_memory=False"
+_tensor = Signature(f"tensor(any data, *, {_NEW})")
+
+
+@function("tensor")
+def tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """A new leaf with a copy of the values of `data`."""
+    if needs_dispatch(args, kwargs):
+        return dispatch(tensor, args, kwargs)
+    data, d, where, requires_grad, _ = _tensor.bind(args, kwargs)
+    return _made(data, d, where, requires_grad)
+
+
+def _made(data: Any, d: Any, where: Any, requires_grad: bool) -> Tensor:
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=3,
+        )
+        result = clone.apply(convert(data.detach(), d, where), None)
+    else:
+        array, d = host_data(data, d)
+        backend = get_backend(where or get_default_device())
+        result = wrap(array if backend.Array is np.ndarray else backend.from_host(array), d, backend)
+    if requires_grad:
+        if result.dtype.category < dt.FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        result.requires_grad_()
+    return result
+
+
+_new_tensor = Signature(f"new_tensor(Tensor self, any data, *, {_NEW})")
+
+
+@method("new_tensor")
+def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A new leaf with a copy of `data`, of this tensor's dtype on its device."""
+    _, data, d, where, requires_grad, _ = _new_tensor.bind((self, *args), kwargs)
+    return _made(data, d or self.dtype, where or self.device, requires_grad)
+
+
+_as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
+
+
+@function("as_tensor")
+def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """`data` as a tensor, sharing its memory where that is possible."""
+    if needs_dispatch(args, kwargs):
+        return dispatch(as_tensor, args, kwargs)
+    data, d, where = _as_tensor.bind(args, kwargs)
+    return _shared(data, d, where)
+
+
+def _shared(data: Any, d: Any, where: Any) -> Tensor:
+    if isinstance(data, TensorBase):
+        return convert(data, d, where)
+    if isinstance(data, np.ndarray) and not any(s < 0 for s in data.strides):
+        return convert(from_numpy(data), d, where or get_default_device())
+    return _made(data, d, where, False)
+
+
+_asarray = Signature("asarray(any obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, bool requires_grad=False)")
+
+
+@function("asarray")
+def asarray(*args: Any, **kwargs: Any) -> Tensor:
+    """`obj` as a tensor; `copy` says whether its memory must or must not be shared."""
+    obj, d, where, copy, requires_grad = _asarray.bind(args, kwargs)
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        obj = np.frombuffer(obj, dtype=(d or dt.get_default_dtype()).numpy)
+    elif not isinstance(obj, (TensorBase, np.ndarray)) and hasattr(obj, "__dlpack__"):
+        obj = functions["from_dlpack"](obj)
+    if isinstance(obj, np.generic):
+        obj = np.asarray(obj)
+    shares = isinstance(obj, (TensorBase, np.ndarray))
+    if copy is False and not shares:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    result = _shared(obj, d, where)
+    if shares and copy and result.data_ptr() == _address(obj):
+        result = clone.apply(result, None)
+    if copy is False and result.data_ptr() != _address(obj):
+        raise ValueError("can't alias tensor with another dtype or device")
+    if isinstance(obj, TensorBase):
+        if not requires_grad:
+            return result.detach() if result.requires_grad else result
+        return result if result.requires_grad else (result.detach() if result is obj else result).requires_grad_()
+    return result.requires_grad_() if requires_grad else result
+
+
+def _address(obj: Any) -> int:
+    return obj.data_ptr() if isinstance(obj, TensorBase) else obj.__array_interface__["data"][0]
+
+
+# ---- from memory
+
+_warned: set[str] = set()
+
+
+def _warn_read_only(what: str, verb: str) -> None:
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(
+            f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {verb} You "
+            f"may want to copy the {'array' if what == 'NumPy array' else 'buffer'} to protect its data or make it "
+            "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
+            "program.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+@function("from_numpy")
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {_type_name(ndarray)})")
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    d = dt.of_numpy(ndarray.dtype)
+    if ndarray.dtype != d.numpy or not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if not ndarray.flags.writeable:
+        _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
+    if any(s % ndarray.itemsize for s in ndarray.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+            "memory."
+        )
+    return wrap(ndarray.view(np.ndarray), d, get_backend(CPU))
+
+
+def _type_name(value: Any) -> str:
+    cls = type(value)
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+_frombuffer = Signature(
+    "frombuffer(any buffer, *, ScalarType dtype, int count=-1, int offset=0, bool requires_grad=False)"
+)
+
+
+@function("frombuffer")
+def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
+    """A 1-dim tensor over the memory of a buffer."""
+    buffer, d, count, offset, requires_grad = _frombuffer.bind(args, kwargs)
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    size, item = view.nbytes, d.itemsize
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
+        )
+    if count > 0 and offset + count * item > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)"
+        )
+    if view.readonly:
+        _warn_read_only("buffer", "you can write to the underlying (supposedly non-writable) buffer using the tensor.")
+    array = np.frombuffer(view, dtype=d.numpy, count=count, offset=offset)
+    result = wrap(array, d, get_backend(CPU))
+    return result.requires_grad_() if requires_grad else result
+
+
+# ---- to the host
+
+
+@method("item")
+def item(self: Tensor) -> Any:
+    """The value of a tensor of one element, as a Python number."""
+    if self.array.size != 1:
+        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+    if self.is_meta:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    value = self.backend.real.to_host(self.array).reshape(())
+    return float(value[()]) if self.dtype.is_floating_point else value.item()
+
+
+@method("tolist")
+def tolist(self: Tensor) -> Any:
+    """The values as nested lists of Python numbers."""
+    if self.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    host = self.backend.real.to_host(self.array)
+    return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
+
+
+@method("numpy")
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
+    if needs_dispatch((self,), {}):
+        return dispatch(numpy, (self,), {"force": force})
+    if self.requires_grad:
+        if not force:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        self = self.detach()
+    if not self.is_cpu:
+        if not force or self.is_meta:
+            raise TypeError(
+                f"can't convert {self.device if self.device.index is not None else self.device.type + ' device type'} "
+                "tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        return self.cpu().numpy()
+    if self.array.dtype.kind == "V":
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
+    return self.array.view()
+
+
+@method("__array__")
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    if needs_dispatch((self,), {}):
+        return dispatch(__array__, (self,), {"dtype": dtype})
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method("__array_wrap__")
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What a NumPy function called on a tensor gives back: a tensor."""
+    if needs_dispatch((self,), {}):
+        return dispatch(__array_wrap__, (self,), {"array": array})
+    if array.dtype == bool:
+        array = array.astype("uint8")
+    return from_numpy(np.asarray(array))
+
+

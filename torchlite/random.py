@@ -1,0 +1,65 @@
+"""`torch.random`: seeds and states of the random streams."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from .core.device import CPU
+from .core.generator import Generator, _defaults
+from .core.generator import checked_seed as _checked
+from .core.generator import default_generator as _default
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .core.tensor import Tensor
+
+default_generator = _default(CPU)
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Start every device's stream from `seed`."""
+    seed = _checked(int(seed))
+    for generator in list(_defaults.values()):
+        generator.stream.seed(seed)
+    return default_generator
+
+
+def seed() -> int:
+    """Start every device's stream from a seed of the system's choice, and return it."""
+    chosen = default_generator.seed()
+    manual_seed(chosen)
+    return chosen
+
+
+def initial_seed() -> int:
+    """The seed that the CPU's stream was last started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the CPU's stream."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Go on from a state that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+    """Inside, draws are made as always; afterwards the streams are where they were before."""
+    if not enabled:
+        yield
+        return
+    saved = {where: generator.stream.clone() for where, generator in _defaults.items()}
+    try:
+        yield
+    finally:
+        for where, stream in saved.items():
+            _defaults[where].stream.set_state(stream.get_state())
+
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

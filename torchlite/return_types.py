@@ -1,0 +1,17 @@
+"""`torch.return_types`: the named tuples that ops with several results give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core.return_types import made
+
+
+def __getattr__(name: str) -> Any:
+    if name in made:
+        return made[name]
+    raise AttributeError(f"torchlite has no torch.return_types.{name} yet")
+
+
+def __dir__() -> list[str]:
+    return sorted(made)
