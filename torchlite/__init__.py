@@ -23,6 +23,7 @@ from .core.generator import Generator
 from .core.layout import layout, memory_format
 from .core.op import functions as _functions
 from .core.size import Size
+from .core.storage import TypedStorage, UntypedStorage
 from .core.tensor import Tensor
 from .queries import *
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -34,7 +35,7 @@ globals().update(_functions)
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
-_LATER = frozenset(("special", "testing"))
+_LATER = frozenset(("nn", "special", "storage", "testing"))
 
 
 def __getattr__(name: str) -> _Any:

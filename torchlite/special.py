@@ -6,7 +6,7 @@ from .core.op import functions as _functions
 from .ops.special import special as _special
 
 globals().update(_special)
-for _name in ("exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "round", "sinc", "softmax"):
+for _name in ("exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "sinc", "softmax"):
     if _name in _functions:
         globals()[_name] = _functions[_name]
 expit = _functions["sigmoid"]

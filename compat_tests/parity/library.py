@@ -48,12 +48,11 @@ class Library:
         for part in path.split(".")[1:]:
             walked = f"{walked}.{part}"
             try:
-                here = getattr(here, part)
-            except AttributeError:
-                try:
-                    here = importlib.import_module(walked)
-                except ImportError:
-                    raise Missing(f"{self.module.__name__} has no {path}") from None
+                here = getattr(here, part) if hasattr(here, part) else importlib.import_module(walked)
+            except ModuleNotFoundError as error:
+                if error.name is None or not walked.startswith(error.name):
+                    raise
+                raise Missing(f"{self.module.__name__} has no {path}") from None
         return here
 
     def has(self, path: str) -> bool:

@@ -129,7 +129,7 @@ class _Task:
                             quiet(iadd, have, grad)
                         else:
                             have = entry[at] = self.total(have, grad)
-                            if have.__class__ is grad.__class__ and direct:
+                            if have.__class__ is grad.__class__ and direct and have.shape:
                                 owned.add(id(have))
                     left = entry[0] = entry[0] - 1
                     if left:
@@ -301,7 +301,10 @@ class _Task:
 
 def _tensor(value: Any, form: Any) -> Any:
     """A gradient as a tensor."""
-    return value if value is None or isinstance(value, Tensor) else wrap(value, form[1], form[2])
+    if value is None or isinstance(value, Tensor):
+        return value
+    backend = form[2]
+    return wrap(value if value.__class__ is backend.Array else backend.asarray(value), form[1], backend)
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -317,7 +320,7 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:
         elif have is not None:
             have.add_(wrap(grad, leaf.dtype, leaf.backend.real))
         else:
-            t = wrap(grad, leaf.dtype, leaf.backend.real)
+            t = _tensor(grad, form_of(leaf))
             # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.
             sole = sys.getrefcount(grad) <= 4
             leaf._grad = t if sole and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)

@@ -55,8 +55,8 @@ class NumPyBackend(Backend):
         self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> np.ndarray:
         item = array.itemsize
-        if 0 in shape:  # nothing to reach, so no geometry to check
-            return np.ndarray(shape, array.dtype, self.storage(array))
+        if 0 in shape:  # nothing to reach
+            offset = 0
         return np.ndarray(shape, array.dtype, self.storage(array), offset * item, tuple([s * item for s in strides]))
 
     def lay(self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> np.ndarray:

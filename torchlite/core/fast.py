@@ -310,13 +310,14 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
             edge = self.edge
             if edge is None or (edge.__class__ is View and resolve(self) is None):
                 array = self.array
-                try:
-                    made = array.reshape(*shape)
-                except (TypeError, ValueError):
-                    return general(self, *shape)
-                base = made.base
-                if base is not None and (base is array or base is array.base) and made.size:
-                    return view_of_plain(self, made, (op, (made.shape,)), mode.grad)
+                if array.flags.c_contiguous and array.size:
+                    try:
+                        made = array.reshape(*shape)
+                    except (TypeError, ValueError):
+                        return general(self, *shape)
+                    # Else NumPy's strides of dimensions of size one may be others.
+                    if 1 not in array.shape or (array.strides[-1] == array.itemsize and made.shape != array.shape):
+                        return view_of_plain(self, made, (op, (made.shape,)), mode.grad)
         args = (self, *shape)
         return dispatch(call, args, named) if needs_dispatch(args, named) else general(*args, **named)
 

@@ -79,9 +79,6 @@ class Generator:
         return f"<torch._C.Generator object at {id(self):#x}>"
 
 
-Generator.__module__ = "torch._C"
-
-
 def _device(where: Any) -> device:
     return where if isinstance(where, device) else device(where)
 

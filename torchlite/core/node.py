@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import mode as _mode
@@ -151,6 +152,28 @@ class Hooks:
         self.retain: dict[int, Any] = {}  # output number -> weak reference to the tensor whose .grad is kept
 
 
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook away again."""
+
+    __slots__ = ("__weakref__", "hooks", "id")
+
+    numbers = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self.hooks = hooks
+        self.id = next(RemovableHandle.numbers)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
 class Node:
     """A step of the backward graph.
 
@@ -180,6 +203,30 @@ class Node:
         raise NotImplementedError
 
     @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that this one's gradients go to."""
+        found: list[tuple[Node | None, int]] = []
+        for edge in self.edges:
+            if edge is None or edge.__class__ is tuple:
+                found.append(edge or (None, 0))
+            else:
+                found.append((accumulator_of(edge), 0))
+        return tuple(found)
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after this node has run; what it returns replaces the former."""
+        return RemovableHandle(self.more().post, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before this node runs; what it returns replaces them."""
+        return RemovableHandle(self.more().pre, fn)
+
+    def more(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    @property
     def metadata(self) -> dict[Any, Any]:
         if self.metadata_ is None:
             self.metadata_ = {}
@@ -194,6 +241,35 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """Where a leaf's gradient is added to its `.grad`. The leaf itself does that; this is its face as a node.
+
+    A leaf knows its AccumulateGrad weakly, so hooks on one last as long as somebody holds it.
+    """
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        super().__init__((), ((variable.array.shape, variable.dtype, variable.backend.real),))
+        self.variable = variable
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The one AccumulateGrad of a leaf."""
+    extra = leaf.more()
+    found = None if extra.accumulator is None else extra.accumulator()
+    if found is None:
+        found = AccumulateGrad(leaf)
+        extra.accumulator = weakref.ref(found)
+    return found
 
 
 class OpNode(Node):

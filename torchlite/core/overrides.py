@@ -68,17 +68,18 @@ def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     outer = state.mode
     involved = _overloaded(args, kwargs) if outer.subclasses else []
     types = tuple([type(a) for a in involved])
+    extra = (dict(kwargs),) if kwargs else ()  # handlers have a default for kwargs
     if outer.functions:
         handler = outer.functions[-1]
         state.mode = outer.but(functions=outer.functions[:-1])
         try:
-            result = handler.__torch_function__(func, types, tuple(args), dict(kwargs))
+            result = handler.__torch_function__(func, types, tuple(args), *extra)
         finally:
             state.mode = outer
         if result is not NotImplemented:
             return result
     for item in involved:
-        result = type(item).__torch_function__(func, types, tuple(args), dict(kwargs))
+        result = type(item).__torch_function__(func, types, tuple(args), *extra)
         if result is not NotImplemented:
             return result
     if outer.functions and not involved:

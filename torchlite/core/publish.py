@@ -30,6 +30,8 @@ def method(*names: str) -> Callable[[F], F]:
     """Publish a Python function as a method of Tensor."""
 
     def publish_(f: F) -> F:
+        if hasattr(f, "__name__"):
+            f.__name__ = names[0]
         for name in names:
             setattr(Tensor, name, f)
         return f
@@ -100,7 +102,7 @@ def reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], An
     return call
 
 
-def publish(*ops: Any, names: str | tuple[str, ...] = (), forms: str = "function method") -> Callable[..., Any]:
+def publish(*ops: Op | Composite, names: str | tuple[str, ...] = (), forms: str = "function method") -> Callable[..., Any]:
     """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
 
     `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",

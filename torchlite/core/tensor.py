@@ -83,6 +83,8 @@ class Tensor(TensorBase):
         super().__init_subclass__(**kwargs)
         if "_plain" not in cls.__dict__:
             cls._plain = False
+        if overrides(cls):
+            _offer_properties(cls)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -305,10 +307,6 @@ class Tensor(TensorBase):
         self.array, self.dtype = value.array, value.dtype
         self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
 
-    def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
-        """Call `hook(grad)` when this tensor's gradient is computed; what it returns replaces the gradient."""
-        raise NotImplementedError
-
     # ---- Python
 
     def host_array(self) -> Any:
@@ -380,6 +378,35 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
+# Attributes whose reading a subclass with a __torch_function__ is asked about.
+_PROPERTIES = (
+    "H", "T", "data", "device", "grad", "grad_fn", "imag", "is_cpu", "is_cuda", "is_leaf", "layout", "mH", "mT", "ndim",
+    "real", "requires_grad", "shape",
+)  # fmt: skip
+
+
+def _offer_properties(cls: type) -> None:
+    for name in _PROPERTIES:
+        plain = getattr(Tensor, name, None)
+        if isinstance(plain, property) and getattr(cls, name, None) is plain:
+            setattr(cls, name, _offered(plain))
+
+
+def _offered(plain: property) -> property:
+    read, write = plain.__get__, plain.__set__
+
+    def get(self: Tensor) -> Any:
+        return dispatch(read, (self,), {}) if needs_dispatch((self,), {}) else read(self)
+
+    def set_(self: Tensor, value: Any) -> None:
+        if needs_dispatch((self,), {}):
+            dispatch(write, (self, value), {})
+        else:
+            write(self, value)
+
+    return property(get, set_, plain.__delete__)
+
+
 Tensor.__module__ = "torch"
 
 # Functions whose results keep their type when a subclass calls them.
@@ -403,9 +430,8 @@ def as_class(t: Tensor, cls: type) -> Tensor:
 def _converted(result: Any, cls: type) -> Any:
     if isinstance(result, TensorBase):
         return result if isinstance(result, cls) else as_class(result, cls)
-    if isinstance(result, (tuple, list)):
-        items = [_converted(r, cls) for r in result]
-        return type(result)(items) if type(result) in (tuple, list) or len(items) != 1 else type(result)((items,))
+    if type(result) in (tuple, list) or hasattr(result, "_fields"):
+        return type(result)([_converted(r, cls) for r in result])
     return result
 
 

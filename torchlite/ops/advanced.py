@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.elementwise import sum_to
 from ..core.op import Op
-from ..core.publish import publish
+from ..core.publish import publish, publish_python
 from .writing import Writing, check_range, combine, from_front, out_of_bounds
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> Non
 
 def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
     """Raise PyTorch's error for places that an array refused."""
-    _check_bounds(xp, shape, places)
     shapes = [p.shape for p in _whole_numbers(xp, places) if p.__class__ is not slice]
     try:
         xp.broadcast_arrays(*[xp.empty(s) for s in shapes])
@@ -103,6 +102,7 @@ def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> N
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {said}"
         ) from None
+    _check_bounds(xp, shape, places)
 
 
 def _whole_numbers(xp: Any, places: Sequence[Any]) -> list[Any]:
@@ -219,3 +219,39 @@ index_put = Writing(
     check=_check_put,
 )
 publish(index_put, forms="function method inplace")
+
+
+# ---- reading and writing where a mask says that the place exists
+
+
+def _within(self: Tensor, indices: Sequence[Tensor]) -> list[Tensor]:
+    """The indices, with those out of range moved to the nearest place."""
+    return [i.clamp(-n, n - 1) for i, n in zip(indices, self.shape, strict=False)]
+
+
+def _unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor], fill: Any) -> Tensor:
+    """`self[indices]` where the mask is true, `fill` elsewhere."""
+    if not self.numel():
+        return self.new_full((*mask.shape, *self.shape[len(indices) :]), fill)
+    return index.apply(self, _within(self, indices)).masked_fill(mask.logical_not(), fill)
+
+
+def _unsafe_masked_index_put_accumulate(
+    self: Tensor, mask: Tensor, indices: Sequence[Tensor], values: Tensor
+) -> Tensor:
+    """`self` with `values` added at `indices` where the mask is true."""
+    if not self.numel():
+        return self.clone()
+    return index_put.apply(self, _within(self, indices), values.masked_fill(mask.logical_not(), 0), True)
+
+
+publish_python(
+    "_unsafe_masked_index(Tensor self, Tensor mask, Tensor[] indices, Scalar fill)",
+    _unsafe_masked_index,
+    forms="function",
+)
+publish_python(
+    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor[] indices, Tensor values)",
+    _unsafe_masked_index_put_accumulate,
+    forms="function",
+)

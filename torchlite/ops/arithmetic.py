@@ -205,7 +205,8 @@ class _Divide(Binary):
                 return divide(self, other)
             if needs_dispatch((self, other), {}):
                 return dispatch(call, (self, other), {"rounding_mode": rounding_mode})
-            return divide_rounded.apply_in_place(divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True))
+            bound = divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True)
+            return divide_rounded.apply_in_place(bound)
 
         return self.named(call, "_")
 
@@ -249,7 +250,7 @@ fmod = Binary(
 publish(fmod, forms="function method inplace")
 
 reciprocal = Unary(
-    "reciprocal", "reciprocal", lambda g, result: -g * conj(result * result), result="float", dtypes=dt.NUMBERS | {dt.bool_}
+    "reciprocal", "reciprocal", lambda g, result: -g * conj(result * result), result="float", operators=True
 )
 publish(reciprocal, forms="function method inplace")
 
@@ -257,7 +258,7 @@ publish(reciprocal, forms="function method inplace")
 @method("__rtruediv__", "__rdiv__")
 def rtruediv(self: Tensor, other: Any) -> Any:
     """`other / self`, as the reciprocal times `other`."""
-    return self.reciprocal() * other
+    return self.reciprocal().__mul__(other)
 
 
 # ---- powers
@@ -283,7 +284,7 @@ def _pow(xp: Any, self: Any, exponent: Any) -> Any:
 
 def _pow_scalar(xp: Any, self: Any, exponent: Any) -> Any:
     short = _SHORT_POWERS.get(exponent)
-    if short is None or (exponent < 0 and self.dtype.kind in "iu"):
+    if short is None or (self.dtype.kind in "iu" and exponent < 0):
         return xp.power(self, exponent)
     return short(xp, self)
 
@@ -375,7 +376,8 @@ functions["square_"] = method("square_")(lambda self: self.pow_(2))
 
 
 def _double(*values: Any) -> dt.dtype:
-    return dt.complex128 if any(isinstance(v, complex) or (isinstance(v, TensorBase) and v.dtype.is_complex) for v in values) else dt.float64
+    dtypes = [v.dtype if isinstance(v, TensorBase) else dt.of_number(v) for v in values]
+    return dt.complex128 if any(d.is_complex for d in dtypes) else dt.float64
 
 
 def float_power(self: Any, exponent: Any) -> Tensor:
@@ -391,18 +393,20 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     d = _double(self, exponent)
     if self.dtype is not d:
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {self.dtype.legacy} but the operation's result requires dtype {d.legacy}"
+            f"the base given to float_power_ has dtype {self.dtype.legacy} but the operation's result requires dtype "
+            f"{d.legacy}"
         )
     return self.pow_(exponent.to(d) if isinstance(exponent, TensorBase) else exponent)
 
 
 publish_python("float_power(Operand self, Operand exponent)", float_power)
 
-sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float")
+sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float", operators=True)
 publish(sqrt, forms="function method inplace")
 rsqrt = Unary(
-    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result**3), result="float", halves="wide"
-)
+    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result * result * result),
+    result="float", halves="wide", operators=True,
+)  # fmt: skip
 publish(rsqrt, forms="function method inplace")
 
 
@@ -425,9 +429,14 @@ def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return where(size == 0, 0, (g - (g * conj(result)).real * result) / size)
 
 
-absolute = Unary(
-    "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS
-)
+class _Magnitude(Unary):
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        if values[0].dtype.is_complex:
+            raise RuntimeError("In-place abs is not supported for complex tensors.")
+        return super().apply_in_place(values)
+
+
+absolute = _Magnitude("abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS)
 publish(absolute, names=("abs", "absolute"), forms="function method inplace operator:__abs__")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
 publish(sgn, forms="function method inplace")
@@ -490,12 +499,15 @@ def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
 
 
 class _Lerp(Elementwise):
+    """Nothing is promoted, but a 0-dim weight is converted."""
+
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         start, end, weight = values
-        for name, operand in (("end", end), ("weight", weight)):
-            if isinstance(operand, TensorBase) and operand.dtype is not start.dtype and (operand is end or operand.dim()):
-                raise RuntimeError(f"expected dtype {start.dtype.cname} for `{name}` but got dtype {operand.dtype.cname}")
-        return super().compute_dtype(values)
+        fixed = {"end": end, "weight": weight} if isinstance(weight, TensorBase) and weight.dim() else {"end": end}
+        for name, t in fixed.items():
+            if t.dtype is not start.dtype:
+                raise RuntimeError(f"expected dtype {start.dtype.cname} for `{name}` but got dtype {t.dtype.cname}")
+        return super().compute_dtype((start, end, None))
 
 
 lerp = _Lerp(

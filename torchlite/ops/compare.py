@@ -79,14 +79,22 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 publish_python("equal(Tensor self, Tensor other)", equal)
 
+def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:
+    for t in (elements, test_elements):
+        if isinstance(t, Tensor) and t.dtype in (dt.bool_, *dt.COMPLEXES):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype.legacy}")
+
+
 isin = Op(
     "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
+    check=_no_bool,
     promote=("elements", "test_elements"),
 )
 isin_number = Op(
     "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
+    check=_no_bool,
 )
 publish(isin, isin_number, forms="function")
 
@@ -153,17 +161,18 @@ for _name, _short in (("and", "and"), ("or", "or"), ("xor", "xor")):
 
 
 def _left_shift(xp: Any, self: Any, other: Any) -> Any:
-    """0 once all bits are out, which an unsigned or negative distance also means."""
-    bits = self.itemsize * 8
-    return xp.where((other < 0) | (other >= bits), 0, xp.left_shift(self, xp.clip(other, 0, bits - 1))).astype(self.dtype)
+    """0 once all bits are out, which a negative distance also means."""
+    last = self.itemsize * 8 - 1
+    shifted = xp.left_shift(self, xp.clip(other, 0, last))
+    return xp.where((other < 0) | (other > last), 0, shifted).astype(self.dtype)
 
 
 def _right_shift(xp: Any, self: Any, other: Any) -> Any:
-    """What remains when all bits are out is the sign."""
-    bits = self.itemsize * 8
-    last = bits - 1
-    shifted = xp.right_shift(self, xp.where((other < 0) | (other >= bits), last, other).astype(self.dtype))
-    return shifted if self.dtype.kind == "i" else xp.where((other < 0) | (other >= bits), 0, shifted).astype(self.dtype)
+    """Once all bits are out, what remains is the sign."""
+    last = self.itemsize * 8 - 1
+    out = (other < 0) | (other > last)
+    shifted = xp.right_shift(self, xp.where(out, last, other).astype(self.dtype))
+    return shifted if self.dtype.kind == "i" else xp.where(out, 0, shifted).astype(self.dtype)
 
 
 for _name, _short, _shift in (("left", "lshift", _left_shift), ("right", "rshift", _right_shift)):

@@ -8,7 +8,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.elementwise import Elementwise, Unary
 from ..core.op import Op, ViewOp, functions
-from ..core.publish import method, publish, publish_python
+from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from .pointwise import where
 
@@ -48,7 +48,10 @@ def _check_pairs(self: Tensor) -> None:
 
 
 view_as_real = ViewOp(
-    "view_as_real(Tensor self)", _view_as_real, {"self": lambda g: g.contiguous().view_as_complex()}, check=_check_complex
+    "view_as_real(Tensor self)",
+    _view_as_real,
+    {"self": lambda g: view_as_complex.apply(g.contiguous())},
+    check=_check_complex,
 )
 publish(view_as_real, forms="function")
 view_as_complex = ViewOp(
@@ -57,10 +60,16 @@ view_as_complex = ViewOp(
 publish(view_as_complex, forms="function")
 
 real_part = ViewOp(
-    "real(Tensor self)", lambda xp, array: array.real, {"self": lambda g, self_dtype: g.to(self_dtype)}, node="SelectBackward0"
+    "real(Tensor self)",
+    lambda xp, array: array.real,
+    {"self": lambda g, self_dtype: g.to(self_dtype)},
+    node="SelectBackward0",
 )
 imaginary_part = ViewOp(
-    "imag(Tensor self)", lambda xp, array: array.imag, {"self": lambda g: g * 1j}, node="SelectBackward0"
+    "imag(Tensor self)",
+    lambda xp, array: array.imag,
+    {"self": lambda g: g * 1j},
+    node="SelectBackward0",
 )
 
 
@@ -120,10 +129,8 @@ def is_neg(self: Tensor) -> bool:
     return False
 
 
-for _name, _call in (
-    ("conj", conj), ("resolve_conj", resolve_conj), ("resolve_neg", resolve_neg), ("is_conj", is_conj), ("is_neg", is_neg),
-):  # fmt: skip
-    publish_python(f"{_name}(Tensor self)", _call)
+for _call in (conj, resolve_conj, resolve_neg, is_conj, is_neg):
+    publish_python(f"{_call.__name__}(Tensor self)", _call)
 
 
 # ---- polar form
@@ -159,20 +166,26 @@ class _Pair(Elementwise):
     def _result(self, d: dt.dtype) -> dt.dtype:
         return d.to_complex()
 
+    def into(self, out: Any, values: Any) -> Any:
+        made, given = values[0].dtype.to_complex(), out.dtype
+        if given is not made:
+            raise RuntimeError(
+                f"Expected object of scalar type {made.legacy} but got scalar type {given.legacy} for argument 'out'"
+            )
+        return super().into(out, values)
+
 
 def _check_parts(one: Tensor, other: Tensor) -> None:
-    if one.dtype not in (dt.float16, dt.float32, dt.float64) or other.dtype not in (dt.float16, dt.float32, dt.float64):
-        raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {one.dtype.legacy} and {other.dtype.legacy}"
-        )
+    floats = (dt.float16, dt.float32, dt.float64)
+    pair = (one.dtype.legacy, other.dtype.legacy)
+    if one.dtype not in floats or other.dtype not in floats:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got {} and {}".format(*pair))
     if one.dtype is not other.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {one.dtype.legacy} but got scalar type {other.dtype.legacy} for second argument"
-        )
+        raise RuntimeError("Expected object of scalar type {} but got scalar type {} for second argument".format(*pair))
 
 
 def _join(xp: Any, real: Any, imag: Any) -> Any:
-    result = xp.add(real, imag, dtype=dt.of_numpy(real.dtype).to_complex().numpy)
+    result = xp.asarray(xp.add(real, imag, dtype=dt.of_numpy(real.dtype).to_complex().numpy))
     result.real, result.imag = real, imag
     return result
 

@@ -39,12 +39,12 @@ def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel for values and indices from `find(xp, array, axis)`, the indices with the reduced dimension kept."""
+    """A kernel for values and indices from `find(xp, array, axis, *rest)`, the indices with the reduced dimension kept."""
 
-    def kernel(xp: Any, array: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
+    def kernel(xp: Any, array: Any, axis: int, keepdim: bool, *rest: Any) -> tuple[Any, Any]:
         check_nonzero(name, array, axis)
         if array.size:
-            indices = find(xp, array, axis)
+            indices = find(xp, array, axis, *rest)
             values = xp.take_along_axis(array, indices, axis)
         else:
             shape = (*array.shape[:axis], 1, *array.shape[axis + 1 :])
@@ -92,7 +92,6 @@ def _declare_extreme(name: str) -> None:
             _whole(name, name),
             _share_all,
             refuse=refused(f"{name}_all", *dt.COMPLEXES),
-            exact_out=True,
             node=f"{name.capitalize()}Backward1",
         ),
         Composite(f"{name}.other(Tensor self, Tensor other)", lambda self, other: getattr(self, binary)(other)),
@@ -233,5 +232,6 @@ mode = Reduction(
     put_at,
     result=INDICES,
     refuse=refused("mode_cpu", *dt.COMPLEXES),
+    exact_out=True,
 )
 publish(mode)

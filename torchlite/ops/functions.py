@@ -24,35 +24,37 @@ def _zeros(g: Tensor) -> Tensor:
     return g.new_zeros(g.shape)
 
 
-# ---- exponential, trigonometric and hyperbolic functions: name, other names, kernel, derivative
+# ---- exponential, trigonometric and hyperbolic functions: name, other name, kernel, derivative
 
-_FUNCTIONS: tuple[tuple[str, tuple[str, ...], Any, Callable[..., Any]], ...] = (
-    ("exp", (), "exp", lambda g, result: g * conj(result)),
-    ("exp2", (), "exp2", lambda g, result: g * conj(result) * math.log(2)),
-    ("expm1", (), "expm1", lambda g, result: g * (conj(result) + 1)),
-    ("log", (), "log", lambda g, self: g / conj(self)),
-    ("log2", (), "log2", lambda g, self: g / (conj(self) * math.log(2))),
-    ("log10", (), "log10", lambda g, self: g / (conj(self) * math.log(10))),
-    ("log1p", (), "log1p", lambda g, self: g / (conj(self) + 1)),
-    ("sin", (), "sin", lambda g, self: g * conj(self.cos())),
-    ("cos", (), "cos", lambda g, self: g * -conj(self.sin())),
-    ("tan", (), "tan", lambda g, result: g * conj(1 + result * result)),
-    ("asin", ("arcsin",), "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
-    ("acos", ("arccos",), "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
-    ("atan", ("arctan",), "arctan", lambda g, self: g / conj(self * self + 1)),
-    ("sinh", (), "sinh", lambda g, self: g * conj(self.cosh())),
-    ("cosh", (), "cosh", lambda g, self: g * conj(self.sinh())),
-    ("tanh", (), "tanh", lambda g, result: g * conj(1 - result * result)),
-    ("asinh", ("arcsinh",), "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
-    ("acosh", ("arccosh",), "arccosh", lambda g, self: g * conj(((self - 1).rsqrt() * (self + 1).rsqrt()))),
-    ("atanh", ("arctanh",), "arctanh", lambda g, self: g / conj(1 - self * self)),
+# Those whose derivative takes operators alone.
+_ALGEBRAIC: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
+    ("exp", "exp", "exp", lambda g, result: g * conj(result)),
+    ("exp2", "exp2", "exp2", lambda g, result: g * conj(result) * math.log(2)),
+    ("expm1", "expm1", "expm1", lambda g, result: g * (conj(result) + 1)),
+    ("log", "log", "log", lambda g, self: g / conj(self)),
+    ("log2", "log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
+    ("log10", "log10", "log10", lambda g, self: g / (conj(self) * math.log(10))),
+    ("log1p", "log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
+    ("tan", "tan", "tan", lambda g, result: g * conj(1 + result * result)),
+    ("tanh", "tanh", "tanh", lambda g, result: g * conj(1 - result * result)),
+    ("atan", "arctan", "arctan", lambda g, self: g / conj(self * self + 1)),
+    ("atanh", "arctanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
 )
-for _name, _aliases, _kernel, _vjp in _FUNCTIONS:
-    _node = {"expm1": "Expm1Backward0", "log1p": "Log1PBackward0"}.get(_name)
-    publish(
-        Unary(_name, _kernel, _vjp, result="float", node=_node),
-        names=(_name, *_aliases), forms="function method inplace",
-    )  # fmt: skip
+_TRANSCENDENTAL: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
+    ("sin", "sin", "sin", lambda g, self: g * conj(self.cos())),
+    ("cos", "cos", "cos", lambda g, self: g * -conj(self.sin())),
+    ("sinh", "sinh", "sinh", lambda g, self: g * conj(self.cosh())),
+    ("cosh", "cosh", "cosh", lambda g, self: g * conj(self.sinh())),
+    ("asin", "arcsin", "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
+    ("acos", "arccos", "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
+    ("asinh", "arcsinh", "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
+    ("acosh", "arccosh", "arccosh", lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt())),
+)
+for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
+    for _name, _alias, _kernel, _vjp in _table:
+        _node = "Log1PBackward0" if _name == "log1p" else None
+        _op = Unary(_name, _kernel, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
+        publish(_op, names=(_name, _alias), forms="function method inplace")
 
 atan2 = Binary(
     "atan2",
@@ -74,9 +76,10 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 
 
 sigmoid = Unary(
-    "sigmoid", _sigmoid, lambda g, result: g * conj((1 - result) * result), result="float", halves="wide"
-)
-publish(sigmoid, names=("sigmoid",), forms="function method inplace")
+    "sigmoid", _sigmoid, lambda g, result: g * conj((1 - result) * result),
+    result="float", halves="wide", operators=True,
+)  # fmt: skip
+publish(sigmoid, forms="function method inplace")
 
 
 def _logit(xp: Any, x: Any, eps: float | None) -> Any:

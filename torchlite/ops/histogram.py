@@ -60,8 +60,9 @@ def _histc(xp: Any, array: Any, bins: int, low: float, high: float) -> Any:
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low == high:
         low, high = low - 1, high + 1
+    low, high, count = (array.dtype.type(v) for v in (low, high, bins))  # halves are rounded at each step
     inside = array[(array >= low) & (array <= high)]
-    places = ((inside - low) * float(bins) / (high - low)).astype(xp.int64)
+    places = ((inside - low) * count / (high - low)).astype(xp.int64)
     return xp.bincount(xp.minimum(places, bins - 1), None, bins).astype(array.dtype)
 
 

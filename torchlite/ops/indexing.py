@@ -73,7 +73,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             elif recording:
                 return _get(self, index)
             elif index is None or (kind is tuple and _simple(index)):
-                array = self.array[None] if index is None else self.array[index if Ellipsis in index else (*index, ...)]
+                items = (None, ...) if index is None else index if Ellipsis in index else (*index, ...)
+                array = self.array[items]
+                if None in items:  # for which NumPy makes strides of zero
+                    if not array.flags.c_contiguous:
+                        return _get(self, index)
+                    array = array.squeeze().reshape(array.shape)
                 step = (_BASIC, (index,))
             else:
                 return _get(self, index)
@@ -169,9 +174,9 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
     result = self
     indices: list[Tensor | None] = []
-    dim = used = 0
+    dim = 0
     picks = False
-    for item in items:
+    for at, item in enumerate(items):
         single = isinstance(item, TensorBase) and not item.dim()
         if single and item.dtype.category == dt.INT and item.dtype is not dt.uint8:
             item = item.item()
@@ -189,23 +194,19 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
             skipped = self.dim() - given
             indices.extend([None] * skipped)
             dim += skipped
-            used += skipped
         elif isinstance(item, slice):
             if not _is_all(item, result.array.shape[dim]):
                 result = _sliced(result, dim, item)
             indices.append(None)
             dim += 1
-            used += 1
         elif isinstance(item, TensorBase) or (_is_sequence(item) and not (hasattr(item, "dtype") and not item.shape)):
             picker = _picker(item, self)
             indices.append(picker)
             width = picker.dim() if picker.dtype in _MASKS else 1
             dim += width
-            used += width
             picks = True
         else:
-            result = select.apply(result, dim, _position(item, used, result.array.shape[dim]))
-            used += 1
+            result = select.apply(result, dim, _position(item, at, result.array.shape[dim]))
     return result, indices if picks else []
 
 
@@ -219,7 +220,8 @@ def _width(item: Any) -> int:
     return item.dim() if isinstance(item, TensorBase) and item.dtype in _MASKS else 1
 
 
-def _position(item: Any, dim: int, size: int) -> int:
+def _position(item: Any, place: int, size: int) -> int:
+    """An integer from an index; `place` is where it stands in it."""
     try:
         at = item.__index__()
     except (AttributeError, TypeError):
@@ -230,7 +232,7 @@ def _position(item: Any, dim: int, size: int) -> int:
     if not -(1 << 63) <= at < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
     if not -size <= at < size:
-        raise IndexError(f"index {at} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(f"index {at} is out of bounds for dimension {place} with size {size}")
     return at
 
 
@@ -332,8 +334,11 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
     if index is True:
         _copy_to(unsqueeze.apply(self, 0), value)
         return
-    if index.__class__ is int and not self.dim():
-        raise IndexError(_ZERO_DIM)
+    if not self.array.shape:
+        if index.__class__ is int:
+            raise IndexError(_ZERO_DIM)
+        if index.__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     part, indices = _walk(self, _items(index))
     if indices:
         index_put.apply_in_place([part, indices, _trimmed(value), False])
@@ -368,7 +373,7 @@ def _trimmed(value: Tensor) -> Tensor:
 
 
 def _copy_to(part: Tensor, value: Tensor) -> None:
-    if not value.array.shape and value.backend.real is part.backend.real:
+    if not value.array.shape and part.array.shape and value.backend.real is part.backend.real:
         part.fill_(value)
         return
     if value.array.shape != part.array.shape:

@@ -175,8 +175,10 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """The places of the elements that are not zero: a row for each, or a vector for each dimension."""
     if needs_dispatch((input, out), {}):
         return dispatch(nonzero, (input,), {"out": out, "as_tuple": as_tuple})
+    if out is not None:
+        return nonzero_op.into(out, (input,))
     if not as_tuple:
-        return nonzero_op.apply(input) if out is None else nonzero_op.into(out, (input,))
+        return nonzero_op.apply(input)
     if not input.dim():
         input = input.unsqueeze(0)
     return tuple(nonzero_op.apply(input).unbind(1))

@@ -69,10 +69,10 @@ def _check_identity(array: Any, axis: Any, ord: float) -> None:
             )
 
 
-def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> Tensor:
-    """The gradient of a norm whose dimensions were kept; zero where the norm is zero."""
+def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> Tensor | None:
+    """The gradient of a norm whose dimensions were kept; zero where the norm is zero, none for a count."""
     if ord == 0:
-        return self.new_zeros(self.shape)
+        return None
     if ord == 1:
         return self.sgn() * g
     if ord == 2:
@@ -152,11 +152,11 @@ def _dist(xp: Any, a: Any, b: Any, p: float) -> Any:
     return xp.asarray(_vector_norm(xp, wide, None, False, p)).astype(difference.real.dtype)
 
 
-def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor]:
+def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor | None]:
     through = norm_vjp(g, self - other, result, p, None)
-    return [
-        fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))
-    ]
+    if through is None:
+        return [None, None]
+    return [fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))]
 
 
 dist = Op(

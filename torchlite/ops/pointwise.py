@@ -81,16 +81,12 @@ publish_python(
 
 # ---- relu
 
-keep_where_positive = Binary(
-    "threshold_backward",
-    lambda xp, g, result: xp.multiply(g, result > 0),
-    (lambda g, other: keep_where_positive.apply(g, other), None),
-)
 relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x, 0),
-    lambda g, result: keep_where_positive.apply(g, result),
+    lambda g, result: g * (result > 0),
     dtypes=REAL,
+    operators=True,
     refuse=lambda d: (
         RuntimeError("Boolean inputs not supported for relu") if d is dt.bool_
         else NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
@@ -136,7 +132,7 @@ clamp = Elementwise(
         "max": lambda g, self, min, max: where(_above(self, min, max), g, 0),
     },
     check=_check_bounds,
-    dtypes=ORDERED,
+    dtypes=REAL,
     refuse=no_complex(NotImplementedError, "clamp is not supported for complex types"),
 )
 publish(clamp, names=("clamp", "clip"), forms="function method inplace")

@@ -17,7 +17,7 @@ from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import requires_grad
 from ..core.publish import Composite, publish, publish_python
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import View, check_writable, resolve
 from ..core.write import bump
 from .copy import check_format
@@ -148,11 +148,15 @@ def _set(self: Tensor) -> Tensor:
 
 def _set_tensor(self: Tensor, source: Tensor) -> Tensor:
     """Show the memory of `source`, as it does."""
+    if not isinstance(source, TensorBase):  # a storage
+        source = wrap(source.untyped().as_array(self.dtype), self.dtype, source.untyped().backend)
     return _set_geometry(self, source, source.storage_offset(), source.array.shape, source.stride())
 
 
 def _set_geometry(self: Tensor, source: Tensor, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
-    """Show the memory of `source` with another geometry."""
+    """Show the memory of `source`, a tensor or a storage, with another geometry."""
+    if not isinstance(source, TensorBase):
+        source = wrap(source.untyped().as_array(self.dtype), self.dtype, source.untyped().backend)
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
     if local.state.mode.grad:
@@ -162,8 +166,8 @@ def _set_geometry(self: Tensor, source: Tensor, storage_offset: int, size: Ints,
 
 publish(
     Composite("set_(Tensor self)", _set),
-    Composite("set_(Tensor self, Tensor source)", _set_tensor),
-    Composite("set_(Tensor self, Tensor source, int storage_offset, int[] size, int[] stride=[])", _set_geometry),
+    Composite("set_(Tensor self, any source)", _set_tensor),
+    Composite("set_(Tensor self, any source, int storage_offset, int[] size, int[] stride=[])", _set_geometry),
     forms="method",
 )
 

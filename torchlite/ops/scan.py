@@ -44,6 +44,11 @@ def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
     return op(t.flip(dim), dim).flip(dim)
 
 
+def widened(xp: Any, array: Any) -> Any:
+    """The dtype to carry a total in: rounding errors would add up in single precision."""
+    return {"f4": xp.float64, "c8": xp.complex128}.get(array.dtype.str[1:], array.dtype)
+
+
 class Running(Along):
     """`cumsum` and its like; in place, the dtype must stay."""
 
@@ -61,7 +66,7 @@ class Running(Along):
 
 cumsum = Running(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumsum(array, axis, array.dtype),
+    lambda xp, array, axis: xp.cumsum(array, axis, widened(xp, array)),
     lambda g, dim: from_the_end(g, Tensor.cumsum, dim),
     integers="int64",
 )
@@ -101,7 +106,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int) -> Tensor:
 
 cumprod = Running(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumprod(array, axis, array.dtype),
+    lambda xp, array, axis: xp.cumprod(array, axis, widened(xp, array)),
     _cumprod_vjp,
     integers="int64",
 )
@@ -127,6 +132,7 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
             lambda g, indices, self_shape, dim: g.new_zeros(self_shape).scatter_add(dim, indices, g),
             result=("same", dt.int64),
             refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
+            exact_out=True,
         )
     )
 
@@ -141,13 +147,13 @@ def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _logcumsumexp(xp: Any, array: Any, axis: int) -> Any:
+    array = array.astype(widened(xp, array))
     if array.dtype.kind != "c":
         return running(xp, "logaddexp", array, axis)
-    result = array.copy()
-    total = xp.moveaxis(result, axis, 0)
+    total = xp.moveaxis(array, axis, 0)
     for i in range(1, len(total)):  # in this order, on which the branch of the logarithm depends
         total[i] = _logaddexp(xp, total[i - 1], total[i])
-    return result
+    return array
 
 
 def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -168,6 +174,7 @@ logcumsumexp = Along(
     _logcumsumexp,
     _logcumsumexp_vjp,
     refuse=refused("logcumsumexp_out_cpu", dt.bool_, *dt.INTEGERS),
+    exact_out=True,
 )
 publish(logcumsumexp, forms="function method inplace")
 

@@ -11,6 +11,7 @@ from ..core.op import functions
 from ..core.publish import publish, publish_python
 from . import special_kernels as kernels
 from .arithmetic import TENSORS
+from .functions import round_decimals
 from .pointwise import undifferentiable, where
 
 if TYPE_CHECKING:
@@ -48,11 +49,14 @@ def _pair(name: str, kernel: Callable[..., Any], vjp: Any, forms: str = "", **mo
 
 # ---- the error function
 
-_function("erf", kernels.erf, lambda g, self: g * (2 / math.sqrt(math.pi)) * (-(self * self)).exp(), label="erf_vml_cpu")
-_function("erfc", kernels.erfc, lambda g, self: g * (-2 / math.sqrt(math.pi)) * (-(self * self)).exp(), label="erfc_vml_cpu")
-_function(
-    "erfinv", kernels.erfinv, lambda g, self: g * (math.sqrt(math.pi) / 2) * (self.erfinv() ** 2).exp(), label="erfinv_vml_cpu"
-)
+def _gauss(self: Tensor) -> Tensor:
+    """The derivative of erf."""
+    return (-(self * self)).exp() * (2 / math.sqrt(math.pi))
+
+
+_function("erf", kernels.erf, lambda g, self: g * _gauss(self), label="erf_vml_cpu")
+_function("erfc", kernels.erfc, lambda g, self: g * -_gauss(self), label="erfc_vml_cpu")
+_function("erfinv", kernels.erfinv, lambda g, result: g / _gauss(result), label="erfinv_vml_cpu")
 erfcx = _function(
     "special_erfcx", kernels.erfcx, lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi)),
     forms="", dtypes=PRECISE, label="erfcx_cpu",
@@ -66,7 +70,8 @@ _function(
     forms="", dtypes=PRECISE, label="ndtri_cpu",
 )  # fmt: skip
 _function(
-    "special_log_ndtr", kernels.log_ndtr, lambda g, self: g / erfcx.apply(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    "special_log_ndtr", kernels.log_ndtr,
+    lambda g, self: g / erfcx.apply(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
     forms="", dtypes=PRECISE, label="log_ndtr_cpu",
 )  # fmt: skip
 _function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), forms="", label="entr_cpu")
@@ -75,9 +80,7 @@ _function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), f
 # ---- the gamma function
 
 lgamma = _function("lgamma", kernels.lgamma, lambda g, self: g * self.digamma(), also="gammaln", label="lgamma_vml_cpu")
-_function(
-    "digamma", kernels.digamma, lambda g, self: g * polygamma.apply(self, 1), label="digamma",
-)  # fmt: skip
+_function("digamma", kernels.digamma, lambda g, self: g * polygamma.apply(self, 1), label="digamma")
 special["psi"] = special["digamma"]
 
 
@@ -215,3 +218,10 @@ for _name in (
         result="float", dtypes=PRECISE, label=f"{_name}_cpu", node="NotImplemented",
     )  # fmt: skip
     special[_name] = publish(_op, forms="")
+
+
+special["round"] = publish_python(
+    "special_round(Tensor self, *, int decimals=0)",
+    lambda self, decimals: round_decimals.apply(self, decimals),
+    forms="",
+)

@@ -10,6 +10,7 @@ from ..core import dtype as dt
 from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import tensors_in
+from ..core.tensor import TensorBase
 from ..core.write import bump, check_no_overlap
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class Picking(Op):
     gives: dt.dtype | None = None  # the result's dtype, when it is not that of the first operand
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
+        if not isinstance(out, TensorBase):
+            raise TypeError(f"{self.signature.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         wanted = self.gives or values[0].dtype
         if out.dtype is not wanted:
             raise RuntimeError(f"Expected out tensor to have dtype {wanted.cname}, but got {out.dtype.cname} instead")

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 Array: TypeAlias = Any  # an array of some namespace, or a scalar it made from a 0-d one
 Namespace: TypeAlias = Any  # numpy, cupy or anything that offers what both of them do
 Polynomial: TypeAlias = tuple[float, ...]  # coefficients, highest power first
-Fraction: TypeAlias = tuple[Polynomial, Polynomial]  # numerator and denominator
+Rational: TypeAlias = tuple[Polynomial, Polynomial]  # numerator and denominator
 
 # B2, B4, …, B24: the Bernoulli numbers that asymptotic series are written with.
 BERNOULLI = (
@@ -23,7 +23,7 @@ def horner(x: Array, polynomial: Polynomial) -> Array:
     return result
 
 
-def quotient(x: Array, fraction: Fraction) -> Array:
+def quotient(x: Array, fraction: Rational) -> Array:
     """The rational function at `x`."""
     numerator, denominator = fraction
     return horner(x, numerator) / horner(x, denominator)

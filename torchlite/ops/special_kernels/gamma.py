@@ -3,18 +3,18 @@
 from math import factorial, inf, log, nan, pi
 from math import lgamma as log_gamma
 
-from .approximation import BERNOULLI, Array, Fraction, Namespace, horner, quotient
+from .approximation import BERNOULLI, Array, Namespace, Rational, horner, quotient
 
 # Near-minimax fits to 50-digit values, good to 2e-17.
 # lgamma(1 + t) / (t (t - 1)) for t from 0 to 2.
-_LGAMMA_1P: Fraction = (
+_LGAMMA_1P: Rational = (
     (1.323858487713257e-06, 0.0006055922568472593, 0.01914897195230934, 0.19038598971470702, 0.8130260372971959,
      1.6589998559713868, 1.5927545608114873, 0.5772156649015329),
     (0.00015631678722863096, 0.008094621222649716, 0.1212526881431947, 0.7728788995065182, 2.432171667702697,
      3.9578104883678757, 3.1842620377387196, 1.0),
 )  # fmt: skip
 # What Stirling's formula for lgamma(x) lacks, times x, over 1 / x², for x from 3.
-_STIRLING: Fraction = (
+_STIRLING: Rational = (
     (0.05090080556000803, 0.7757294622446613, 1.4954453950373146, 0.7116863005366943, 0.0833333333333333),
     (0.8164650018406729, 9.841630229897968, 18.221606562438833, 8.573568939773034, 1.0),
 )  # fmt: skip

@@ -1,0 +1,259 @@
+"""A tensor's memory: its storage, copies and pickles of it, and its exchange with other libraries."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from ..backends.base import get_backend
+from ..core import dtype as dt
+from ..core.device import CPU, device
+from ..core.overrides import dispatch, needs_dispatch
+from ..core.publish import function, method
+from ..core.storage import TypedStorage, UntypedStorage
+from ..core.tensor import Tensor, TensorBase, as_class, wrap
+from .host import from_numpy
+
+# ---- storages
+
+
+@method("untyped_storage")
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory that this tensor is part of."""
+    return UntypedStorage.of(self)
+
+
+@method("storage", "_typed_storage")
+def storage(self: Tensor) -> TypedStorage:
+    """The memory that this tensor is part of, as elements of its dtype."""
+    return TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype)
+
+
+@function("is_storage")
+def is_storage(obj: Any, /) -> bool:
+    """Whether `obj` is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def over_storage(s: UntypedStorage, d: dt.dtype, offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor over part of a storage."""
+    flat = s.as_array(d)
+    reach = 0 if 0 in size else offset + 1 + sum((n - 1) * step for n, step in zip(size, stride))
+    if reach > flat.size:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    return wrap(s.backend.lay(flat, tuple(size), tuple(stride), offset), d, s.backend)
+
+
+@method("is_shared")
+def is_shared(self: Tensor) -> bool:
+    """Whether the memory is shared with other processes."""
+    return False
+
+
+@method("pin_memory")
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@method("apply_")
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it."""
+    if not self.is_cpu:
+        raise TypeError("apply_ is only implemented on CPU tensors")
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    return _rewritten(self, [callable(v) for v in self.flatten().tolist()])
+
+
+@method("map_")
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it and another tensor's."""
+    if self.requires_grad:
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    other = tensor.expand(self.array.shape).flatten().tolist()
+    return _rewritten(self, [callable(a, b) for a, b in zip(self.flatten().tolist(), other)])
+
+
+def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
+    return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.real))
+
+
+@method("is_pinned")
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the memory is page-locked."""
+    return False
+
+
+# ---- copies and pickles
+
+
+@method("__deepcopy__")
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of the whole storage, made once for all tensors over it."""
+    if needs_dispatch((self,), {}):
+        return dispatch(__deepcopy__, (self, memo), {})
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
+            "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    import copy
+
+    if self.is_meta:
+        made = self.detach().clone()
+    else:
+        copied = UntypedStorage.of(self).__deepcopy__(memo)
+        made = over_storage(copied, self.dtype, self.storage_offset(), tuple(self.shape), self.stride())
+    made = as_class(made, type(self))
+    if self.requires_grad:
+        made.requires_grad_()
+    memo[id(self)] = made
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+@method("__copy__")
+def __copy__(self: Tensor) -> Tensor:
+    """Another tensor over the same memory."""
+    made = as_class(self.detach(), type(self))
+    if self.requires_grad:
+        made.requires_grad_()
+    made.__dict__.update(self.__dict__)
+    return made
+
+
+@method("__reduce_ex__")
+def __reduce_ex__(self: Tensor, protocol: int) -> Any:
+    if needs_dispatch((self,), {}):
+        return dispatch(__reduce_ex__, (self, protocol), {})
+    backend = self.backend.real
+    owner = backend.to_host(self.array)
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    host = self if backend.device == CPU else self.detach().cpu()
+    args = (
+        None if type(self) is Tensor else type(self), owner if backend.device == CPU else host.array, self.dtype, host.storage_offset(),
+        tuple(host.shape), host.stride(), self.requires_grad, self.device, dict(self.__dict__),
+    )  # fmt: skip
+    return _again, args
+
+
+def _again(
+    cls: type | None, owner: np.ndarray, d: dt.dtype, offset: int, size: Any, stride: Any, grad: bool, where: device, attributes: Any
+) -> Tensor:
+    """A tensor from its pickle. No class means Tensor, whose name would say torch. `owner` is one object for all tensors over it, and so are they again."""
+    flat = UntypedStorage.of(wrap(owner, dt.of_numpy(owner.dtype), get_backend(CPU)))
+    t = over_storage(flat, d, offset, size, stride)
+    t = as_class(t if where == CPU else t.to(where), cls or Tensor)
+    if grad:
+        t.requires_grad_()
+    t.__dict__.update(attributes)
+    return t
+
+
+@method("as_subclass")
+def as_subclass(self: Tensor, cls: type) -> Tensor:
+    """This tensor as an instance of a subclass."""
+    return _as_instance(self, cls)
+
+
+def _as_instance(t: Tensor, cls: type) -> Tensor:
+    if t.edge is None:
+        return as_class(wrap(t.array, t.dtype, t.backend.real) if type(t) is cls else t, cls)
+    made = as_class(t.view_as(t), cls) if type(t) is Tensor and not t.is_leaf else as_class(t, cls)
+    return made
+
+
+@staticmethod
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
+    """An instance of a subclass over the memory of `data`."""
+    made = as_class(data.detach() if type(data) is not cls else wrap(data.array, data.dtype, data.backend.real), cls)
+    return made.requires_grad_() if require_grad else made
+
+
+Tensor._make_subclass = _make_subclass  # type: ignore[attr-defined]
+
+
+# ---- other libraries
+
+
+class DLDeviceType(enum.IntEnum):
+    kDLCPU = 1
+    kDLCUDA = 2
+
+
+@method("__dlpack_device__")
+def __dlpack_device__(self: Tensor) -> tuple[Any, int]:
+    kind = DLDeviceType.kDLCUDA if self.is_cuda else DLDeviceType.kDLCPU
+    return kind, self.device.index or 0
+
+
+@method("__dlpack__")
+def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    """A capsule that hands this tensor's memory to another library."""
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    array = self.array
+    if copy:
+        array = self.backend.real.copy(array)
+    if not isinstance(array, np.ndarray):
+        return array.__dlpack__(stream=stream)
+    return array.__dlpack__() if max_version is None else array.__dlpack__(max_version=max_version)
+
+
+@function("from_dlpack")
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's tensor."""
+    if isinstance(ext_tensor, TensorBase):
+        t = wrap(ext_tensor.array, ext_tensor.dtype, ext_tensor.backend.real)
+    else:
+        source = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
+        kind = int(source.__dlpack_device__()[0])
+        if kind == DLDeviceType.kDLCUDA:
+            backend = get_backend("cuda")
+            array = backend.xp.from_dlpack(source)
+            t = wrap(array, dt.of_numpy(array.dtype), backend)
+        else:
+            t = _from_host(np.from_dlpack(source))
+    t = t if device is None else t.to(device)
+    return t.clone() if copy else t
+
+
+class _Capsule:
+    """A bare capsule of the old protocol, as an object that NumPy takes."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def _from_host(array: np.ndarray) -> Tensor:
+    if array.flags.writeable:
+        return from_numpy(array)
+    # NumPy marks what comes through the protocol's first version read-only; PyTorch's tensors can be written to.
+    interface = array.__array_interface__
+    writable = np.asarray(_Memory({**interface, "data": (interface["data"][0], False)}, array))
+    return from_numpy(writable)
+
+
+class _Memory:
+    """Memory that some array owns, with an interface of its own."""
+
+    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+        self.__array_interface__ = interface
+        self.owner = owner
+
+

@@ -1,0 +1,305 @@
+"""Sorting, the largest and smallest few, and places in what is sorted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core import errors
+from ..core.op import Op
+from ..core.operands import converted, result_type
+from ..core.publish import publish, publish_python
+from ..core.reduction import Along, Reduction, refused
+from ..core.tensor import Tensor, wrap
+from ..core.write import write_out
+from .extremes import INDICES, along, put_at
+from .writing import check_range, warn_once
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MEASURED = {dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64} | dt.FLOATS  # what has an order, and kernels for it
+_NO_ORDER = tuple([d for d in dt.DTYPES if d not in _MEASURED])
+
+
+# ---- sorting
+
+
+def order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+    """The places of the elements in sorted order: equals stay in theirs, NaNs count as largest."""
+    if not descending:
+        return xp.argsort(array, axis, kind="stable")
+    backwards = xp.argsort(xp.flip(array, axis), axis, kind="stable")
+    return array.shape[axis] - 1 - xp.flip(backwards, axis)
+
+
+def _like(xp: Any, model: Any, array: Any) -> Any:
+    """`array` laid out in memory as `model` is."""
+    if model.flags.c_contiguous:
+        return array
+    laid = xp.empty_like(model, array.dtype)
+    laid[...] = array
+    return laid
+
+
+def _argsort(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+    return _like(xp, array, order(xp, array, axis, descending))
+
+
+def _sort(xp: Any, array: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    places = order(xp, array, axis, descending)
+    return _like(xp, array, xp.take_along_axis(array, places, axis)), _like(xp, array, places)
+
+
+def _refuse_sort(d: dt.dtype) -> Exception | None:
+    if d.is_complex:
+        return RuntimeError(" Sort does not support complex dtypes on CPU")
+    known = d.category < dt.FLOAT or d in dt.FLOATS
+    return None if known else errors.not_implemented_for("sorting_kernel_method_name", d)
+
+
+class Sort(Along):
+    """The results lie in memory as the operand does."""
+
+    def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
+        super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.__class__ is tuple:
+            return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, out_dtype, strict=True)])
+        if outputs.dtype != out_dtype.numpy:
+            outputs = backend.cast(outputs, out_dtype.numpy)
+        return wrap(outputs, out_dtype, backend)
+
+
+_BY_DIM = "(Tensor self, int dim=-1, bool descending=False)"
+sort = Sort(f"sort{_BY_DIM} -> (Tensor values, Tensor indices)", _sort, put_at, result=INDICES)
+sort_stable = Sort(
+    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    lambda xp, array, axis, stable, descending: _sort(xp, array, axis, descending),
+    put_at,
+    result=INDICES,
+    node="SortBackward1",
+)
+publish(sort_stable, sort)
+
+argsort = Sort(f"argsort{_BY_DIM}", _argsort, result=dt.int64)
+argsort_stable = Sort(
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
+    lambda xp, array, axis, stable, descending: _argsort(xp, array, axis, descending),
+    result=dt.int64,
+)
+publish(argsort_stable, argsort)
+
+
+def msort(input: Tensor) -> Tensor:
+    """The rows' elements sorted along the first dimension."""
+    return sort.apply(input, 0, False).values
+
+
+publish_python("msort(Tensor self)", msort)
+
+
+# ---- the first few of what is sorted
+
+
+def _at(axis: int, which: Any) -> tuple[Any, ...]:
+    return (*(slice(None),) * axis, which)
+
+
+def _check_topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> None:
+    shape = self.array.shape
+    axis = errors.wrap_dim(dim, len(shape))
+    if not 0 <= k <= (shape[axis] if shape else 1):
+        raise RuntimeError("selected index k out of range")
+
+
+def _topk(xp: Any, array: Any, axis: int, k: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+    n = array.shape[axis]
+    if not k or not array.size:
+        shape = (*array.shape[:axis], k, *array.shape[axis + 1 :])
+        return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
+    if largest:
+        places = xp.argpartition(array, n - k, axis)[_at(axis, slice(n - k, None))]
+    else:
+        places = xp.argpartition(array, k - 1, axis)[_at(axis, slice(None, k))]
+    values = xp.take_along_axis(array, places, axis)
+    if sorted:
+        ordered = order(xp, values, axis, largest)
+        places, values = [xp.take_along_axis(a, ordered, axis) for a in (places, values)]
+    return values, places
+
+
+def _refuse_topk(d: dt.dtype) -> Exception | None:
+    kind = "bool" if d is dt.bool_ else "complex" if d.is_complex else None
+    return RuntimeError(f"topk does not support {kind} dtypes on CPU") if kind else refused("topk_cpu", *_NO_ORDER)(d)
+
+
+class _TopK(Along):
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+        arguments, dtypes = super().prepare(values, backend)
+        if not values[0].array.ndim:
+            arguments[2] = 1  # there is one, even where none is asked for
+        return arguments, dtypes
+
+
+topk = _TopK(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    _topk,
+    put_at,
+    result=INDICES,
+    refuse=_refuse_topk,
+    exact_out=True,
+    check=_check_topk,
+)
+publish(topk)
+
+
+def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
+    shape = self.array.shape or (1,)
+    axis = errors.wrap_dim(dim, len(shape))
+    if shape[axis] and not 1 <= k <= shape[axis]:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+
+
+kthvalue = Reduction(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    along(
+        "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))]
+    ),
+    put_at,
+    result=INDICES,
+    refuse=refused("kthvalue_cpu", *_NO_ORDER),
+    exact_out=True,
+    check=_check_kth,
+)
+publish(kthvalue)
+
+
+# ---- where something belongs in what is sorted
+
+
+def _search(xp: Any, sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any) -> Any:
+    right = right or side == "right"
+    if sorter is not None:
+        n = sequence.shape[-1]
+        check_range(xp, sorter, n, lambda i: RuntimeError("torch.searchsorted(): sorter index out of range"))
+        sequence = xp.take_along_axis(sequence, sorter, -1)
+    if sequence.ndim == 1 and not _ends_in_nan(sequence):
+        values = xp.ascontiguousarray(values).reshape(values.shape)
+        places = xp.searchsorted(sequence, values, "right" if right else "left")
+    else:
+        places = _bisect(xp, sequence, values, right)
+    return xp.asarray(places).astype(xp.int32 if out_int32 else xp.int64)
+
+
+def _ends_in_nan(sequence: Any) -> bool:
+    """NaNs are searched for by comparing with them, which is false, and not by their place at the end."""
+    return sequence.dtype.kind == "f" and bool((sequence[-1:] != sequence[-1:]).sum().item())
+
+
+def _bisect(xp: Any, sequence: Any, values: Any, right: bool) -> Any:
+    """For each value the first place in its row of `sequence` whose element is not less (or, `right`, is greater)."""
+    n = sequence.shape[-1]
+    shape = values.shape
+    rows = max(sequence.size // max(n, 1), 1)
+    flat, values = sequence.reshape(-1), values.reshape(rows, -1)
+    start = xp.arange(0, rows * n, max(n, 1)).reshape(-1, 1) if n else 0
+    low = xp.zeros(values.shape, xp.int64)
+    high = xp.full(values.shape, n, xp.int64)
+    for _ in range(n.bit_length()):
+        middle = (low + high) >> 1
+        element = flat[xp.minimum(middle, n - 1) + start]
+        reached = element > values if right else element >= values
+        found = low < high
+        low, high = xp.where(found & ~reached, middle + 1, low), xp.where(found & reached, middle, high)
+    return low.reshape(shape)
+
+
+class _Search(Op):
+    """A search for values of a sequence's own dtype, or one both are converted to."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        sequence, sought, *rest, sorter = values
+        common = result_type(sequence, sought)
+        if common not in _MEASURED:
+            raise errors.not_implemented_for("searchsorted_out_cpu", common)
+        if common in dt.HALVES:
+            common = dt.float32
+        arrays = [converted(t, common, backend) for t in (sequence, sought)]
+        return [*arrays, *rest, None if sorter is None else sorter.array], None
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        out_int32 = values[2]
+        if out.dtype is not (dt.int32 if out_int32 else dt.int64):
+            raise RuntimeError(
+                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+                "depending on whether out_int32 flag is True, but we got output tensor's dtype "
+                f"{out.dtype.legacy} and out_int32 flag is {out_int32}"
+            )
+        write_out(out, self.apply(*values))
+        return out
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise RuntimeError(f"torch.searchsorted(): {message}")
+
+
+def _check_search(
+    sequence: Tensor, sought: Any, out_int32: bool, right: bool, side: str | None, sorter: Tensor | None
+) -> None:
+    shape, wanted = list(sequence.shape), list(sought.shape) if isinstance(sought, Tensor) else []
+    _require(side in (None, "left", "right"), f"side can only be 'left' or 'right' but got {side}")
+    _require(
+        not (right and side == "left"),
+        "side and right can't be set to opposites, got side of left while right was True",
+    )
+    _require(
+        len(shape) == 1 or bool(wanted),
+        "input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+        f"dim({len(shape)}) and input value's dim(0) numel(1)",
+    )
+    _require(bool(shape), "boundaries tensor should have positive dimension, but got 0 dimension")
+    _require(
+        len(shape) == 1 or shape[:-1] == wanted[:-1],
+        "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+        f"tensor must match, but we got boundaries tensor {shape} and input value tensor {wanted}",
+    )
+    if sorter is not None:
+        _require(
+            list(sorter.shape) == shape,
+            "boundary and sorter must have the same size, but got boundary tensor "
+            f"{shape}and got sorter tensor {list(sorter.shape)}",
+        )
+        _require(
+            sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}"
+        )
+    for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
+        if isinstance(t, Tensor) and not t.is_contiguous():
+            warn_once(
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
+                f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
+                "if possible. This message will only appear once per program."
+            )
+
+
+searchsorted = _Search(
+    "searchsorted(Tensor sorted_sequence, Operand self, *, bool out_int32=False, bool right=False, str? side=None, "
+    "Tensor? sorter=None)",
+    _search,
+    check=_check_search,
+)
+publish(searchsorted, forms="function")
+
+
+def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
+    """The number of the interval between neighbouring boundaries in which each element lies."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return searchsorted.apply(boundaries, input, out_int32, right, None, None)
+
+
+publish_python(
+    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)", bucketize, forms="function"
+)
