@@ -7,6 +7,5 @@ from .ops.special import special as _special
 
 globals().update(_special)
 for _name in ("exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "sinc", "softmax"):
-    if _name in _functions:
-        globals()[_name] = _functions[_name]
+    globals()[_name] = _functions[_name]
 expit = _functions["sigmoid"]

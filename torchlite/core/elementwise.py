@@ -32,11 +32,10 @@ def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype) -> Any:
     """A gradient for an operand of this shape and dtype."""
     if g is None:
         return None
-    if g.dtype is not d:
-        if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
-            g = g.real
-        g = g.to(d)
-    return sum_to(g, shape)
+    if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
+        g = g.real
+    g = sum_to(g, shape)
+    return g if g.dtype is d else g.to(d)
 
 
 def conj(value: Any) -> Any:

@@ -294,7 +294,7 @@ def view_of_plain(source: Tensor, array: Any, step: tuple[Any, ...], grad: bool)
     else:
         counter = source.counter
         view.base = parent.base
-        view.kind = parent.kind or (ORDINARY if grad else NO_GRAD)
+        view.kind = parent.kind if grad else NO_GRAD
         view.path = (*parent.path, step)
     view.seen = counter.n
     result.counter = counter

@@ -373,7 +373,12 @@ class Op:
         if state.mode.grad:
             check_writable(self_, recording)
         check_no_overlap(self_)
-        recorded = bool(self.rules) and state.mode.grad and (recording or resolve(self_) is not None)
+        recorded = (
+            bool(self.rules)
+            and state.mode.grad
+            and self_.dtype.category >= dt.FLOAT
+            and (recording or resolve(self_) is not None)
+        )
         before = self_.alias()
         before.edge = resolve(self_)
         if recorded:
@@ -397,10 +402,15 @@ class Op:
         write(self_, result)
 
     def record_in_place(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        shown = self_.alias()
-        node = self.record((before, *values[1:]), (shown,))
-        if node is not None:
-            set_history(self_, node)
+        node = self.record((before, *values[1:]), (self_.alias(),))
+        if node is None:
+            return
+        counter = self_.counter
+        node.saved = tuple([
+            (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry
+            for entry in node.saved  # operands over the memory just written to were read before that
+        ])  # fmt: skip
+        set_history(self_, node)
 
 
 class ViewOp(Op):

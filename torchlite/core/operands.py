@@ -118,6 +118,11 @@ def keep(value: Any, hooks: tuple[Any, ...]) -> Any:
         return SavedList([keep(v, hooks) for v in value])
     if not isinstance(value, TensorBase):
         return SavedNumber(value)
+    if value.extra is not None and value.extra.inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not compute on inference tensors in a context "
+            "where gradients are recorded; make a clone to get a normal tensor and use that instead."
+        )
     if hooks:
         saved = Saved(value)
         saved.register_hooks(*hooks[-1])

@@ -64,8 +64,10 @@ class Composite:
         return into(out, self.apply, values, self.signature.name)
 
 
-def publish_python(schema: str, f: Callable[..., Any], forms: str = "function method") -> Callable[..., Any]:
-    """Publish a function made of other ops, with its arguments bound as an op's are."""
+def publish_python(
+    schema: str, f: Callable[..., Any], forms: str = "function method", into: Callable[..., Any] = into
+) -> Callable[..., Any]:
+    """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form."""
     signature = Signature(schema)
 
     def bound(args: tuple[Any, ...], kwargs: dict[str, Any], call: Any, as_method: bool) -> Any:
@@ -102,7 +104,9 @@ def reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], An
     return call
 
 
-def publish(*ops: Op | Composite, names: str | tuple[str, ...] = (), forms: str = "function method") -> Callable[..., Any]:
+def publish(
+    *ops: Op | Composite, names: str | tuple[str, ...] = (), forms: str = "function method"
+) -> Callable[..., Any]:
     """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
 
     `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",

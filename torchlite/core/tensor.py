@@ -71,6 +71,8 @@ def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
     t.dtype = dtype_
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
+    if _mode.local.state.mode.inference:
+        t.more().inference = True
     return t
 
 
@@ -218,6 +220,8 @@ class Tensor(TensorBase):
             return self
         if requires_grad and self.dtype.category < FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self.is_inference() and not _mode.local.state.mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         leaf = LEAF if requires_grad else None
         if edge.__class__ is View:
             edge.edge = leaf
@@ -270,7 +274,13 @@ class Tensor(TensorBase):
 
     @property
     def _version(self) -> int:
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode."""
+        return self.extra is not None and self.extra.inference
 
     @property
     def _base(self) -> Tensor | None:

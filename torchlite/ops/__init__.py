@@ -35,6 +35,7 @@ from . import (
     sorting,
     special,
     statistics,
+    transposes,
     view_copies,
 )
 
@@ -73,5 +74,6 @@ __all__ = [
     "sorting",
     "special",
     "statistics",
+    "transposes",
     "view_copies",
 ]

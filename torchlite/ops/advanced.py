@@ -86,6 +86,8 @@ def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> Non
         elif place.dtype.kind == "b":
             dim += place.ndim
             nr += place.ndim
+        elif not shape[dim] and place.size:
+            raise IndexError("index is out of bounds for dimension with size 0")
         else:
             check_range(xp, place, shape[dim], out_of_bounds(nr, shape[dim]), -shape[dim])
             dim += 1

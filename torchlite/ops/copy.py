@@ -17,12 +17,11 @@ from ..core.layout import (
 from ..core.mode import local
 from ..core.elementwise import fit_gradient
 from ..core.op import Op
-from ..core.operands import requires_grad
+from ..core.operands import fitting_array
 from ..core.publish import method, publish
 from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import check_writable, resolve, set_history
-from ..core.write import bump, check_no_overlap
+from ..core.write import bump
 
 
 def _clone(xp: Any, array: Any, format_: memory_format | None) -> Any:
@@ -196,52 +195,39 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 class _Copy(Op):
     """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
 
-    def apply_in_place(self, values: list[Any]) -> Tensor:
-        target, source, _ = values
-        grad_mode = local.state.mode.grad
-        if grad_mode:
-            check_writable(target, requires_grad(source))
-        check_no_overlap(target)
-        if not isinstance(source, TensorBase):
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(source).__name__}")
-        shape = target.array.shape
-        if source.array.shape != shape and not _expands(source.array.shape, shape):
-            errors.broadcast_shapes(shape, source.array.shape)
-            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(source.array.shape)}")
-        old_edge = resolve(target)
-        backend = target.backend.real
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        source = values[1]
+        shape, have = self_.array.shape, source.array.shape
+        if have != shape and not _expands(have, shape):
+            errors.broadcast_shapes(shape, have)
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(have)}")
+        backend = self_.backend.real
         array = source.array
         if source.backend.real is not backend:
             array = backend.from_host(source.backend.real.to_host(array))
-        if source.dtype is not target.dtype:
-            array = backend.cast(array, target.dtype.numpy)
-        backend.write(target.array, array)
-        bump(target)
-        if grad_mode and (old_edge is not None or requires_grad(source)) and target.dtype.category >= dt.FLOAT:
-            before = target.alias()
-            before.edge = old_edge
-            node = self.record((before, source, False), (target.alias(),))
-            if node is not None:
-                set_history(target, node)
-        return target
+        if source.dtype is not self_.dtype:
+            array = backend.cast(array, self_.dtype.numpy)
+        backend.write(self_.array, array)
+        bump(self_)
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to `to`; leading ones may be dropped, as when assigning."""
-    while len(shape) > len(to) and shape[0] == 1:
-        return False
-    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to), strict=False))
+    """Whether an array of this shape broadcasts to `to`."""
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
-def _copy_source(g: Tensor, src_shape: Any, src_dtype: Any, src_device: Any) -> Tensor:
-    return fit_gradient(g.to(src_device), src_shape, src_dtype)
+def _zeros(g: Tensor) -> Tensor:
+    return g.new_zeros(g.shape)
 
 
 copy_ = _Copy(
     "copy(Tensor self, Tensor src, bool non_blocking=False)",
     None,
-    {"self": lambda g: g.new_zeros(g.shape), "src": _copy_source},
-    node="CopyBackwards",
+    {
+        "self": _zeros,
+        "src": lambda g, src_shape, src_dtype, src_device: fit_gradient(g.to(src_device), src_shape, src_dtype),
+    },
+    node="torch::autograd::CopyBackwards",
 )
 publish(copy_, forms="inplace")
 
@@ -249,33 +235,23 @@ publish(copy_, forms="inplace")
 class _Fill(Op):
     """`fill_` and `zero_`: every element becomes one value."""
 
-    def apply_in_place(self, values: list[Any]) -> Tensor:
-        target, value = values
-        grad_mode = local.state.mode.grad
-        if grad_mode:
-            check_writable(target, requires_grad(value))
-        if isinstance(value, TensorBase) and value.dim():
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
-            )
-        old_edge = resolve(target)
-        backend = target.backend.real
-        number = value.item() if isinstance(value, TensorBase) else value
-        if isinstance(number, complex) and not target.dtype.is_complex:
-            raise RuntimeError("value cannot be converted to type " + target.dtype.cname + " without overflow")
-        array = backend.cast(backend.asarray(number), target.dtype.numpy)
-        backend.write(target.array, array)
-        bump(target)
-        if grad_mode and (old_edge is not None or requires_grad(value)):
-            before = target.alias()
-            before.edge = old_edge
-            node = self.record((before, value), (target.alias(),))
-            if node is not None:
-                set_history(target, node)
-        return target
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        value = values[1]
+        if isinstance(value, TensorBase):
+            if value.dim():
+                raise RuntimeError(
+                    f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+                )
+            value = value.item()
+        backend = self_.backend.real
+        backend.write(self_.array, fitting_array(value, self_.dtype, backend))
+        bump(self_)
 
 
-fill = _Fill("fill(Tensor self, Operand value)", None, {"self": lambda g: g.new_zeros(g.shape), "value": lambda g: g.sum()})
-publish(fill, forms="inplace")
-zero = _Fill("zero(Tensor self, Scalar value=0)", None, {"self": lambda g: g.new_zeros(g.shape)})
+fill_number = _Fill("fill.Scalar(Tensor self, Scalar value)", None, {"self": _zeros}, node="FillBackward2")
+fill_tensor = _Fill(
+    "fill.Tensor(Tensor self, Tensor value)", None, {"self": _zeros, "value": lambda g: g.sum()}, node="FillBackward3"
+)
+publish(fill_tensor, fill_number, names="fill", forms="inplace")
+zero = _Fill("zero(Tensor self, Scalar value=0)", None, {"self": _zeros})
 publish(zero, forms="inplace")

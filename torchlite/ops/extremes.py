@@ -39,7 +39,7 @@ def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel for values and indices from `find(xp, array, axis, *rest)`, the indices with the reduced dimension kept."""
+    """A kernel for values and indices, from `find(xp, array, axis, *rest)`, whose indices keep the dimension."""
 
     def kernel(xp: Any, array: Any, axis: int, keepdim: bool, *rest: Any) -> tuple[Any, Any]:
         check_nonzero(name, array, axis)

@@ -72,7 +72,9 @@ publish(atan2, names=("atan2", "arctan2"), forms="function method inplace")
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
-    return 1 / (1 + xp.exp(-x))
+    below = xp.exp(xp.negative(x))
+    below += 1
+    return xp.reciprocal(below)
 
 
 sigmoid = Unary(

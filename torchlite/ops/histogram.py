@@ -207,7 +207,7 @@ def _histogramdd_with_edges(
     if len(bins) != points.shape[1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     _check_edges(bins)
-    return _count(xp, points, list(bins), weight, density), [e.copy() for e in bins]
+    return _count(xp, points, list(bins), weight, density), list(bins)
 
 
 _MORE = "float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"

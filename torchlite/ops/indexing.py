@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.errors import wrap_dim
 from ..core.mode import local
 from ..core.node import Counter
 from ..core.operands import fitting_array
@@ -120,7 +121,7 @@ def _get(self: Tensor, index: Any) -> Tensor:
     shape = self.array.shape
     if kind is int:
         if not shape:
-            raise IndexError(_ZERO_DIM)
+            raise _no_dimensions(index)
         return select.apply(self, 0, _position(index, 0, shape[0]))
     if kind is slice:
         return _sliced(self, 0, index)
@@ -130,12 +131,6 @@ def _get(self: Tensor, index: Any) -> Tensor:
     if indices:
         return index_op.apply(result, indices)
     return alias.apply(result) if result is self else result
-
-
-_ZERO_DIM = (
-    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-    "tensor to a number"
-)
 
 
 # ---- the language
@@ -175,7 +170,6 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
     result = self
     indices: list[Tensor | None] = []
     dim = 0
-    picks = False
     for at, item in enumerate(items):
         single = isinstance(item, TensorBase) and not item.dim()
         if single and item.dtype.category == dt.INT and item.dtype is not dt.uint8:
@@ -184,7 +178,6 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
             result = unsqueeze.apply(result, dim)
             indices.append(_all_or_nothing(bool(item), self))
             dim += 1
-            picks = True
             continue
         if item is None:
             result = unsqueeze.apply(result, dim)
@@ -195,19 +188,20 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
             indices.extend([None] * skipped)
             dim += skipped
         elif isinstance(item, slice):
-            if not _is_all(item, result.array.shape[dim]):
+            if not _is_all(item, result.array.shape[wrap_dim(dim, result.dim())]):
                 result = _sliced(result, dim, item)
             indices.append(None)
             dim += 1
         elif isinstance(item, TensorBase) or (_is_sequence(item) and not (hasattr(item, "dtype") and not item.shape)):
             picker = _picker(item, self)
             indices.append(picker)
-            width = picker.dim() if picker.dtype in _MASKS else 1
-            dim += width
-            picks = True
+            dim += picker.dim() if picker.dtype in _MASKS else 1
         else:
-            result = select.apply(result, dim, _position(item, at, result.array.shape[dim]))
-    return result, indices if picks else []
+            size = result.array.shape[dim] if dim < result.dim() else 0
+            result = select.apply(result, dim, _position(item, at, size))
+    while indices and indices[-1] is None:
+        indices.pop()
+    return result, indices
 
 
 _MASKS = (dt.bool_, dt.uint8)
@@ -234,6 +228,15 @@ def _position(item: Any, place: int, size: int) -> int:
     if not -size <= at < size:
         raise IndexError(f"index {at} is out of bounds for dimension {place} with size {size}")
     return at
+
+
+def _no_dimensions(index: int) -> IndexError:
+    if index:
+        return IndexError(f"index {index} is out of bounds for dimension 0 with size 0")
+    return IndexError(
+        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+        "tensor to a number"
+    )
 
 
 def _type_name(value: Any) -> str:
@@ -336,7 +339,7 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
         return
     if not self.array.shape:
         if index.__class__ is int:
-            raise IndexError(_ZERO_DIM)
+            raise _no_dimensions(index)
         if index.__class__ is slice:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     part, indices = _walk(self, _items(index))

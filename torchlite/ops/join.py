@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,13 @@ from ..core.elementwise import fit_gradient
 from ..core.errors import wrap_dim
 from ..core.layout import channels_last_strides
 from ..core.op import Op, ViewOp
+from ..core.operands import result_type
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import Composite, function, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
+from ..core.write import into
 from .parts import select, slice_
-from .shape import Ints, LaidOp, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, view
+from .shape import Ints, OnBackend, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,9 +44,7 @@ def _equal_sizes(length: int, size: int) -> list[int]:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if not size:
         if length:
-            raise RuntimeError(
-                f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}"
-            )
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
         return [0]
     count = max(-(-length // size), 1)
     return [size] * (count - 1) + [length - size * (count - 1)]
@@ -55,12 +56,13 @@ def _split_with_sizes(xp: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
     dim = wrap_dim(dim, array.ndim)
     if min(split_sizes, default=0) < 0:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
         )
     if sum(split_sizes) != array.shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {array.shape[dim]} (input tensor's size at dimension "
-            f"{dim}), but got split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {array.shape[dim]} (input tensor's size at "
+            f"dimension {dim}), but got split_sizes={list(split_sizes)}"
         )
     return _cut(array, split_sizes, dim)
 
@@ -83,7 +85,9 @@ split_vjp = {
         grads, self_shape, _equal_sizes(self_shape[dim], split_size), dim
     )
 }
-split_with_sizes_vjp = {"self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)}
+split_with_sizes_vjp = {
+    "self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)
+}
 split = ViewOp("split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, multi=True)
 split_with_sizes = ViewOp(
     "split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", _split_with_sizes, split_with_sizes_vjp, multi=True
@@ -128,10 +132,8 @@ _chunk("unsafe_chunk", unsafe_split, unsafe_split_with_sizes)
 
 
 def _cut_at(self: Tensor, ends: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-    starts = (0, *ends)
-    return tuple([
-        slice_.apply(self, dim, start, end, 1) for start, end in zip(starts, (*ends, self.array.shape[dim]), strict=True)
-    ])  # fmt: skip
+    pieces = zip((0, *ends), (*ends, self.array.shape[dim]), strict=True)
+    return tuple([slice_.apply(self, dim, start, end, 1) for start, end in pieces])
 
 
 def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -175,7 +177,8 @@ def _dimension_split(name: str, least: int) -> None:
         ndim = self.dim()
         if ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} "
+                "dimensions!"
             )
         dim = {"hsplit": 0 if ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
         length = self.array.shape[dim]
@@ -265,6 +268,31 @@ def _cat_backward(
     return grads
 
 
+def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], name: str) -> Any:
+    """The `out=` form of what joins tensors."""
+    tensors = values[0]
+    if isinstance(out, TensorBase):
+        if tensors and not dt.can_cast(result_type(*tensors), out.dtype):
+            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.legacy}")
+        if any([out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
+            )
+    return into(out, join, values, name)
+
+
+class Joining(Op):
+    """An op that joins tensors of one dtype."""
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        return into_joined(out, self.apply, values, self.signature.name)
+
+
+class Cat(OnBackend, Joining):
+    """`cat`, whose kernel may have to lay its result out channels-last."""
+
+
 def _some(error: Exception) -> Callable[..., None]:
     """The check that there are tensors to join."""
 
@@ -275,7 +303,7 @@ def _some(error: Exception) -> Callable[..., None]:
     return check
 
 
-cat = LaidOp(
+cat = Cat(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
     {"tensors": _cat_backward},
@@ -299,7 +327,9 @@ def _stack(xp: Any, arrays: Sequence[Any], dim: int) -> Any:
     return xp.concatenate([array[(*before, None)] for array in arrays], dim, out=out)
 
 
-def _stack_backward(g: Tensor, tensors_dtype: Sequence[dt.dtype], dim: int, needs: Sequence[bool]) -> list[Tensor | None]:
+def _stack_backward(
+    g: Tensor, tensors_dtype: Sequence[dt.dtype], dim: int, needs: Sequence[bool]
+) -> list[Tensor | None]:
     grads = []
     for at, (d, needed) in enumerate(zip(tensors_dtype, needs, strict=True)):
         part = select.apply(g, dim, at) if needed else None
@@ -307,7 +337,7 @@ def _stack_backward(g: Tensor, tensors_dtype: Sequence[dt.dtype], dim: int, need
     return grads
 
 
-stack = Op(
+stack = Joining(
     "stack(Tensor[] tensors, int dim=0)",
     _stack,
     {"tensors": _stack_backward},
@@ -325,7 +355,7 @@ def _stacker(name: str, raised: Callable[[Tensor], Tensor], dim: int, doc: str) 
         return cat.apply(given, 0 if dim == 1 and given[0].dim() == 1 else dim)
 
     join.__doc__ = doc
-    publish_python(f"{name}(Tensor[] tensors)", join, forms="function")
+    publish_python(f"{name}(Tensor[] tensors)", join, forms="function", into=into_joined)
 
 
 def _column(t: Tensor) -> Tensor:
@@ -343,7 +373,8 @@ def _block_diag(xp: Any, arrays: Sequence[Any]) -> Any:
     for at, array in enumerate(arrays):
         if array.ndim > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {at} has {array.ndim} dimensions"
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {at} has {array.ndim} "
+                "dimensions"
             )
     blocks = [array.reshape((1,) * (2 - array.ndim) + array.shape) for array in arrays]
     whole = xp.zeros((sum([b.shape[0] for b in blocks]), sum([b.shape[1] for b in blocks])), blocks[0].dtype)
@@ -372,7 +403,9 @@ def _block_diag_backward(
     return grads
 
 
-_block_diag_op = Op("block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",))
+_block_diag_op = Op(
+    "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",)
+)
 
 
 @function("block_diag")
@@ -457,7 +490,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
 
     chosen = meshgrid(*[arange(self.numel(), device=self.device)] * r, indexing="ij")
     mask = self.new_ones(chosen[0].shape, dtype=dt.bool_)
-    for a, b in zip(chosen, chosen[1:], strict=False):
+    for a, b in itertools.pairwise(chosen):
         mask = mask & (a <= b if with_replacement else a < b)
     return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)
 

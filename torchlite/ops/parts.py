@@ -257,11 +257,7 @@ def _unfold_backward(backend: Any, g: Any, input_sizes: Ints, dim: int, size: in
 unfold = LaidView(
     "unfold(Tensor self, int dimension, int size, int step)",
     _unfold,
-    {
-        "self": lambda g, self_shape, dimension, size, step: unfold_backward.apply(
-            g, self_shape, dimension, size, step
-        )
-    },
+    {"self": lambda g, self_shape, dimension, size, step: unfold_backward.apply(g, self_shape, dimension, size, step)},
 )
 unfold_backward = LaidOp(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step)",
@@ -274,7 +270,9 @@ publish(unfold, forms="method")
 # ---- as_strided_scatter: a part of the whole storage, replaced in a copy of that
 
 
-def _as_strided_scatter(backend: Any, array: Any, src: Any, size: Ints, stride: Ints, storage_offset: int | None) -> Any:
+def _as_strided_scatter(
+    backend: Any, array: Any, src: Any, size: Ints, stride: Ints, storage_offset: int | None
+) -> Any:
     start = backend.offset(array)
     storage = backend.storage(array).view(array.dtype).copy()
     part = as_strided.kernel(backend, storage, size, stride, start if storage_offset is None else storage_offset)

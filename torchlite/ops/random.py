@@ -19,8 +19,7 @@ from ..core.mode import local
 from ..core.op import Op
 from ..core.publish import functions, method, publish, publish_python
 from ..core.tensor import Tensor, wrap
-from ..core.view import check_writable, resolve, set_history
-from ..core.write import bump, check_no_overlap
+from ..core.write import bump
 from .create import factory, like
 from .host import from_numpy
 
@@ -71,24 +70,11 @@ class _Draw(Op):
         super().__init__(schema, None, {"self": lambda g: g.new_zeros(g.shape), **others})
         self.draw = draw
 
-    def apply_in_place(self, values: list[Any]) -> Tensor:
-        t: Tensor = values[0]
-        grad = local.state.mode.grad
-        if grad:
-            check_writable(t, False)
-        check_no_overlap(t)
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
-        stream = stream_of(generator, t.backend.real)
-        edge = resolve(t)
-        write_drawn(t, lambda n, d: self.draw(stream, n, d, t, *parameters))
-        bump(t)
-        if grad and edge is not None:
-            before = t.alias()
-            before.edge = edge
-            node = self.record((before, *values[1:]), (t.alias(),))
-            if node is not None:
-                set_history(t, node)
-        return t
+        stream = stream_of(generator, self_.backend.real)
+        write_drawn(self_, lambda n, d: self.draw(stream, n, d, self_, *parameters))
+        bump(self_)
 
 
 def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float) -> np.ndarray:

@@ -13,7 +13,6 @@ from ..core.tensor import Tensor, TensorBase
 from .copy import clone
 from .shape import Ints, expand, flatten, unsqueeze
 
-
 # ---- another order
 
 
@@ -182,8 +181,12 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output
 
 
 _interleave_overloads = (
-    Composite("repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None)", repeat_interleave),
-    Composite("repeat_interleave(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None)", repeat_interleave),
+    Composite(
+        "repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None)", repeat_interleave
+    ),
+    Composite(
+        "repeat_interleave(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None)", repeat_interleave
+    ),
 )
 publish(*_interleave_overloads, forms="method")
 publish(*_interleave_overloads, places_of_repeats, forms="function")
@@ -198,9 +201,7 @@ def _triangle(name: str) -> Op:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         return getattr(xp, name)(xp.ascontiguousarray(array), diagonal)
 
-    op = Op(
-        f"{name}(Tensor self, int diagonal=0)", kernel, {"self": lambda g, diagonal: op.apply(g, diagonal)}
-    )
+    op = Op(f"{name}(Tensor self, int diagonal=0)", kernel, {"self": lambda g, diagonal: op.apply(g, diagonal)})
     publish(op, forms="function method inplace")
     return op
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +54,9 @@ def _as_strided(backend: Any, array: Any, size: Ints, strides: Ints, offset: int
     if len(size) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in strides):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}")
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}"
+        )
     if min(size, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
     if offset is None:
@@ -88,7 +89,13 @@ def _overlaps(size: Ints, strides: Ints) -> bool:
 
 
 def _as_strided_backward(
-    g: Tensor, self_shape: Ints, self_stride: Ints, self_storage_offset: int, size: Ints, stride: Ints, storage_offset: Any
+    g: Tensor,
+    self_shape: Ints,
+    self_stride: Ints,
+    self_storage_offset: int,
+    size: Ints,
+    stride: Ints,
+    storage_offset: Any,
 ) -> Tensor:
     """Add each element of `g` to the place in the input that it was read from."""
     start = self_storage_offset if storage_offset is None else storage_offset
@@ -114,7 +121,9 @@ def _places(flat: Tensor) -> Tensor:
 
 
 as_strided = LaidView(
-    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)", _as_strided, {"self": _as_strided_backward}
+    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
+    _as_strided,
+    {"self": _as_strided_backward},
 )
 publish(as_strided)
 AS_STRIDED.append(as_strided.apply)
@@ -234,7 +243,9 @@ class _ViewDtype(OnBackend, _Alias):
 
 view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype)
 publish(view, view_dtype, forms="method")
-publish_python("view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), forms="method")
+publish_python(
+    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), forms="method"
+)
 detach = _Alias("detach(Tensor self)", lambda xp, self: self)
 publish(detach)
 alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
@@ -342,8 +353,9 @@ def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
     lead = len(size) - len(have)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.{of_numpy(array.dtype).legacy}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes "
-            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(have)})"
+            f"expand(torch.{of_numpy(array.dtype).legacy}Tensor{{{list(have)}}}, size={list(size)}): the number of "
+            f"sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(have)})"
         )
     shape: list[int] = []
     strides: list[int] = []
@@ -370,10 +382,16 @@ def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
 
 
 expand = LaidView(
-    "expand(Tensor self, int[] size, *, bool implicit=False)", _expand, {"self": lambda g, self_shape: sum_to(g, self_shape)}
+    "expand(Tensor self, int[] size, *, bool implicit=False)",
+    _expand,
+    {"self": lambda g, self_shape: sum_to(g, self_shape)},
 )
 publish(expand, forms="method")
-publish_python("expand_as(Tensor self, Tensor other)", lambda self, other: expand.apply(self, other.array.shape, False), forms="method")
+publish_python(
+    "expand_as(Tensor self, Tensor other)",
+    lambda self, other: expand.apply(self, other.array.shape, False),
+    forms="method",
+)
 publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
 
 
@@ -401,8 +419,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if n not in (1, result[-back]):
                 if result[-back] != 1:
                     raise RuntimeError(
-                        f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching argument at index {at} "
-                        f"had {shape}; but expected shape should be broadcastable to {result}"
+                        f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching argument at index "
+                        f"{at} had {shape}; but expected shape should be broadcastable to {result}"
                     )
                 result[-back] = n
     return Size(result)
@@ -479,77 +497,6 @@ def _t(xp: Any, array: Any) -> Any:
 
 t = ViewOp("t(Tensor self)", _t, {"self": lambda g: g.t()}, node="TBackward0")
 publish(t)
-
-
-def _whole_transpose(self: Tensor) -> Tensor:
-    """The tensor with its dimensions reversed."""
-    ndim = self.dim()
-    if ndim != 2:
-        if ndim:
-            _deprecated(
-                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-                "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-                "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
-            )
-        else:
-            _deprecated("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
-    return permute.apply(self, tuple(range(ndim - 1, -1, -1)))
-
-
-def _conjugate_transpose(self: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix."""
-    if self.dim() not in (0, 2):
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
-            + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
-        )
-    if not self.dim():
-        _deprecated("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
-        return self.conj()
-    return transpose.apply(self, 0, 1).conj()
-
-
-def _matrix_transpose(self: Tensor) -> Tensor:
-    """Each matrix of a batch transposed."""
-    if self.dim() == 1:
-        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    if not self.dim():
-        _deprecated("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
-        return alias.apply(self)
-    return transpose.apply(self, -2, -1)
-
-
-def _adjoint(name: str, of_numbers: str) -> Callable[[Tensor], Tensor]:
-    def adjoint(self: Tensor) -> Tensor:
-        """Each matrix of a batch transposed and conjugated."""
-        if self.dim() == 1:
-            raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
-        if not self.dim():
-            _deprecated(of_numbers)
-            return self.conj()
-        return transpose.apply(self, -2, -1).conj()
-
-    return adjoint
-
-
-def _deprecated(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
-
-
-def _attribute(name: str, f: Callable[[Tensor], Tensor]) -> None:
-    def get(self: Tensor) -> Tensor:
-        return dispatch(made.__get__, (self,), {}) if needs_dispatch((self,), {}) else f(self)
-
-    get.__name__, get.__doc__ = name, f.__doc__
-    made = property(get)
-    setattr(Tensor, name, made)
-
-
-_attribute("T", _whole_transpose)
-_attribute("H", _conjugate_transpose)
-_attribute("mT", _matrix_transpose)
-_attribute("mH", _adjoint("tensor.mH", "Tensor.mH is deprecated on 0-D tensors. Consider using x.conj()."))
-publish_python("adjoint(Tensor self)", _adjoint("tensor.adjoint()", "adjoint() is deprecated on 0-D tensors. Consider using x.conj()."))
 
 
 # ---- at least so many dimensions

@@ -81,9 +81,7 @@ def _narrow_backward(g: Tensor, self_shape: Ints, dim: int, start: int, length: 
     return slice_backward.apply(g, self_shape, dim, start, start + length, 1)
 
 
-narrow_copy = LaidOp(
-    "narrow_copy(Tensor self, int dim, int start, int length)", _narrow, {"self": _narrow_backward}
-)
+narrow_copy = LaidOp("narrow_copy(Tensor self, int dim, int start, int length)", _narrow, {"self": _narrow_backward})
 publish(narrow_copy)
 
 

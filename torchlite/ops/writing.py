@@ -108,7 +108,7 @@ def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception
     if index.size:
         from_low = index - low if low else index
         # As unsigned numbers, those below are the largest.
-        if xp.maximum.reduce(from_low.view(f"u{index.itemsize}"), axis=None).item() >= size - low:
+        if from_low.view(f"u{index.itemsize}").max().item() >= size - low:
             raise error(int(index[(index < low) | (index >= size)].reshape(-1)[0].item()))
 
 
