@@ -51,7 +51,7 @@ class Record:
         """Where another library does something else."""
         operation = Operation(self.operator, Variants(self.operator, self.function))
         seen = _aspects(observe(CHECKS[self.check.partition("_")[0]], library, operation, self.case))
-        found = differences(self.expected, seen, catalog.rule_of(self.operator))
+        found = differences(self.expected, seen, catalog.rule_of(self.operator, self.case))
         return [difference for difference in found if not difference.minor]
 
 
@@ -99,7 +99,7 @@ def _records(name: str, label: str, library: Library, writer: Writer) -> Iterato
     check, dtype = op_parity.parse_check(label)
     operation = samples.operation(name)
     function = next((form for form in (operation.main.function, operation.main.method) if isinstance(form, Name)), None)
-    if function is None or not applies(CHECKS[check], operation, dtype) or not catalog.rule_of(name).values:
+    if function is None or not applies(CHECKS[check], operation, dtype) or not catalog.has_values(name):
         return
     plain = Operation(name, Variants(name, function))
     for original in _spread(samples.cases(name, "samples", dtype), _CHECKS[label]):

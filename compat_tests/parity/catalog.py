@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .compare import Rule
+from .operation import Case
 
 _FILE = Path(__file__).parent.parent / "families.toml"
 
@@ -49,12 +50,19 @@ def is_random(name: str) -> bool:
     return matches(name, _tables()["values"]["random"])
 
 
-def rule_of(name: str, seeded: bool = False) -> Rule:
-    """How closely the values of an operator must agree."""
+def has_values(name: str) -> bool:
+    """Whether the values of an operator's results say anything: not if they are random or undefined."""
+    return not is_random(name) and not matches(name, _tables()["values"]["undefined"])
+
+
+def rule_of(name: str, case: Case, seeded: bool = False) -> Rule:
+    """How closely the values of an operator must agree in one case."""
     values = _tables()["values"]
+    ties = next((pattern for operator, pattern in _tables()["ties"].items() if matches(name, [operator])), "")
     return Rule(
-        values=not matches(name, values["undefined"]) and (seeded or not is_random(name)),
+        values=has_values(name) or (seeded and not matches(name, values["undefined"])),
         up_to_sign=matches(name, values["up_to_sign"]),
+        open=ties if ties and case.has_ties else "",
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .neutral import Deferred, Name, Sequence
+import numpy as np
+
+from .neutral import Deferred, Name, Sequence, inputs_in
 
 Callee = Name | Deferred
 
@@ -49,3 +51,12 @@ class Case:
     keywords: dict[str, Any] = field(default_factory=dict)
     differentiated: Callee | None = None
     left_out: str = ""
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether the first tensor has equal elements."""
+        first = next(inputs_in(self.arguments), None)
+        if first is None:
+            return False
+        values = first.values.astype(np.complex128)
+        return np.unique(values).size < values.size

@@ -46,7 +46,6 @@ def _run_cases(
     result: Result, task: Task, operation: Operation, reference: Library, subject: Library, limit: int | None
 ) -> None:
     check = CHECKS[task.check]
-    rule = rule_of(operation.name, seeded=check.random_only)
     for case in samples.cases(operation.name, check.source, task.dtype, limit):
         if case.left_out:
             result.left_out += 1
@@ -54,6 +53,7 @@ def _run_cases(
         expected = observe(check, reference, operation, case)
         if expected is None:
             continue
+        rule = rule_of(operation.name, case, seeded=check.random_only)
         found = list(differences(expected, observe(check, subject, operation, case), rule))
         reasons = [str(difference) for difference in found if not difference.minor]
         result.samples += 1

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib.metadata
+import importlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core import dtype as dt
-from ..core.device import CPU, KNOWN_TYPES, device
+from ..core.device import CPU, KNOWN_TYPES, device, find_types
 from ..core.errors import missing_kernel
 from ..core.layout import contiguous_strides
 
@@ -148,39 +148,72 @@ def cast_array(array: Any, to: np.dtype) -> Any:
     return array.astype(to)
 
 
+# ---- the registry
+
 _makers: dict[str, Callable[[device], Backend]] = {}
+_current: dict[str, Callable[[], int]] = {}
 _made: dict[device, Backend] = {}
 
+_ONLY_ONE = frozenset(("cpu", "meta"))  # types whose devices have no number
+_ON_DEMAND = {"cuda": "cupy", "meta": "meta"}  # modules beside this one that register a type when it is first used
 
-def register_backend(name: str, make: Callable[[device], Backend]) -> None:
-    """Let `torch.device(name)` stand for the backend that `make(device)` returns."""
+
+def register_backend(name: str, make: Callable[[device], Backend], current: Callable[[], int] = lambda: 0) -> None:
+    """Let `torch.device(name)` stand for the backend that `make(device)` returns.
+
+    Several devices of the type have numbers; `current()` is that of the one which the name alone means.
+    """
     _makers[name] = make
+    _current[name] = current
     if name not in KNOWN_TYPES:
         KNOWN_TYPES.append(name)
 
 
 def backend_names() -> list[str]:
-    return list(_makers)
+    """The device types that have a backend, those included that are loaded when first used."""
+    find_installed()
+    return list(dict.fromkeys((*_makers, *_ON_DEMAND)))
 
 
 def find_installed() -> None:
     """Register the backends that installed packages offer."""
+    import importlib.metadata
+
     for entry in importlib.metadata.entry_points(group="torchlite.backends"):
         if entry.name not in _makers:
             register_backend(entry.name, lambda d, entry=entry: entry.load()(d))
+
+
+find_types.append(find_installed)
 
 
 def get_backend(where: device | str | int | None = None) -> Backend:
     """The backend of a device; the same object every time."""
     d = CPU if where is None else where if isinstance(where, device) else device(where)
     found = _made.get(d)
-    if found is None:
-        make = _makers.get(d.type)
-        if make is None:
-            raise RuntimeError(f"torchlite has no backend for device type '{d.type}'")
-        if d.index is None and d.type not in ("cpu", "meta"):
-            found = get_backend(device(d.type, 0))
-        else:
-            found = make(d)
-        _made[d] = found
+    return _make(d) if found is None else found
+
+
+def _make(d: device) -> Backend:
+    if d.type in _ON_DEMAND and d.type not in _makers:
+        importlib.import_module(f".{_ON_DEMAND[d.type]}", __package__)
+    make = _makers.get(d.type)
+    if make is None:
+        raise _unavailable(d.type)
+    if d.type in _ONLY_ONE:
+        if d.index is not None:
+            return get_backend(d.type)
+    elif d.index is None:
+        return get_backend(device(d.type, _current[d.type]()))
+    found = _made[d] = make(d)
     return found
+
+
+def _unavailable(type_: str) -> Exception:
+    """The error for a type that PyTorch knows and nothing here computes on."""
+    if type_ == "xpu":
+        return AssertionError("Torch not compiled with XPU enabled")
+    return NotImplementedError(
+        f"Could not run 'aten::empty.memory_format' with arguments from the '{type_.upper()}' backend. "
+        f"torchlite has no backend of this name; there are {', '.join(backend_names())}."
+    )

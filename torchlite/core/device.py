@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _PATTERN = re.compile(r"([a-z_0-9]*[a-z_][a-z_0-9]*)(?::(0|[1-9]\d*))?")
 
-# Device types that may be named; a registered backend adds its own.
-KNOWN_TYPES: list[str] = ["cpu", "cuda", "meta"]
+# Device types that may be named: PyTorch's, and those that registered backends add.
+KNOWN_TYPES: list[str] = [
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+]  # fmt: skip
+
+# Called before a type is refused, to add those that installed packages offer. backends/base.py puts it here.
+find_types: list[Callable[[], None]] = []
 
 
 class device:
@@ -35,9 +44,12 @@ class device:
         elif ":" in type:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
         if type not in KNOWN_TYPES:
-            raise RuntimeError(
-                f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
-            )
+            for find in find_types:
+                find()
+            if type not in KNOWN_TYPES:
+                raise RuntimeError(
+                    f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
+                )
         self.type = type
         self.index = index
         self._saved: list[Any] | None = None

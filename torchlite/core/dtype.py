@@ -31,7 +31,7 @@ class dtype:
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == FLOAT
         self.is_complex = category == COMPLEX
-        self.is_signed = category >= FLOAT or name.startswith("int")
+        self.is_signed = name.startswith("int") or (category >= FLOAT and name != "float8_e8m0fnu")
         self.promotable = not name.startswith(("float8", "uint16", "uint32", "uint64"))
 
     @property
@@ -204,7 +204,7 @@ def result_of(
         if result is None:
             result = of_kind
         elif of_kind.category > result.category:
-            result = promote_types(result, of_kind) if of_kind.category == COMPLEX else of_kind
+            result = result.to_complex() if result.category == FLOAT else of_kind  # float64 and a complex number
     assert result is not None
     return result
 
@@ -224,7 +224,8 @@ class finfo:
         info = ml_dtypes.finfo(d.numpy)
         self.dtype = d.name
         self.bits = d.itemsize * 8
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.eps = 0.125 if d is float8_e5m2fnuz else float(info.eps)  # PyTorch's figure; the true one is 0.25
+        self.max, self.min = float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
         self.resolution = _RESOLUTION.get(d, 1.0)
 
@@ -266,4 +267,4 @@ class iinfo:
         return hash(self.dtype)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -79,6 +79,8 @@ _SPECIAL = {"g": -1, "grads": -2, "needs": -3}
 class Op:
     """An operation of any signature."""
 
+    repeats = False  # whether the in-place form may write to the same memory several times
+
     def __init__(
         self,
         schema: str,
@@ -372,7 +374,8 @@ class Op:
         recording = state.mode.grad and any(requires_grad(t) for v in values[1:] for t in tensors_in(v))
         if state.mode.grad:
             check_writable(self_, recording)
-        check_no_overlap(self_)
+        if not self.repeats:
+            check_no_overlap(self_)
         recorded = (
             bool(self.rules)
             and state.mode.grad

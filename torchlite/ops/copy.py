@@ -255,3 +255,4 @@ fill_tensor = _Fill(
 publish(fill_tensor, fill_number, names="fill", forms="inplace")
 zero = _Fill("zero(Tensor self, Scalar value=0)", None, {"self": _zeros})
 publish(zero, forms="inplace")
+fill_number.repeats = zero.repeats = True

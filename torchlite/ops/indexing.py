@@ -234,8 +234,8 @@ def _no_dimensions(index: int) -> IndexError:
     if index:
         return IndexError(f"index {index} is out of bounds for dimension 0 with size 0")
     return IndexError(
-        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-        "tensor to a number"
+        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+        "0-dim tensor to a number"
     )
 
 

@@ -222,6 +222,11 @@ publish(unbind)
 
 def _cat(backend: Any, arrays: Sequence[Any], dim: int) -> Any:
     xp = backend.xp
+    if all([array.flags.c_contiguous for array in arrays]):
+        try:
+            return xp.concatenate(arrays, dim)
+        except (TypeError, ValueError):  # there are empty vectors to leave out, or errors to name
+            pass
     for at, array in enumerate(arrays):
         if not array.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
@@ -243,8 +248,6 @@ def _cat(backend: Any, arrays: Sequence[Any], dim: int) -> Any:
                     f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got size {have} for "
                     f"tensor number {at} in the list."
                 )
-    if all([array.flags.c_contiguous for array in real]):
-        return xp.concatenate(real, dim)
     shape = (*first[:dim], sum([array.shape[dim] for array in real]), *first[dim + 1 :])
     out = backend.empty(shape, real[0].dtype)
     if len(first) in (4, 5) and all([backend.strides(a) == channels_last_strides(a.shape) for a in real]):
@@ -274,7 +277,7 @@ def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], na
     if isinstance(out, TensorBase):
         if tensors and not dt.can_cast(result_type(*tensors), out.dtype):
             raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.legacy}")
-        if any([out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
+        if any([out is t or out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation."

@@ -13,7 +13,7 @@ from ..core.reduction import Along, Reduction, refused
 from ..core.tensor import Tensor, wrap
 from ..core.write import write_out
 from .extremes import INDICES, along, put_at
-from .writing import check_range, warn_once
+from .writing import check_apart, check_range, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,7 +162,14 @@ def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
 
 
-kthvalue = Reduction(
+class _Kth(Reduction):
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        for target in out:
+            check_apart(target, values[0])
+        return super().into(out, values)
+
+
+kthvalue = _Kth(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     along(
         "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))]

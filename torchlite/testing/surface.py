@@ -35,17 +35,18 @@ class Parameters:
         """How many arguments may be given by position; None for any number."""
         for at, word in enumerate(self.words):
             if word.startswith("*"):
-                return at if word in ("*", "**kwargs") else None
+                return at if word == "*" or word.startswith("**") else None
         return len(self.words)
 
     def check(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """TypeError for a call that CuPy would not take."""
         if self.positional is not None and len(args) > self.positional:
             raise TypeError(f"CuPy's {name}() takes {self.positional} positional arguments, not {len(args)}")
-        if "**kwargs" not in self.words:
-            for word in kwargs:
-                if word not in self.names:
-                    raise TypeError(f"CuPy's {name}() has no parameter '{word}'")
+        if any(word.startswith("**") for word in self.words):
+            return
+        for word in kwargs:
+            if word not in self.names:
+                raise TypeError(f"CuPy's {name}() has no parameter '{word}'")
 
 
 @dataclass

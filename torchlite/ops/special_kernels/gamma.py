@@ -104,7 +104,8 @@ def zeta(xp: Namespace, s: Array, q: Array) -> Array:
     s, q = xp.broadcast_arrays(s.astype(xp.float64), q.astype(xp.float64))
     end, power = q, q**-s
     total = power
-    steps, done = 0, q != q
+    pole = (q <= 0) & (q == xp.floor(q))
+    steps, done = 0, pole | (q != q)
     while (adding := ~done & ((steps < 9) | (end <= 9))).any():
         end = xp.where(adding, end + 1, end)
         power = xp.where(adding, end**-s, power)
@@ -119,10 +120,8 @@ def zeta(xp: Namespace, s: Array, q: Array) -> Array:
         done = done | _negligible(term, total)
         rising = rising * (s + (2 * k - 1)) * (s + 2 * k)
         power = power / end / end
-    # Left of 0 there are poles at the integers, and between them only an integer s has a value.
-    left = xp.where(q == xp.floor(q), inf, xp.where(s == xp.floor(s), total, nan))
-    value = xp.where(s == 1, inf, xp.where(s < 1, nan, xp.where(q <= 0, left, total)))
-    return value.astype(dtype)
+    total = xp.where((q < 0) & (s != xp.floor(s)), nan, total)
+    return xp.where(s == 1, inf, xp.where(s < 1, nan, xp.where(pole, inf, total))).astype(dtype)
 
 
 def _negligible(term: Array, total: Array) -> Array:
