@@ -15,8 +15,10 @@ from .autograd import (
     set_grad_enabled,
 )
 from .backends import register_backend
+from .constants import *
 from .core import dtype as _dtype
 from .core import layout as _layout
+from .core.device import device, get_default_device, set_default_device
 from .core.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from .core.format import set_printoptions
 from .core.generator import Generator

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from .core import dtype as dt
-from .core.device import device, get_default_device, set_default_device
 from .core.errors import broadcast_shapes as _broadcast
 from .core.operands import result_type as _result_type
 from .core.overrides import dispatch, needs_dispatch
@@ -36,6 +35,16 @@ def is_complex(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative numbers."""
     return input.is_signed()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of a tensor's device; -1 for the CPU."""
+    return input.get_device()
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -92,6 +101,6 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 __all__ = [
-    "broadcast_shapes", "can_cast", "device", "get_default_device", "is_complex", "is_floating_point", "is_nonzero",
-    "is_signed", "is_tensor", "promote_types", "result_type", "set_default_device", "set_default_tensor_type", "typename",
+    "broadcast_shapes", "can_cast", "get_device", "is_complex", "is_floating_point", "is_inference", "is_nonzero",
+    "is_signed", "is_tensor", "promote_types", "result_type", "set_default_tensor_type", "typename",
 ]  # fmt: skip

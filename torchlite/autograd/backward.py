@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.elementwise import fit_gradient
-from ..core.operands import requires_grad
 from ..core.publish import method
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import resolve
+from ..core.view import requires_grad, resolve
 from . import engine
 
 if TYPE_CHECKING:
@@ -75,10 +74,9 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         goals = []
         for i, t in enumerate(listed):
-            edge = resolve(t)
-            if edge is None:
+            if not requires_grad(t):
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
-            goals.append(edge)
+            goals.append(resolve(t))
     keep = create_graph if retain_graph is None else retain_graph
     engine.run(_roots(outputs, grads, create_graph), goals, keep, create_graph, accumulate=True)
 
@@ -104,10 +102,9 @@ def grad(
     sources = _listed(inputs)
     goals = []
     for t in sources:
-        edge = resolve(t)
-        if edge is None:
+        if not requires_grad(t):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        goals.append(edge)
+        goals.append(resolve(t))
     keep = create_graph if retain_graph is None else retain_graph
     found: list[Any] = engine.run(_roots(listed, grads, create_graph), goals, keep, create_graph, accumulate=False)
     for i, g in enumerate(found):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.node import RemovableHandle
 from ..core.publish import method
 from ..core.tensor import Tensor
-from ..core.view import resolve
+from ..core.view import requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @method("register_hook")
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Call `hook(grad)` when this tensor's gradient is computed; what it returns replaces the gradient."""
-    edge = resolve(self)
-    if edge is None:
+    if not requires_grad(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    edge = resolve(self)
     if edge.__class__ is not tuple:
         return RemovableHandle(self.more().hooks, hook)
     node, nr = edge
@@ -31,10 +31,9 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
 @method("register_post_accumulate_grad_hook")
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(self)` after this leaf's gradient was added to its `.grad`."""
-    edge = resolve(self)
-    if edge is None:
+    if not requires_grad(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if edge.__class__ is tuple:
+    if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     return RemovableHandle(self.more().post_hooks, hook)
 
@@ -42,9 +41,9 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 @method("retain_grad")
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this tensor, which is no leaf, in its `.grad`."""
-    edge = resolve(self)
-    if edge is None:
+    if not requires_grad(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    edge = resolve(self)
     if edge.__class__ is tuple:
         self.more().retains_grad = True
         node, nr = edge

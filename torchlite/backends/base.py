@@ -39,6 +39,7 @@ class Backend:
     Array: type  # what its kernels return; anything else they return is passed through `asarray`
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {}  # its own kernels, by op name, from arrays to arrays
     strided = True  # arrays have strides over a storage; False for transform backends
+    values = True  # arrays have values; False for those that are forms alone
 
     def __init__(self, device_: device) -> None:
         self.device = device_
@@ -89,6 +90,10 @@ class Backend:
     def to_host(self, array: Any) -> np.ndarray:
         """The values as a NumPy array; the memory itself where it can be shared."""
         raise NotImplementedError
+
+    def bring(self, array: Any, source: Backend) -> Any:
+        """A fresh array with the values of another backend's."""
+        return self.from_host(source.to_host(array))
 
     def cast(self, array: Any, dtype: np.dtype) -> Any:
         """A copy in another dtype."""

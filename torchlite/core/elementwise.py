@@ -12,6 +12,7 @@ from .op import Op
 from .operands import converted, form_of, result_type, scalar_array, tensors_in
 from .overrides import PLAIN
 from .tensor import Tensor, wrap
+from .write import check_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +87,7 @@ class Elementwise(Op):
         # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
         self.direct: dict[dt.dtype, dt.dtype] = {}
         for d in dt.DTYPES:
-            if self._accepts(d) and not (result == "float" and d.category < dt.FLOAT) and not (halves == "wide" and d in dt.HALVES):
+            if self._accepts(d) and (refuse is None or refuse(d) is None) and not (result == "float" and d.category < dt.FLOAT) and not (halves == "wide" and d in dt.HALVES):
                 self.direct[d] = self._result(d)
 
     def _accepts(self, d: dt.dtype) -> bool:
@@ -110,8 +111,31 @@ class Elementwise(Op):
         return common
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        known = self.prepare_alike(values, backend)
+        if known is not None:
+            return known
         common = self.compute_dtype(values)
         return local.state.quiet(self.convert, values, common, backend), self._result(common)
+
+    def prepare_alike(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype] | None:
+        """`prepare` for tensors of one dtype that needs no conversion, and numbers after them that do not change it."""
+        common = None
+        arguments = [*values]
+        for i in self.operands:
+            value = values[i]
+            kind = value.__class__
+            if kind in PLAIN:
+                if common is None:
+                    common = value.dtype
+                if value.dtype is not common or value.backend is not backend:
+                    return None
+                arguments[i] = value.array
+            elif kind is float and common in fast.PRECISE or kind is int and common in fast.WHOLE:
+                arguments[i] = scalar_array(value, common, backend)
+            elif value is not None:
+                return None
+        out_dtype = self.direct.get(common)
+        return None if out_dtype is None else (arguments, out_dtype)
 
     def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
         """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
@@ -144,11 +168,21 @@ class Elementwise(Op):
             outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
         return wrap(outputs, out_dtype, backend)
 
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        if isinstance(out, Tensor):
+            for i in self.operands:
+                for other in tensors_in(values[i]):
+                    check_apart(out, other)
+        return super().into(out, values)
+
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
         forms = tuple([form_of(values[i]) for i, _ in self.rules])
-        whole = form_of(results[0])
-        node.inputs = None if all(form is None or form == whole for form in forms) else forms
+        whole = node.outputs[0]
+        node.inputs = None
+        for form in forms:
+            if form is not None and form != whole:
+                node.inputs = forms
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         forms = node.inputs

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from .mode import local
-from .node import LEAF, Counter, sequence
+from .node import LEAF, UNVERSIONED, Counter, sequence
 from .operands import SavedNumber
 from .overrides import PLAIN, dispatch, needs_dispatch
 from .tensor import Tensor
-from .view import NO_GRAD, ORDINARY, View, resolve
+from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _new = object.__new__
 _ONE = 1  # the default of alpha; small ints are one object
-_PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
-_WHOLE = _PRECISE | {dt.int64}  # and an int of these
+PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
+WHOLE = PRECISE | {dt.int64}  # and an int of these
 
 
 def unary(op: Any) -> Callable[..., Any]:
@@ -72,7 +72,7 @@ def binary(op: Any) -> Callable[..., Any]:
                 backend = input.backend
                 dtype = input.dtype
                 kind = other.__class__
-                if numbers and (dtype in _PRECISE if kind is float else kind is int and dtype in _WHOLE):
+                if numbers and (dtype in PRECISE if kind is float else kind is int and dtype in WHOLE):
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -117,12 +117,15 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 dtype = self.dtype
                 array = self.array
                 kind = other.__class__
-                if dtype in _PRECISE if kind is float else kind is int and dtype in _WHOLE:
+                if dtype in PRECISE if kind is float else kind is int and dtype in WHOLE:
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
                     operand = other.array
                     edge = other.edge
+                    counter = other.counter
+                    if counter is not None and counter is self.counter:  # they may overlap
+                        return in_place(call, self, other, alpha)
                 else:
                     return in_place(call, self, other, alpha)
                 if dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
@@ -183,7 +186,8 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
                 second = b if second is LEAF else resolve(b)
             other = b.array.shape
             counter = b.counter
-        if first is None and second is None:
+        if (first is None and second is None) or counter is UNVERSIONED or a.counter is UNVERSIONED:
+            record_any(a, b, result)
             return
         node = _new(node_class)
         node.edges = (first, second)
@@ -220,7 +224,7 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
         form = node.outputs[0]
-        if node.inputs is not None or form[1] not in _PRECISE or g.__class__ is not form[2].Array:
+        if node.inputs is not None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
         saved = node.saved
         if saved is None:
@@ -288,6 +292,9 @@ def view_of_plain(source: Tensor, array: Any, step: tuple[Any, ...], grad: bool)
         counter = source.counter
         if counter is None:
             counter = source.counter = Counter()
+        elif counter is UNVERSIONED:
+            result.edge, result.counter = None, counter
+            return result
         view.base = source
         view.kind = ORDINARY if grad else NO_GRAD
         view.path = (step,)
@@ -308,12 +315,15 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         mode = local.state.mode
         if mode.plain and not named and self.__class__ in PLAIN:
             edge = self.edge
-            if edge is None or (edge.__class__ is View and resolve(self) is None):
+            if edge is None or (edge.__class__ is View and not requires_grad(self)):
                 array = self.array
                 if array.flags.c_contiguous and array.size:
+                    asked = shape if len(shape) != 1 or shape[0].__class__ is int else shape[0]
                     try:
-                        made = array.reshape(*shape)
+                        made = array.reshape(asked)
                     except (TypeError, ValueError):
+                        return general(self, *shape)
+                    if made.shape != asked and -1 not in asked:  # NumPy takes any negative size for -1
                         return general(self, *shape)
                     # Else NumPy's strides of dimensions of size one may be others.
                     if 1 not in array.shape or (array.strides[-1] == array.itemsize and made.shape != array.shape):

@@ -47,6 +47,27 @@ class Counter:
         self.n = n
 
 
+class _Unversioned(Counter):
+    """The counter of all tensors made in inference mode: it counts nothing, and lets nobody write outside that mode."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[override]
+    def n(self) -> int:
+        return 0
+
+    @n.setter
+    def n(self, value: int) -> None:
+        if value and not _mode.local.state.mode.inference:
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+                "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            )
+
+
+UNVERSIONED = _Unversioned()
+
+
 def version_of(t: Tensor) -> int:
     counter = t.counter
     return 0 if counter is None else counter.n

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from .mode import local, with_grad
-from .node import SECOND_BACKWARD, OpNode
+from .node import SECOND_BACKWARD, UNVERSIONED, OpNode
 from .operands import (
+    NOWHERE,
     array_of,
     common_backend,
     converted,
@@ -32,7 +33,6 @@ from .operands import (
     form_of,
     keep,
     keep_output,
-    requires_grad,
     result_type,
     tensors_in,
 )
@@ -40,8 +40,8 @@ from .overrides import PLAIN, dispatch, needs_dispatch
 from .return_types import return_type
 from .schema import Signature, invalid_combination
 from .tensor import Tensor, wrap
-from .view import MULTI_OUTPUT, NO_GRAD, ORDINARY, check_writable, resolve, set_history, view_of
-from .write import check_fits, check_no_overlap, into, write
+from .view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, check_writable, requires_grad, resolve, set_history, view_of
+from .write import check_apart, check_fits, check_no_overlap, into, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ class Rule:
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
-        self.names = tuple(inspect.signature(fn).parameters)
+        self.names = _parameters(fn)
         self.sources: tuple[int, ...] = ()
         self.saved: tuple[int, ...] = ()
 
@@ -72,12 +72,20 @@ class Rule:
         self.saved = tuple([s for s in sources if 0 <= s < len(saved_names)])
 
 
+def _parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; of a plain function at once, since there are hundreds at import."""
+    code = getattr(fn, "__code__", None)
+    return tuple(inspect.signature(fn).parameters) if code is None else code.co_varnames[: code.co_argcount]
+
+
 # Arguments of derivatives that every node has: the first gradient, all of them, and which edges want one.
 _SPECIAL = {"g": -1, "grads": -2, "needs": -3}
 
 
 class Op:
     """An operation of any signature."""
+
+    exact_out = False  # whether `out=` must have the result's dtype
 
     repeats = False  # whether the in-place form may write to the same memory several times
 
@@ -210,20 +218,24 @@ class Op:
 
     def record(self, values: Sequence[Any], results: Sequence[Any]) -> OpNode | None:
         """Give `results` a node, when some operand that has a derivative requires grad."""
+        edges = self.edges(values)
+        return None if edges is None else self.record_on(edges, values, results)
+
+    def edges(self, values: Sequence[Any]) -> list[Any] | None:
+        """Where the gradients of the operands go; None when no operand that has a derivative requires grad."""
         edges: list[Any] = []
-        needed = False
         for i, _ in self.rules:
             value = values[i]
             if value.__class__ is tuple or value.__class__ is list:
                 edges.extend([edge_of(item) for item in value])
             else:
-                edges.append(edge_of(value))
+                edges.append(None if value.__class__ in PLAIN and value.edge is None else edge_of(value))
         for edge in edges:
             if edge is not None:
-                needed = True
-                break
-        if not needed:
-            return None
+                return [None if e is NOWHERE else e for e in edges]
+        return None
+
+    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
         node = self.node_class(tuple(edges), tuple([form_of(r) for r in results]))
         for nr, r in enumerate(results):
             if r is not None and r.dtype.category >= dt.FLOAT:
@@ -238,9 +250,14 @@ class Op:
         hooks = local.state.mode.saved_hooks
         saved: list[Any] = []
         for is_result, at, users in self._to_save:
-            if selective and all(edges[k] is None for k in users):
-                saved.append(None)
-            elif is_result:
+            if selective:
+                for k in users:
+                    if edges[k] is not None:
+                        break
+                else:
+                    saved.append(None)
+                    continue
+            if is_result:
                 saved.append(keep_output(results[at], at, hooks))
             else:
                 saved.append(keep(values[at], hooks))
@@ -311,20 +328,17 @@ class Op:
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """The `out=` form."""
-        return into(out, self.apply, values, self.signature.name)
+        return into(out, self.apply, values, self.signature.name, self.exact_out)
 
     def function(self) -> Callable[..., Any]:
         """The public function."""
-        op, count = self, len(self.signature.params)
-        tensors_only = all(p.type == "Tensor" and not p.sequence for p in self.signature.params)
+        op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if tensors_only and not kwargs and len(args) == count and local.state.mode.plain:
-                for value in args:
-                    if value.__class__ not in PLAIN:
-                        break
-                else:
-                    return op.apply(*args)
+            if local.state.mode.plain:
+                values = at_once(args, kwargs)
+                if values is not None:
+                    return op.apply(*values)
             return op.call(call, args, kwargs, False)
 
         return self.named(call)
@@ -375,16 +389,18 @@ class Op:
         if state.mode.grad:
             check_writable(self_, recording)
         if not self.repeats:
-            check_no_overlap(self_)
+            self.check_memory(self_, values[1:])
         recorded = (
             bool(self.rules)
             and state.mode.grad
             and self_.dtype.category >= dt.FLOAT
-            and (recording or resolve(self_) is not None)
+            and (recording or requires_grad(self_))
         )
         before = self_.alias()
-        before.edge = resolve(self_)
+        edges = None
         if recorded:
+            before.edge = resolve(self_)
+            edges = self.edges((before, *values[1:]))
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
                 before.array = self_.backend.real.copy(self_.array)
@@ -394,9 +410,16 @@ class Op:
             self.overwrite(self_, before, values)
         finally:
             state.mode = state_mode
-        if recorded:
-            self.record_in_place(self_, before, values)
+        if edges is not None:
+            self.record_in_place(edges, self_, before, values)
         return self_
+
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        """Refuse to write to one place several times, or to what is still to be read."""
+        check_no_overlap(target)
+        for value in values:
+            for other in tensors_in(value):
+                check_apart(target, other)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""
@@ -404,10 +427,8 @@ class Op:
         check_fits(self_, result)
         write(self_, result)
 
-    def record_in_place(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        node = self.record((before, *values[1:]), (self_.alias(),))
-        if node is None:
-            return
+    def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        node = self.record_on(edges, (before, *values[1:]), (self_.alias(),))
         counter = self_.counter
         node.saved = tuple([
             (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry
@@ -436,8 +457,9 @@ class ViewOp(Op):
         if not array.size:  # NumPy lets the strides of a fresh empty array be zero
             array = backend.lay(array, array.shape, backend.strides(array))
         made = kernel(array, *values[1:])
-        grad = local.state.mode.grad
-        kind = self.kind if grad else NO_GRAD
+        mode = local.state.mode
+        grad = mode.grad
+        kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
         several = made.__class__ is list or made.__class__ is tuple
         if several:
             results = tuple([self.wrap_results(array, None, backend) for array in made])
@@ -446,6 +468,9 @@ class ViewOp(Op):
         if grad and source.edge is not None and self.rules:
             self.record(values, results)
         for r in results:
+            if source.counter is UNVERSIONED:
+                r.counter = UNVERSIONED
+                continue
             view = r.edge = view_of(source, r.edge, kind, self, values[1:])
             r.counter = view.base.counter
         return results if several else results[0]
@@ -457,15 +482,19 @@ class ViewOp(Op):
 def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """A function and a method (or their in-place forms) that choose among ops by what the call fits, in order."""
 
+    candidates: dict[tuple[Any, ...], list[Op]] = {}  # by how many arguments are given, and which by name
+
     def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
         out = kwargs.pop("out", None)
-        fitting = [op for op in ops if _may_fit(op.signature, args, kwargs, method)]
+        form = (method, len(args), *kwargs)
+        fitting = candidates.get(form)
+        if fitting is None:
+            fitting = [op for op in ops if op.signature.fits(args, kwargs, method)]
+            if fitting:
+                candidates[form] = fitting
         for op in fitting:
-            try:
-                values = op.bind(args, kwargs, method)
-            except TypeError:
-                if len(ops) == 1:
-                    raise
+            values = op.signature.bind(args, kwargs, method, False)
+            if values is None:
                 continue
             if inplace:
                 return op.apply_in_place(values)
@@ -473,11 +502,21 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
         raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        if local.state.mode.plain and not inplace:
+            for op in candidates.get((False, len(args), *kwargs), ()):
+                values = op.signature.at_once(args, kwargs)
+                if values is not None:
+                    return op.apply(*values)
         if needs_dispatch(args, kwargs):
             return dispatch(function, args, kwargs)
         return choose(args, kwargs, False)
 
     def method(*args: Any, **kwargs: Any) -> Any:
+        if local.state.mode.plain and not inplace:
+            for op in candidates.get((False, len(args), *kwargs), ()):
+                values = op.signature.at_once(args, kwargs)
+                if values is not None:
+                    return op.apply(*values)
         if needs_dispatch(args, kwargs):
             return dispatch(method, args, kwargs)
         return choose(args, kwargs, True)
@@ -485,14 +524,3 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
     for f in (function, method):
         f.__name__ = f.__qualname__ = name
     return function, method
-
-
-def _may_fit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> bool:
-    """A cheap look at the number and names of the arguments."""
-    if len(args) > signature.positional and not (method and signature.variadic):
-        return False
-    if any(signature._index(name) is None for name in kwargs):
-        return False
-    required = sum(p.required for p in signature.params)
-    return len(args) + len(kwargs) >= required
-

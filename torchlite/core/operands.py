@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from . import errors
-from .node import OpNode, Saved, version_of
+from .node import UNVERSIONED, OpNode, Saved, version_of
 from .overrides import PLAIN
 from .tensor import TensorBase
-from .view import resolve
+from .view import requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
     if isinstance(value, TensorBase):
         array = value.array
         if value.backend.real is not backend:  # a 0-dim tensor of the CPU
-            array = backend.from_host(value.backend.real.to_host(array))
+            array = backend.bring(array, value.backend.real)
         return array if value.dtype is to else backend.cast(array, to.numpy)
     return None if value is None else scalar_array(value, to, backend)
 
@@ -101,8 +101,8 @@ def form_of(value: Any) -> tuple[tuple[int, ...], dt.dtype, Any] | None:
     return (value.array.shape, value.dtype, value.backend.real) if isinstance(value, TensorBase) else None
 
 
-def requires_grad(value: Any) -> bool:
-    return isinstance(value, TensorBase) and value.edge is not None and resolve(value) is not None
+# The edge of an operand that requires grad but whose history was not recorded: a view made while nothing was.
+NOWHERE = object()
 
 
 def edge_of(value: Any) -> Any:
@@ -110,18 +110,24 @@ def edge_of(value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return None
     edge = value.edge
-    return edge if edge is None or edge.__class__ is tuple else resolve(value)
+    if edge is None or edge.__class__ is tuple:
+        return edge
+    found = resolve(value)
+    return NOWHERE if found is None and requires_grad(value) else found
 
 
 def keep(value: Any, hooks: tuple[Any, ...]) -> Any:
+    if value.__class__ in PLAIN and not hooks and value.counter is not UNVERSIONED:
+        return (value, version_of(value))
     if value.__class__ is tuple or value.__class__ is list:
         return SavedList([keep(v, hooks) for v in value])
     if not isinstance(value, TensorBase):
         return SavedNumber(value)
-    if value.extra is not None and value.extra.inference:
+    if value.counter is UNVERSIONED:
         raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not compute on inference tensors in a context "
-            "where gradients are recorded; make a clone to get a normal tensor and use that instead."
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
         )
     if hooks:
         saved = Saved(value)
@@ -159,6 +165,9 @@ class SavedList:
         return [node.read(e) for e in self.entries]
 
 
+_NO_TENSOR = frozenset((int, float, bool, complex, type(None)))
+
+
 def common_backend(op: Op, values: Sequence[Any]) -> Any:
     """The device of the operands: one for all, but 0-dim CPU tensors go along with any other."""
     found = None
@@ -169,7 +178,7 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
                 found = value.backend
             elif value.backend is not found:
                 return _mixed_backends(op, values)
-        elif value is not None:
+        elif value.__class__ not in _NO_TENSOR:
             return _mixed_backends(op, values)
     return _mixed_backends(op, values) if found is None else found
 
@@ -188,6 +197,18 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
 
 def result_type(*values: Any) -> dt.dtype:
     """The dtype that tensors and numbers promote to together."""
+    kinds = tuple([
+        (v.dtype if v.array.shape else v.dtype.name) if isinstance(v, TensorBase) else v.__class__ for v in values
+    ])  # fmt: skip
+    known = _results.setdefault(dt.get_default_dtype(), {})
+    return known.get(kinds) or known.setdefault(kinds, _find_result_type(values))
+
+
+# The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> dtype of the result.
+_results: dict[dt.dtype, dict[tuple[Any, ...], dt.dtype]] = {}
+
+
+def _find_result_type(values: Sequence[Any]) -> dt.dtype:
     dimensioned, zero_dim, numbers = [], [], []
     for v in values:
         if isinstance(v, TensorBase):

@@ -53,9 +53,11 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         return False
     for value in args:
         cls = value.__class__
+        if cls in PLAIN:
+            continue
         if cls is list or cls is tuple:
             for item in value:
-                if overrides(item.__class__):
+                if item.__class__ not in PLAIN and overrides(item.__class__):
                     return True
         elif overrides(cls):
             return True

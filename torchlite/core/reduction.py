@@ -13,7 +13,6 @@ from . import errors
 from .op import Op, Rule
 from .operands import array_of
 from .tensor import Tensor, TensorBase, wrap
-from .write import into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +53,7 @@ class Along(Op):
         self.integers = integers
         self.result = result
         self.refuse = refuse
-        self.exact_out = exact_out  # `out=` must have the result's dtype
+        self.exact_out = exact_out
         by_name = self.signature.by_name
         self.dim_at, self.dtype_at = by_name.get("dim"), by_name.get("dtype")
         known = {"self", "dim", "keepdim", "dtype"}
@@ -109,32 +108,17 @@ class Along(Op):
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """The `out=` form: where no dtype is asked for, the result gets that of `out`."""
-        if self.exact_out:
-            return into(out, self.apply_exactly(out), values, self.signature.name)
         if self.dtype_at is not None and values[self.dtype_at] is None and isinstance(out, TensorBase):
             values = [*values]
             values[self.dtype_at] = out.dtype
-        return into(out, self.apply, values, self.signature.name)
-
-    def apply_exactly(self, out: Any) -> Callable[..., Any]:
-        """`apply`, refusing an `out` of another dtype."""
-
-        def apply(*values: Any) -> Any:
-            results = self.apply(*values)
-            pairs = zip(out, results, strict=True) if isinstance(results, tuple) else ((out, results),)
-            for target, result in pairs:
-                if isinstance(target, TensorBase) and target.dtype is not result.dtype:
-                    raise RuntimeError(
-                        f"Expected out tensor to have dtype {result.dtype.cname}, but got {target.dtype.cname} instead"
-                    )
-            return results
-
-        return apply
+        return super().into(out, values)
 
     # ---- recording
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
+        if self.dtype_at is not None and results[0].dtype.category < dt.FLOAT:
+            raise RuntimeError(f"Autograd not support dtype: {results[0].dtype.legacy}")
         t: Tensor = values[0]
         node.inputs = (t.array.shape, t.dtype, self.kept_shape(values, t.array.shape))
 

@@ -9,6 +9,8 @@ MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[1]` a seque
 from __future__ import annotations
 
 import ast
+import functools
+import operator
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -132,13 +134,19 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-_QUICK = {"Tensor": Tensor, "Operand": Tensor, "int": int, "bool": bool, "float": float, "str": str}
+_PYTHON = {int, float, bool, complex}
+
+# Values of just these classes pass unchanged.
+_QUICK: dict[str, set[type]] = {
+    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON, "int": {int}, "bool": {bool}, "float": {float},
+    "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
+}  # fmt: skip
 
 
 class Param:
     """One parameter of a signature."""
 
-    __slots__ = ("convert", "default", "kwonly", "name", "optional", "quick", "required", "sequence", "single", "type")
+    __slots__ = ("convert", "default", "kwonly", "name", "one", "optional", "quick", "required", "sequence", "single", "type")
 
     def __init__(self, text: str, kwonly: bool) -> None:
         match = _PARAM.fullmatch(text.strip())
@@ -155,7 +163,8 @@ class Param:
         self.default = None if self.required else ast.literal_eval(match["default"])
         self.kwonly = kwonly
         self.convert = _CONVERT[self.type]
-        self.quick = None if self.sequence else _QUICK.get(self.type)  # values of just this class pass unchanged
+        self.one = int if self.type == "int" and self.single else None  # the class of what stands for a sequence of one
+        self.quick = (set() if self.sequence else _QUICK.get(self.type, set())) | ({type(None)} if self.optional else set())
 
     @property
     def is_tensor(self) -> bool:
@@ -186,10 +195,30 @@ class Param:
         return f"{self.said()} {name}{default}"
 
 
+class Form:
+    """How calls with so many positional arguments, and these keywords, are bound: what they hold for every signature."""
+
+    __slots__ = ("arrange", "params", "rest")
+
+    def __init__(self, signature: Signature, places: list[int]) -> None:
+        params = signature.params
+        left = [i for i in range(len(params)) if i not in places]
+        self.params = tuple([params[i] for i in places])  # of the arguments, as they come
+        self.rest = tuple([params[i].default for i in left])
+        order = [*places, *left]
+        inverse = sorted(range(len(order)), key=order.__getitem__)
+        # Brings arguments and defaults into the order of the parameters.
+        self.arrange = None if inverse == list(range(len(order))) else operator.itemgetter(*inverse)
+
+
+# Parameters do not change, and the same few recur in most signatures.
+_param = functools.cache(Param)
+
+
 class Signature:
     """A parsed schema: its parameters, the names of its results, and `bind`."""
 
-    __slots__ = ("by_name", "defaults", "name", "overload", "params", "positional", "returns", "text", "variadic")
+    __slots__ = ("by_name", "forms", "name", "overload", "params", "positional", "returns", "text", "variadic")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -203,8 +232,8 @@ class Signature:
             if piece.strip() == "*":
                 kwonly = True
             elif piece.strip():
-                self.params.append(Param(piece, kwonly))
-        self.defaults = tuple([p.default for p in self.params])
+                self.params.append(_param(piece.strip(), kwonly))
+        self.forms: dict[Any, Form] = {}
         self.returns = _returns(head["returns"])
         self.positional = sum(not p.kwonly for p in self.params)
         self.by_name = {p.name: i for i, p in enumerate(self.params)}
@@ -214,50 +243,77 @@ class Signature:
         rest = [p for p in self.params if not p.kwonly and p.name != "self"]
         self.variadic = len(rest) == 1 and rest[0].sequence and rest[0].type == "int"
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
-        """The arguments in the order of the parameters, converted and completed with defaults."""
-        params = self.params
-        if len(args) > self.positional or (
-            method and self.variadic and len(args) == 2 and hasattr(args[1], "__index__")
-        ):
-            if not (method and self.variadic):
-                raise TypeError(self._too_many(len(args), method))
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False, must: bool = True
+    ) -> list[Any] | None:
+        """The arguments in the order of the parameters, converted and completed with defaults.
+
+        Where one has the wrong type, TypeError, or None when there are other signatures to be tried (not `must`).
+        """
+        if method and self.variadic and (len(args) > 2 or (len(args) == 2 and hasattr(args[1], "__index__"))):
             args = (args[0], tuple(args[1:]))
-        values: list[Any] = []
-        for param, value in zip(params, args):  # noqa: B905
-            if value.__class__ is param.quick:
+        given = (*args, *kwargs.values()) if kwargs else args
+        form = self.forms.get((len(args), *kwargs) if kwargs else len(args)) or self._form(args, kwargs, method)
+        try:
+            values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]  # noqa: B905
+        except Mismatch:
+            if not must:
+                return None
+            raise TypeError(self._mismatch(form, args, given, method)) from None
+        values += form.rest
+        return values if form.arrange is None else [*form.arrange(values)]
+
+    def at_once(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+        """As `bind`, for calls of a known form with plain tensors and plain Python values; None for all others."""
+        form = self.forms.get((len(args), *kwargs) if kwargs else len(args))
+        if form is None:
+            return None
+        values = []
+        for value, param in zip((*args, *kwargs.values()) if kwargs else args, form.params):  # noqa: B905
+            if value.__class__ in param.quick:
                 values.append(value)
-                continue
-            try:
-                values.append(param(value))
-            except Mismatch:
-                raise TypeError(self._wrong(param, value, len(values) + 1 - method)) from None
-        left = len(params) - len(values)
-        if not left and not kwargs:
-            return values
-        if not kwargs and not params[len(values)].required:
-            values.extend(self.defaults[len(values) :])
-            return values
-        values.extend([_MISSING] * left)
-        for name, value in kwargs.items():
+            elif value.__class__ is param.one:
+                values.append((value,))
+            else:
+                return None
+        values += form.rest
+        return values if form.arrange is None else [*form.arrange(values)]
+
+    def fits(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> bool:
+        """Whether the number and names of the arguments do."""
+        if len(args) > self.positional and not (method and self.variadic):
+            return False
+        if any(self._index(name) is None for name in kwargs):
+            return False
+        return len(args) + len(kwargs) >= sum(p.required for p in self.params)
+
+    def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> Form:
+        """What binds calls of this form, kept for the next one."""
+        if len(args) > self.positional:
+            raise TypeError(self._too_many(len(args), method))
+        places = list(range(len(args)))
+        for name in kwargs:
             at = self._index(name)
             if at is None:
                 raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
-            if values[at] is not _MISSING:
+            if at in places:
                 raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+            places.append(at)
+        missing = [p.name for i, p in enumerate(self.params) if p.required and i not in places]
+        if missing:
+            names = ", ".join(f'"{"input" if n == "self" else n}"' for n in missing)
+            raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {names}")
+        form = self.forms[(len(args), *kwargs) if kwargs else len(args)] = Form(self, places)
+        return form
+
+    def _mismatch(self, form: Form, args: Sequence[Any], given: Sequence[Any], method: bool) -> str:
+        """What is wrong with the first argument that does not fit."""
+        for at, (param, value) in enumerate(zip(form.params, given, strict=True)):
             try:
-                values[at] = params[at](value)
+                param(value)
             except Mismatch:
-                raise TypeError(self._wrong(params[at], value, 0)) from None
-        for at, value in enumerate(values):
-            if value is _MISSING:
-                param = params[at]
-                if param.required:
-                    missing = [p.name for p, v in zip(params, values, strict=True) if v is _MISSING and p.required]
-                    names = ", ".join(f'"{"input" if n == "self" else n}"' for n in missing)
-                    raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {names}")
-                values[at] = param.default
-        return values
+                return self._wrong(param, value, at + 1 - method if at < len(args) else 0)
+        raise AssertionError("all arguments fit")
 
     def _index(self, name: str) -> int | None:
         at = self.by_name.get(name)
@@ -293,9 +349,6 @@ class Signature:
         parts = [p.shown() for p in self.params if not p.kwonly]
         named = [p.shown() for p in self.params if p.kwonly]
         return f"({', '.join(parts + (['*'] if named else []) + named)})"
-
-
-_MISSING: Any = object()
 
 
 def _returns(text: str | None) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ from . import mode as _mode
 from .dtype import FLOAT
 from .format import tensor_str
 from .layout import strided
-from .node import LEAF, Counter, Node, shared_counter, version_of
+from .node import LEAF, UNVERSIONED, Counter, Node, shared_counter, version_of
 from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
 from .size import Size, size
-from .view import View, base_of, current_edge, resolve
+from .view import View, base_of, current_edge, requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,16 +28,15 @@ _new = object.__new__
 
 
 class Extra:
-    """What few tensors have: hooks, a kept gradient, an accumulator, inference mode's mark."""
+    """What few tensors have: hooks, a kept gradient, an accumulator."""
 
-    __slots__ = ("accumulator", "hooks", "inference", "name", "post_hooks", "retains_grad")
+    __slots__ = ("accumulator", "hooks", "name", "post_hooks", "retains_grad")
 
     def __init__(self) -> None:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad, once someone asked for it
         self.hooks: dict[int, Callable[..., Any]] = {}
         self.post_hooks: dict[int, Callable[..., Any]] = {}
         self.retains_grad = False
-        self.inference = False
         self.name: str | None = None
 
 
@@ -72,7 +71,7 @@ def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
     if _mode.local.state.mode.inference:
-        t.more().inference = True
+        t.counter = UNVERSIONED
     return t
 
 
@@ -198,10 +197,7 @@ class Tensor(TensorBase):
 
     @property
     def requires_grad(self) -> bool:
-        edge = self.edge
-        return edge is not None and (
-            edge.__class__ is not View or edge.edge is not None or edge.base.edge is not None
-        )
+        return requires_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -209,9 +205,7 @@ class Tensor(TensorBase):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for this leaf's gradient, or stop asking."""
-        edge = self.edge
-        current = current_edge(self, edge) if edge.__class__ is View else edge
-        if current.__class__ is tuple:
+        if not self.is_leaf:
             if not requires_grad:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
@@ -223,6 +217,7 @@ class Tensor(TensorBase):
         if requires_grad and self.is_inference() and not _mode.local.state.mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         leaf = LEAF if requires_grad else None
+        edge = self.edge
         if edge.__class__ is View:
             edge.edge = leaf
         else:
@@ -232,7 +227,7 @@ class Tensor(TensorBase):
     @property
     def is_leaf(self) -> bool:
         edge = self.edge
-        return (current_edge(self, edge) if edge.__class__ is View else edge).__class__ is not tuple
+        return (edge.edge if edge.__class__ is View else edge).__class__ is not tuple
 
     @property
     def grad_fn(self) -> Node | None:
@@ -280,7 +275,7 @@ class Tensor(TensorBase):
 
     def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode."""
-        return self.extra is not None and self.extra.inference
+        return self.counter is UNVERSIONED
 
     @property
     def _base(self) -> Tensor | None:
@@ -304,6 +299,7 @@ class Tensor(TensorBase):
     @property
     def data(self) -> Tensor:
         t = wrap(self.array, self.dtype, self.backend.real)
+        t.counter = UNVERSIONED if self.is_inference() else None
         return t if type(self) is Tensor else as_class(t, type(self) if overrides(type(self)) else Tensor)
 
     @data.setter

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 # How a view came about, when that forbids writing through it under autograd.
-ORDINARY, NO_GRAD, MULTI_OUTPUT, CUSTOM = "", "no_grad", "multi_output", "custom"
+ORDINARY, NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM = "", "no_grad", "inference", "multi_output", "custom"
 
 
 class View:
@@ -48,6 +48,11 @@ def base_of(t: Tensor) -> Tensor | None:
     return edge.base if edge.__class__ is View else None
 
 
+def requires_grad(t: Tensor) -> bool:
+    edge = t.edge
+    return edge is not None and (edge.__class__ is not View or edge.edge is not None or edge.base.edge is not None)
+
+
 def resolve(t: Tensor) -> Any:
     """The edge of `t` as a node's input: None, a `(node, output)` pair, or `t` itself when it is a leaf."""
     edge = t.edge
@@ -60,22 +65,17 @@ def resolve(t: Tensor) -> Any:
 
 
 def current_edge(t: Tensor, view: View) -> Any:
-    """The history of a view, made anew from its base if memory was written to since.
-
-    A view without a history of its own is a leaf when its base requires grad.
-    """
+    """The history of a view, made anew from its base if memory was written to since."""
     base = view.base
     version = version_of(base)
     if version == view.seen or view.edge is LEAF:
-        return LEAF if view.edge is None and base.edge is not None else view.edge
+        return view.edge
     if base.edge is None:
         view.seen = version
         return view.edge
-    state = _mode.local.state
     if view.kind:
-        if state.mode.grad:
-            raise _forbidden(view, "its base or another view of its base has been")
-        return view.edge
+        raise _forbidden(view, "its base or another view of its base has been")
+    state = _mode.local.state
     view.seen = version
     outer, state.mode = state.mode, _mode.GRAD
     try:
@@ -99,13 +99,16 @@ def again(base: Tensor, t: Tensor, view: View) -> Tensor:
 AS_STRIDED: list[Callable[..., Tensor]] = []
 
 
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+
 # Why views of a kind may not be written to.
 _REASONS = {
-    NO_GRAD: (
-        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-        "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
-        "tracked) or both outside (if you want the inplace to be tracked)."
-    ),
+    NO_GRAD: _AMBIGUOUS.format("no_grad"),
+    INFERENCE: _AMBIGUOUS.format("inference_mode"),
     MULTI_OUTPUT: (
         "This view is the output of a function that returns multiple views. Such functions do not allow the output "
         "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
@@ -120,15 +123,18 @@ _REASONS = {
 
 
 def _forbidden(view: View, how: str) -> RuntimeError:
-    edge = view.edge
-    if edge.__class__ is tuple:
+    edge, kind = view.edge, view.kind
+    recorded = edge.__class__ is tuple
+    what, when = "A view", ""
+    if recorded:
         what = f"Output {edge[1]} of {edge[0].name().removesuffix('0').removesuffix('Backward')} is a view"
-        if view.kind is NO_GRAD:
-            what += " of a view which was created in no_grad mode"
-    else:
-        what = "A view was created in no_grad mode"
-    when = " with grad mode enabled" if view.kind is NO_GRAD or edge.__class__ is not tuple else ""
-    return RuntimeError(f"{what} and {how} modified inplace{when}. {_REASONS[view.kind]}")
+    if kind is INFERENCE:
+        origin, when = "created in inference mode", " in normal mode"
+    elif kind is NO_GRAD or not recorded:
+        origin, when = "created in no_grad mode", " with grad mode enabled"
+    if when:
+        what += f" of a view which was {origin}" if recorded else f" was {origin}"
+    return RuntimeError(f"{what} and {how} modified inplace{when}. {_REASONS[kind]}")
 
 
 def check_writable(t: Tensor, recording: bool) -> None:

@@ -8,8 +8,9 @@ from . import dtype as dt
 from . import errors
 from .mode import local
 from .node import Counter
-from .operands import requires_grad, tensors_in
+from .operands import tensors_in
 from .tensor import Tensor, TensorBase
+from .view import requires_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +22,34 @@ def check_no_overlap(t: Tensor) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+
+
+def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
+    """Refuse to write into memory that is also read from; unless `whole`, the very same elements are no harm."""
+    if target is not other and (target.counter is None or target.counter is not other.counter):
+        return
+    a, b = target.array, other.array
+    backend = target.backend.real
+    if not whole and (
+        a is b or (a.shape == b.shape and a.strides == b.strides and backend.pointer(a) == backend.pointer(b))
+    ):
+        return
+    if a.size and b.size and backend.xp.may_share_memory(a, b) and _dense(a) and _dense(b):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def _dense(array: Any) -> bool:
+    """Whether the elements fill one stretch of memory, each its own place."""
+    step = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return True
 
 
 def check_fits(target: Tensor, result: Tensor) -> None:
@@ -63,17 +92,23 @@ def write_out(target: Tensor, result: Tensor) -> None:
     write(target, result)
 
 
-def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
-    """Compute, then copy the results into the tensors given as `out=`."""
+def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, exact: bool = False) -> Any:
+    """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     if local.state.mode.grad and (
-        any(requires_grad(o) for o in outs) or any(requires_grad(t) for v in values for t in tensors_in(v))
+        any(requires_grad(o) for o in outs if isinstance(o, TensorBase)) or any(requires_grad(t) for v in values for t in tensors_in(v))
     ):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
     results = apply(*values)
-    for target, result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
+    pairs = list(zip(outs, results if isinstance(results, tuple) else (results,), strict=True))
+    for target, result in pairs if exact else ():
+        if isinstance(target, TensorBase) and target.dtype is not result.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {result.dtype.cname}, but got {target.dtype.cname} instead"
+            )
+    for target, result in pairs:
         write_out(target, result)
     return type(results)(outs) if isinstance(results, tuple) else outs[0]

@@ -220,6 +220,7 @@ index_put = Writing(
     order="K",
     check=_check_put,
 )
+index_put.repeats = True
 publish(index_put, forms="function method inplace")
 
 

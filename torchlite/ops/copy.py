@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..backends.base import cast_array, get_backend
 from ..core import dtype as dt
@@ -21,7 +21,10 @@ from ..core.operands import fitting_array
 from ..core.publish import method, publish
 from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.write import bump
+from ..core.write import bump, check_no_overlap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def _clone(xp: Any, array: Any, format_: memory_format | None) -> Any:
@@ -70,7 +73,7 @@ class _Move(Op):
     def apply(self, *values: Any) -> Any:
         source, where = values
         backend = get_backend(where)
-        result = wrap(backend.from_host(source.backend.real.to_host(source.array)), source.dtype, backend)
+        result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
         if local.state.mode.grad:
             self.record(values, (result,))
         return result
@@ -204,7 +207,7 @@ class _Copy(Op):
         backend = self_.backend.real
         array = source.array
         if source.backend.real is not backend:
-            array = backend.from_host(source.backend.real.to_host(array))
+            array = backend.bring(array, source.backend.real)
         if source.dtype is not self_.dtype:
             array = backend.cast(array, self_.dtype.numpy)
         backend.write(self_.array, array)
@@ -234,6 +237,9 @@ publish(copy_, forms="inplace")
 
 class _Fill(Op):
     """`fill_` and `zero_`: every element becomes one value."""
+
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        check_no_overlap(target)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         value = values[1]

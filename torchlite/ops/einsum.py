@@ -1,14 +1,17 @@
-"""Einstein summation, chains of matrices, and distances."""
+"""Einstein summation, chains and powers of matrices."""
 
 from __future__ import annotations
 
-import warnings
+import itertools
+import math
 from typing import Any
 
 from ..core.publish import function, publish_python
 from ..core.tensor import Tensor, TensorBase
 from .arithmetic import mul
-from .matmul import _count, bmm, matmul
+from .create import eye
+from .matmul import bmm, matmul
+from .writing import warn_once
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -28,7 +31,7 @@ def einsum(*args: Any) -> Tensor:
     dots = _ellipsis_rank(terms, operands)
     spelled = [_spell(term, t, dots, i) for i, (term, t) in enumerate(zip(terms, operands))]
     output = _output(right if arrow else None, terms, dots)
-    sizes = _sizes(spelled, operands)
+    _check_sizes(spelled, operands)
     labels = [*output, *sorted({x for term in spelled for x in term} - set(output), key=str)]
     laid = [_lay(t, term, labels) for t, term in zip(operands, spelled)]
     result = laid[0]
@@ -40,12 +43,9 @@ def einsum(*args: Any) -> Tensor:
             and not (result.array.shape[d] == 1 and other.array.shape[d] == 1)
         ]  # fmt: skip
         result = _pair(result, other, done)
-    over = [d for d in range(kept, len(labels)) if result.array.shape[d] != 1]
-    if over:
-        result = result.sum(over, True)
-    for label in output:
-        assert label in sizes
-    return result.reshape(result.array.shape[:kept]) if len(labels) > kept else result
+    if len(labels) == kept:
+        return result
+    return result.sum(range(kept, len(labels))) if len(laid) == 1 else result.reshape(result.array.shape[:kept])
 
 
 def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
@@ -139,7 +139,8 @@ def _output(right: str | None, terms: list[list[str]], dots: int) -> list[Any]:
     return output
 
 
-def _sizes(spelled: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
+def _check_sizes(spelled: list[list[Any]], operands: list[Tensor]) -> None:
+    """Whether the dimensions of one label broadcast together."""
     sizes: dict[Any, int] = {}
     for i, (term, t) in enumerate(zip(spelled, operands)):
         own: dict[Any, int] = {}
@@ -154,8 +155,7 @@ def _sizes(spelled: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
                     f"einsum(): subscript {x} has size {n} for operand {i} which does not broadcast with previously seen "
                     f"size {have}"
                 )
-            sizes[x] = max(have, n) if 0 not in (have, n) else 0
-    return sizes
+            sizes[x] = n if have == 1 else have
 
 
 def _lay(t: Tensor, term: list[Any], labels: list[Any]) -> Tensor:
@@ -195,7 +195,7 @@ def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
             only_b.append(d)
     rest = [d for d in range(rank) if d not in both + only_a + only_b + summed]
     size = lambda t, dims: [t.array.shape[d] for d in dims]  # noqa: E731
-    batch, left, right, inner = (_count(size(t, dims)) for t, dims in ((a, both), (a, only_a), (b, only_b), (a, summed)))
+    batch, left, right, inner = (math.prod(size(t, dims)) for t, dims in ((a, both), (a, only_a), (b, only_b), (a, summed)))
     first = a.permute(both + only_a + summed + only_b + rest).reshape((batch, left, inner))
     second = b.permute(both + summed + only_b + only_a + rest).reshape((batch, inner, right))
     made = bmm.apply(first, second)
@@ -207,18 +207,29 @@ def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
 @function("chain_matmul")
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
-    warnings.warn(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
-        UserWarning,
-        stacklevel=2,
-    )
     items = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else list(matrices)
-    return items[0] if len(items) == 1 else chain(items)
+    if not items:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for m in items:
+        if m.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {m.dim()}, expected 2 instead.")
+    if len(items) == 1:
+        return items[0].clone()
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    )
+    return chain(items)
 
 
 def chain(items: list[Tensor]) -> Tensor:
     """Multiply matrices in the order that takes the fewest multiplications."""
+    for i, (m, after) in enumerate(itertools.pairwise(items)):
+        if m.array.shape[1] != after.array.shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(m.shape)} and {list(after.shape)} cannot be "
+                "multiplied"
+            )
     sizes = [items[0].array.shape[0], *(m.array.shape[1] for m in items)]
     count = len(items)
     best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
@@ -238,27 +249,24 @@ def chain(items: list[Tensor]) -> Tensor:
     return multiply(0, count - 1)
 
 
-def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
-    """The cross product along a dimension of size 3: the first such one when none is named."""
-    from ..core.errors import broadcast_shapes, wrap_dim
-
-    shape = broadcast_shapes(self.array.shape, other.array.shape)
-    if dim is None:
-        if self.dim() != other.dim():
-            raise RuntimeError("inconsistent tensors dimensions input: " f"{self.dim()} other: {other.dim()}")
-        dim = next((d for d, n in enumerate(self.array.shape) if n == 3), None)
-        if dim is None:
-            raise RuntimeError("no dimension of size 3 in input")
-    if self.dim() != other.dim():
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    d = wrap_dim(dim, len(shape))
-    for t in (self, other):
-        if t.array.shape[d] != 3:
-            raise RuntimeError(
-                f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.array.shape[d]} and {other.array.shape[d]}"
-            )
-    a, b = self.expand(shape), other.expand(shape)
-    return mul.apply(a.roll(-1, d), b.roll(-2, d)) - mul.apply(a.roll(-2, d), b.roll(-1, d))
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """A square matrix, or each of a batch, multiplied with itself: by squares, as the binary digits of `n` say."""
+    if input.dim() < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    rows, columns = input.array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+    if n == 0:
+        return eye(rows, dtype=input.dtype, device=input.device).expand(input.shape).contiguous()
+    square = input.inverse() if n < 0 else input
+    result = None
+    for digit in reversed(f"{abs(n):b}"):
+        if digit == "1":
+            result = square if result is None else result.matmul(square)
+        square = square.matmul(square)
+    return result.clone() if result is input else result
 
 
-publish_python("cross(Tensor self, Tensor other, int? dim=None)", _cross)
+publish_python("matrix_power(Tensor self, int n)", matrix_power)

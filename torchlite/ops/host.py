@@ -41,7 +41,7 @@ def _inferred(data: Any) -> dt.dtype:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     found: dt.dtype | None = None
     for item in data:
-        if isinstance(item, str):
+        if isinstance(item, str) and found is None:
             raise ValueError(f"too many dimensions '{type(item).__name__}'")
         d = _inferred(item)
         found = d if found is None else dt.promote_types(found, d)

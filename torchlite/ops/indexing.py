@@ -381,5 +381,5 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
         return
     if value.array.shape != part.array.shape:
         value = _trimmed(value).expand(part.array.shape)
-    check_apart(part, value, whole=False)
+    check_apart(part, value)
     part.copy_(value)

@@ -35,6 +35,8 @@ def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
 class _MaskedFill(Writing):
     """The value becomes an array of the tensor's type."""
 
+    repeats = True
+
     def prepare(self, values: Any, backend: Any) -> Any:
         t, mask, value = values
         if not isinstance(value, TensorBase):

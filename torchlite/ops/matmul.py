@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..core import dtype as dt
@@ -283,6 +284,8 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
             f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
             f"batch2: {batch2.dtype.cname}"
         )
+    for batch in (batch1, batch2):
+        errors.wrap_dim(2, batch.dim())
     _check_bmm(batch1, batch2)
     _scalars_fit(self.dtype, beta=beta, alpha=alpha)
 
@@ -445,24 +448,15 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in dim {y}"
             )
         if n != m:
-            a, b = (a.sum(x, True), b) if m == 1 else (a, b.sum(y, True))
+            a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
     first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
     keep_a = [d for d in range(a.dim()) if d not in first]
     keep_b = [d for d in range(b.dim()) if d not in second]
-    inner_size = 1
-    for d in first:
-        inner_size *= a.array.shape[d]
+    inner_size = math.prod(a.array.shape[d] for d in first)
     shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
-    left = a.permute([*keep_a, *first]).reshape((_count(shape_a), inner_size))
-    right = b.permute([*second, *keep_b]).reshape((inner_size, _count(shape_b)))
+    left = a.permute([*keep_a, *first]).reshape((math.prod(shape_a), inner_size))
+    right = b.permute([*second, *keep_b]).reshape((inner_size, math.prod(shape_b)))
     return left.mm(right).reshape(shape_a + shape_b)
-
-
-def _count(shape: list[int]) -> int:
-    count = 1
-    for n in shape:
-        count *= n
-    return count
 
 
 publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="function")

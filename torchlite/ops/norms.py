@@ -36,7 +36,7 @@ def _check_norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, d: dt.dtype | None
             )
 
 
-def _vector_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
+def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
     if not array.size and (ord < 0 or ord == math.inf):
         _check_identity(array, axis, ord)
     if ord == 2 and array.dtype.kind != "c":
@@ -91,7 +91,7 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
 
 vector_norm = Reduction(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
-    _vector_norm,
+    array_norm,
     norm_vjp,
     result="real",
     check=_check_norm,
@@ -149,7 +149,7 @@ def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
 def _dist(xp: Any, a: Any, b: Any, p: float) -> Any:
     difference = a - b
     wide = difference.astype(xp.float32) if difference.dtype.itemsize == 2 else difference
-    return xp.asarray(_vector_norm(xp, wide, None, False, p)).astype(difference.real.dtype)
+    return xp.asarray(array_norm(xp, wide, None, False, p)).astype(difference.real.dtype)
 
 
 def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor | None]:
@@ -189,9 +189,9 @@ _EPSILON = 1e-7  # keeps the scale finite
 
 def _renorm(xp: Any, array: Any, p: float, dim: int, maxnorm: float) -> Any:
     wide = array.astype(xp.float32) if array.dtype.itemsize == 2 else array
-    size = _vector_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
+    size = array_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
     scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
-    return xp.multiply(array, scale, order="C")
+    return xp.multiply(array, scale, xp.empty(array.shape, array.dtype))
 
 
 def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

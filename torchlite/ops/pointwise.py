@@ -42,8 +42,9 @@ class _Where(Elementwise):
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         condition, *choices = values
+        mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
         common = result_type(*choices)
-        return [condition.array.astype(bool, copy=False), *[converted(v, common, backend) for v in choices]], common
+        return [mask, *[converted(v, common, backend) for v in choices]], common
 
 
 def _check_condition(condition: Tensor, *choices: Any) -> None:

@@ -202,6 +202,7 @@ def _triangle(name: str) -> Op:
         return getattr(xp, name)(xp.ascontiguousarray(array), diagonal)
 
     op = Op(f"{name}(Tensor self, int diagonal=0)", kernel, {"self": lambda g, diagonal: op.apply(g, diagonal)})
+    op.repeats = True
     publish(op, forms="function method inplace")
     return op
 

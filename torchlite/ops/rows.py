@@ -213,6 +213,8 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
 
 
 class _IndexFill(Writing):
+    repeats = True
+
     def prepare(self, values: Any, backend: Any) -> Any:
         arguments, _ = super().prepare(values, backend)
         value = values[3].item() if values[3].__class__ not in (int, float, bool, complex) else values[3]

@@ -24,7 +24,7 @@ def running(xp: Any, combine: str, array: Any, axis: int) -> Any:
 
 def _doubled(xp: Any, combine: Any, array: Any, axis: int) -> Any:
     """The same in log n steps, each over a reach twice as long."""
-    moved = xp.moveaxis(array, axis, 0)
+    moved = xp.moveaxis(array, axis, 0).copy()
     step = 1
     while step < len(moved):
         moved = xp.concatenate([moved[:step], combine(moved[step:], moved[:-step])])

@@ -16,7 +16,7 @@ NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
 def _shifted(xp: Any, array: Any, axis: int) -> Any:
     """The array less its largest element along `axis`, in fresh memory laid out row by row."""
-    return xp.subtract(array, array.max(axis, keepdims=True), order="C")
+    return xp.subtract(array, array.max(axis, keepdims=True), xp.empty(array.shape, array.dtype))
 
 
 def _softmax(xp: Any, array: Any, axis: int) -> Any:
@@ -56,7 +56,7 @@ class Backward(Op):
 
 
 def _softmax_backward(xp: Any, g: Any, output: Any, axis: int) -> Any:
-    weighted = xp.multiply(g, output, order="C")
+    weighted = xp.multiply(g, output, xp.empty(g.shape, g.dtype))
     weighted -= output * xp.add.reduce(weighted, axis=axis, keepdims=True)
     return weighted
 
@@ -75,7 +75,7 @@ publish(softmax_backward, forms="function")
 
 
 def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int) -> Any:
-    result = xp.exp(output, order="C")
+    result = xp.exp(output, xp.empty(output.shape, output.dtype))
     result *= -xp.add.reduce(g, axis=axis, keepdims=True)
     result += g
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
@@ -11,9 +12,9 @@ from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
 from ..core.reduction import Along, Reduction, refused
 from ..core.tensor import Tensor, wrap
-from ..core.write import write_out
+from ..core.write import check_apart, into, write_out
 from .extremes import INDICES, along, put_at
-from .writing import check_apart, check_range, warn_once
+from .writing import check_range, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +98,7 @@ def msort(input: Tensor) -> Tensor:
     return sort.apply(input, 0, False).values
 
 
-publish_python("msort(Tensor self)", msort)
+publish_python("msort(Tensor self)", msort, into=functools.partial(into, exact=True))
 
 
 # ---- the first few of what is sorted
@@ -165,7 +166,7 @@ def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
 class _Kth(Reduction):
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         for target in out:
-            check_apart(target, values[0])
+            check_apart(target, values[0], whole=True)
         return super().into(out, values)
 
 

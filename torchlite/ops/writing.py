@@ -11,7 +11,7 @@ from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import tensors_in
 from ..core.tensor import TensorBase
-from ..core.write import bump, check_no_overlap
+from ..core.write import bump, check_apart, check_no_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ class Picking(Op):
         for value in values:
             for other in tensors_in(value):
                 if other is not out or not isinstance(self, Writing):
-                    check_apart(out, other)
+                    check_apart(out, other, whole=True)
         return super().into(out, values)
 
 
@@ -67,40 +67,15 @@ class Writing(Picking):
         if not backend.strided or self.name in backend.kernels or before.array is not self_.array:
             super().overwrite(self_, before, values)
             return
-        for value in values[1:]:
-            for other in tensors_in(value):
-                check_apart(self_, other)
+        if not self.repeats:
+            for value in values[1:]:
+                for other in tensors_in(value):
+                    check_apart(self_, other, whole=True)
         if self.check is not None:
             self.check(*values)
         arguments, _ = self.prepare(values, backend)
         local.state.quiet(self.write, backend.xp, *arguments)
         bump(self_)
-
-
-def check_apart(target: Tensor, other: Tensor, whole: bool = True) -> None:
-    """Refuse to write into memory that is also read from; not `whole`, the very same elements are no harm."""
-    if target is not other and (target.counter is None or target.counter is not other.counter):
-        return
-    a, b = target.array, other.array
-    pointer = target.backend.real.pointer
-    if not whole and a.shape == b.shape and a.strides == b.strides and pointer(a) == pointer(b):
-        return
-    if a.size and b.size and target.backend.real.xp.may_share_memory(a, b) and _dense(a) and _dense(b):
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-            "memory location. Please clone() the tensor before performing the operation."
-        )
-
-
-def _dense(array: Any) -> bool:
-    """Whether the elements fill one stretch of memory, each its own place."""
-    step = array.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
-        if size != 1:
-            if stride != step:
-                return False
-            step *= size
-    return True
 
 
 def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:

@@ -55,8 +55,12 @@ class StrictArray:
     itemsize: Any = property(lambda self: self.host.itemsize)
     nbytes: Any = property(lambda self: self.host.nbytes)
     strides: Any = property(lambda self: self.host.strides)
-    real: Any = property(lambda self: wrapped(self.host.real, self))
-    imag: Any = property(lambda self: wrapped(self.host.imag, self))
+    real: Any = property(
+        lambda self: wrapped(self.host.real, self), lambda self, value: setattr(self.host, "real", unwrapped(value))
+    )
+    imag: Any = property(
+        lambda self: wrapped(self.host.imag, self), lambda self, value: setattr(self.host, "imag", unwrapped(value))
+    )
     T: Any = property(lambda self: wrapped(self.host.T, self))
     mT: Any = property(lambda self: wrapped(self.host.mT, self))
 

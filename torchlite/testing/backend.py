@@ -1,0 +1,210 @@
+"""The conformance suite: whether a backend keeps the contract, and how many ops it computes as the CPU does.
+
+    python -m torchlite.testing.backend NAME [--import MODULE] [--ops GLOB] [--verbose]
+
+NAME is a device, as `cuda:1`. Every op in the registry is called with arguments made from its signature, on the CPU and
+on the device. The exit status is 0 if all agrees; ops that the backend says it has no kernel for are counted, no more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import importlib
+import sys
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd import grad
+from ..backends.base import get_backend
+from ..core import dtype as dt
+from ..core.errors import missing_kernel
+from ..core.op import ViewOp, registry
+from ..core.tensor import TensorBase
+from .contract import CHECKS, Bench
+from .inputs import Call, calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..backends.base import Backend
+    from ..core.op import Op
+
+DTYPES = (dt.float32, dt.bfloat16, dt.complex64, dt.int64, dt.uint8, dt.bool_)
+_TOLERANCE = {dt.float16: 1e-2, dt.bfloat16: 3e-2, dt.float64: 1e-8, dt.complex128: 1e-8}
+
+
+@dataclass
+class Outcome:
+    """What came of a check, or of all calls of one op."""
+
+    name: str
+    calls: int = 0
+    failures: list[str] = field(default_factory=list)
+    lacking: bool = False
+
+
+def run_checks(backend: Backend) -> Iterator[Outcome]:
+    """Every check of the contract."""
+    for name, check in CHECKS.items():
+        outcome = Outcome(name.replace("_", " "), 1)
+        try:
+            check(Bench(backend))
+        except Exception as error:
+            outcome.failures.append(_said(error))
+        yield outcome
+
+
+def run_ops(backend: Backend, names: Iterable[str]) -> Iterator[tuple[str, Outcome]]:
+    """Every op of these names, with its family."""
+    for name in names:
+        yield family(registry[name]), run_op(backend, registry[name])
+
+
+def family(op: Op) -> str:
+    """The kind of an op: the first of its classes that several kinds share."""
+    names = [cls.__name__ for cls in type(op).__mro__]
+    return next(label for name, label in _FAMILIES.items() if name in names)
+
+
+_FAMILIES = {
+    "Elementwise": "elementwise", "Reduction": "reductions", "Along": "along a dimension", "ViewOp": "views",
+    "Picking": "by index", "Op": "others",
+}  # fmt: skip
+
+
+def run_op(backend: Backend, op: Op) -> Outcome:
+    """One op in every dtype, and its gradients, compared with the CPU's."""
+    outcome = Outcome(op.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for d in DTYPES:
+            for call in calls(op, d):
+                for gradients in (False, True) if op.rules and d is dt.float32 else (False,):
+                    outcome.calls += 1
+                    try:
+                        _compare(backend, op, call, gradients)
+                    except Exception as error:
+                        if str(error) == str(missing_kernel(op.name, backend.device)):
+                            outcome.lacking = True
+                        elif backend.values or not _needs_values(error):
+                            outcome.failures.append(f"{d.abbr}{' gradient' if gradients else ''}: {_said(error)}")
+    return outcome
+
+
+def _compare(backend: Backend, op: Op, call: Call, gradients: bool) -> None:
+    wanted = _wanted(op, call, gradients)
+    if wanted is not None:
+        _agree(backend, _results(op, call.on(backend, gradients), gradients), wanted, isinstance(op, ViewOp))
+
+
+def _wanted(op: Op, call: Call, gradients: bool) -> Any:
+    """The CPU's results; None where it has none to compare with."""
+    try:
+        return _results(op, call.on(get_backend(), gradients), gradients)
+    except Exception:
+        if gradients:  # not all that has a derivative has one for every call
+            return None
+        raise
+
+
+def _results(op: Op, values: list[Any], gradients: bool) -> Any:
+    """What a call gives, or the gradients of it; None where there are none."""
+    results = op.apply(*values)
+    if not gradients:
+        return results
+    several = results if isinstance(results, tuple) else (results,)
+    outputs = [r for r in several if isinstance(r, TensorBase) and r.requires_grad]
+    inputs = [t for v in values for t in (v if isinstance(v, list) else [v]) if isinstance(t, TensorBase) and t.requires_grad]
+    if not outputs or not inputs:
+        return None
+    return grad(outputs, inputs, [o.detach() * 0 + 1 for o in outputs], allow_unused=True)
+
+
+def _agree(backend: Backend, result: Any, wanted: Any, layout: bool) -> None:
+    if isinstance(wanted, (tuple, list)):
+        assert len(result) == len(wanted), f"{len(result)} results instead of {len(wanted)}"
+        for one, other in zip(result, wanted):
+            _agree(backend, one, other, layout)
+    elif isinstance(wanted, TensorBase):
+        assert result.device == backend.device, f"on {result.device}"
+        assert result.dtype is wanted.dtype, f"{result.dtype} instead of {wanted.dtype}"
+        assert result.shape == wanted.shape, f"shape {tuple(result.shape)} instead of {tuple(wanted.shape)}"
+        if layout:
+            assert result.stride() == wanted.stride(), f"strides {result.stride()} instead of {wanted.stride()}"
+        if backend.values:
+            tolerance = _TOLERANCE.get(wanted.dtype, 1e-4)
+            values = [backend.to_host(result.array), get_backend().to_host(wanted.array)]
+            plain = [v.astype(np.float64) if v.dtype.kind == "V" else v for v in values]
+            np.testing.assert_allclose(*plain, rtol=tolerance, atol=tolerance)
+    else:
+        assert result is wanted or result == wanted, f"{result!r} instead of {wanted!r}"
+
+
+def _needs_values(error: Exception) -> bool:
+    """Whether this is how a tensor without values says that an op needs them."""
+    return "meta tensor" in str(error)
+
+
+def _said(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:4])}"
+
+
+# ---- the report
+
+
+def report(backend: Backend, names: Sequence[str], verbose: bool = False) -> bool:
+    """Run everything, print what came of it, and say whether nothing failed."""
+    print(f"{type(backend).__name__} on {backend.device}")
+    checks = list(run_checks(backend))
+    for outcome in checks:
+        print(f"  {'FAILED' if outcome.failures else 'ok    '}  {outcome.name}")
+        for failure in outcome.failures:
+            print(f"          {failure}")
+    families: dict[str, list[Outcome]] = {}
+    for label, outcome in run_ops(backend, names):
+        families.setdefault(label, []).append(outcome)
+    print(f"\n  {'ops':20}{'agree':>8}{'differ':>8}{'lacking':>9}{'untried':>9}{'calls':>8}")
+    for label, outcomes in families.items():
+        print(f"  {label:20}{_counts(outcomes)}")
+    ops = [outcome for outcomes in families.values() for outcome in outcomes]
+    print(f"  {'all':20}{_counts(ops)}\n")
+    for outcome in ops:
+        for failure in outcome.failures[: None if verbose else 1]:
+            print(f"  {outcome.name}: {failure}")
+        if verbose and (outcome.lacking or not outcome.calls):
+            print(f"  {outcome.name}: {'no kernel here' if outcome.lacking else 'no arguments found'}")
+    tried = [outcome for outcome in (*checks, *ops) if outcome.calls]
+    good = [outcome for outcome in tried if not outcome.failures and not outcome.lacking]
+    print(f"score {len(good)}/{len(tried)} ({100 * len(good) / len(tried):.1f}%)")
+    return not any(outcome.failures for outcome in tried)
+
+
+def _counts(outcomes: list[Outcome]) -> str:
+    differ = sum(bool(o.failures) for o in outcomes)
+    lacking = sum(o.lacking and not o.failures for o in outcomes)
+    untried = sum(not o.calls for o in outcomes)
+    agree = len(outcomes) - differ - lacking - untried
+    return f"{agree:8}{differ:8}{lacking:9}{untried:9}{sum(o.calls for o in outcomes):8}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m torchlite.testing.backend", description="Try a backend.")
+    parser.add_argument("name", help="a device, as cuda or strict:1")
+    parser.add_argument("--import", dest="module", help="import this module first, to register the backend")
+    parser.add_argument("--ops", default="*", metavar="GLOB", help="the ops to try")
+    parser.add_argument("--verbose", action="store_true", help="say all that differs")
+    options = parser.parse_args(arguments)
+    if options.module:
+        importlib.import_module(options.module)
+    elif options.name.partition(":")[0] == "strict":
+        importlib.import_module(".strict", __package__)
+    return int(not report(get_backend(options.name), fnmatch.filter(registry, options.ops), options.verbose))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""Arguments for any op, made from its signature: what the conformance suite calls kernels with."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..backends.base import get_backend
+from ..core import dtype as dt
+from ..core.layout import contiguous_format
+from ..core.tensor import wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..core.op import Op
+    from ..core.schema import Param
+    from ..core.tensor import Tensor
+
+Shape = tuple[int, ...]
+
+# Shapes of tensor arguments by name, "" for those not named; an op gets the first sets that the CPU takes.
+_SHAPES: tuple[dict[str, Shape], ...] = (
+    {"": (3, 4)},
+    {"": (3, 4), "mat2": (4, 2), "vec": (4,), "vec1": (3,), "vec2": (4,), "mat1": (3, 3)},
+    {"": (3,), "mat": (3, 4), "vec": (4,)},
+    {"": (3, 2), "mat1": (3, 4), "mat2": (4, 2)},
+    {"": (2, 3, 3)},
+    {"": (3, 3), "batch1": (2, 3, 4), "batch2": (2, 4, 3)},
+    {"": (6,)},
+    {"": (3, 4), "index": (2,), "source": (2, 4)},
+    {"": (3, 4), "value": ()},
+    {"": (3, 4), "src": (4,)},
+    {"": (3, 4), "src": (3,), "grad_output": (3,)},
+    {"": (2, 3, 2)},
+    {"": ()},
+)
+
+# Values of plain arguments by name, for arguments without a default; each of them is tried.
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "dim": (0, (0,)), "dim0": (0,), "dim1": (1, 0), "dim2": (1,), "dims": ((1, 0), (0,), (0, 1)), "dimension": (0,),
+    "size": ((4, 3), (3, 4), (2, 3, 4), 2), "stride": ((1, 3), (4, 1)), "step": (1,), "start": (0,), "end": (2,),
+    "input_sizes": ((3, 4),), "index": (1,), "split_size": (2,), "split_sizes": ((1, 2), (2, 1)), "k": (2,),
+    "shifts": ((1,),), "repeats": ((2, 1),), "n": (1, 2), "p": (2, 0.5), "maxnorm": (1,), "reduce": ("sum", "add", "prod"),
+    "rounding_mode": ("floor",), "decimals": (1,), "bins": ((2, 2, 2, 2), 3), "offset": (0,), "length": (2,),
+    "half_to_float": (False,), "stable": (True,), "value": (2,), "element": (2,), "test_element": (2,), "from": (0,),
+    "to": (5,), "dtype": (dt.float64,), "input_dtype": (dt.float32,),
+}  # fmt: skip
+
+_BY_TYPE: dict[str, tuple[Any, ...]] = {
+    "Scalar": (2,), "int": (1,), "float": (0.5,), "bool": (False,), "MemoryFormat": (contiguous_format,),
+}  # fmt: skip
+
+_PLACES = ("index", "indices", "repeats", "sorter")
+_MASKS = ("mask", "condition")
+_TRIES = 400
+
+
+@dataclass(frozen=True)
+class Call:
+    """Arguments of an op: plain ones as they are, tensors as NumPy arrays."""
+
+    values: tuple[Any, ...]
+
+    def on(self, backend: Any, requires_grad: bool = False) -> list[Any]:
+        """The arguments with tensors on a device."""
+        return [_on(value, backend, requires_grad) for value in self.values]
+
+
+def _on(value: Any, backend: Any, requires_grad: bool) -> Any:
+    if isinstance(value, list):
+        return [_on(item, backend, requires_grad) for item in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    t: Tensor = wrap(backend.from_host(value), dt.of_numpy(value.dtype), backend)
+    return t.requires_grad_() if requires_grad and t.dtype.category >= dt.FLOAT else t
+
+
+def calls(op: Op, d: dt.dtype, count: int = 2) -> list[Call]:
+    """Up to `count` calls with tensors of this dtype that the CPU takes, each with shapes of its own."""
+    sets = (next(filter(_takes(op), itertools.islice(_candidates(op, d, s), _TRIES)), None) for s in _SHAPES)
+    return list(itertools.islice((call for call in sets if call is not None), count))
+
+
+def _takes(op: Op) -> Callable[[Call], bool]:
+    """Whether the CPU takes a call of this op; whatever it refuses, for any reason, is no call to compare."""
+
+    def takes(call: Call) -> bool:
+        try:
+            op.apply(*call.on(get_backend()))
+        except Exception:
+            return False
+        return True
+
+    return takes
+
+
+def _candidates(op: Op, d: dt.dtype, shapes: dict[str, Shape]) -> Iterator[Call]:
+    random = np.random.default_rng(zlib.crc32(op.name.encode()))
+    numbers = op.signature.overload.endswith("Scalar")  # the operands that are no Tensor are numbers then
+    choices = [
+        (2,) if numbers and param.type == "Operand" else _choices(param, d, shapes, random)
+        for param in op.signature.params
+    ]
+    return (Call(values) for values in itertools.product(*choices))
+
+
+def _choices(param: Param, d: dt.dtype, shapes: dict[str, Shape], random: np.random.Generator) -> tuple[Any, ...]:
+    if param.is_tensor:
+        shape = shapes.get(param.name, shapes[""])
+        made: Any = [_values(param.name, d, shape, random) for _ in range(2)]
+        given = made if param.sequence else made[0]
+        return (given,) if param.required else (param.default, given)
+    if not param.required:
+        return (param.default,)
+    if param.optional:
+        return (None, *_PLAIN.get(param.name, ()))
+    if param.type == "Device":
+        return ()
+    return _PLAIN.get(param.name) or _BY_TYPE.get(param.type, (None,))
+
+
+def _values(name: str, d: dt.dtype, shape: Shape, random: np.random.Generator) -> np.ndarray:
+    if name in _PLACES:
+        return random.integers(0, 2, shape)
+    if name in _MASKS or d is dt.bool_:
+        return random.integers(0, 2, shape).astype(bool)
+    if d.category == dt.INT:
+        return random.integers(1, 5, shape).astype(d.numpy)
+    values = random.uniform(-2, 2, shape)
+    if d.category == dt.COMPLEX:
+        values = values + 1j * random.uniform(-2, 2, shape)
+    return np.asarray(values).astype(d.numpy)
