@@ -80,6 +80,7 @@ class Elementwise(Op):
         if operators:
             self.node_class.on_arrays = fast.backward_on_arrays(self)
         self.result = result
+        self.recorded = self.recorded and result != "bool"
         self.dtypes = dtypes
         self.refuse = refuse
         self.label = label or f"{self.signature.name}_cpu"

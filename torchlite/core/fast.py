@@ -14,7 +14,7 @@ from . import dtype as dt
 from .mode import local
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .operands import SavedNumber
-from .overrides import PLAIN, dispatch, needs_dispatch
+from .overrides import PLAIN, dispatch, needs_dispatch, public
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
@@ -30,7 +30,7 @@ WHOLE = PRECISE | {dt.int64}  # and an int of these
 def unary(op: Any) -> Callable[..., Any]:
     """A function of one tensor."""
     kernels, direct, new = op.kernels, op.direct, _new
-    record = op.record if op.rules else None
+    record = op.record if op.recorded else None
 
     def call(input: Tensor, *, out: Tensor | None = None) -> Any:
         state = local.state
@@ -61,7 +61,7 @@ def unary(op: Any) -> Callable[..., Any]:
 def binary(op: Any) -> Callable[..., Any]:
     """A function of two operands, of which the second may be a number."""
     kernels, direct, new = op.kernels, op.direct, _new
-    record = pair_recorder(op) if op.rules else None
+    record = pair_recorder(op) if op.recorded else None
     numbers = op.signature.params[1].type == "Operand"
 
     def call(input: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
@@ -159,6 +159,7 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
         and second_name not in op.rules[1][1].names
     )
     node_class = op.node_class
+    number_class = dict(op.number_nodes).get(1, node_class)
     values = (1,) * len(op.value_names)
     rest = tuple([p.default for p in op.signature.params[2:]])
     keeps_first, keeps_second = first_name in op.saved_names, second_name in op.saved_names
@@ -189,7 +190,7 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
         if (first is None and second is None) or counter is UNVERSIONED or a.counter is UNVERSIONED:
             record_any(a, b, result)
             return
-        node = _new(node_class)
+        node = _new(number_class if number else node_class)
         node.edges = (first, second)
         node.seq = next(sequence)
         node.hooks = node.metadata_ = None
@@ -337,7 +338,7 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
 def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
     """A function that reduces a tensor to one number when it is called with nothing else: `x.sum()`."""
     kernels, direct = op.kernels, op.direct
-    record = op.record if op.rules else None
+    record = op.record if op.recorded else None
 
     def call(input: Tensor, *args: Any, **named: Any) -> Any:
         state = local.state
@@ -348,7 +349,7 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                 kernel = kernels[backend]
                 dtype = direct[input.dtype]
             except (AttributeError, KeyError):
-                return slow(input)
+                return general(input)
             array = state.quiet(kernel, input.array, None, False)
             if array.__class__ is not backend.Array:
                 array = backend.asarray(array)
@@ -360,9 +361,7 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
             if input.edge is not None and record is not None and mode.grad:
                 record((input, None), (result,))
             return result
-        return slow(input, *args, **named)
+        return general(input, *args, **named)
 
-    def slow(*args: Any, **named: Any) -> Any:
-        return dispatch(call, args, named) if needs_dispatch(args, named) else general(*args, **named)
-
+    public[general] = call
     return call

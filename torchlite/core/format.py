@@ -115,7 +115,7 @@ def _suffixes(t: Any) -> Iterator[str]:
         yield "grad_fn=<Invalid>"
     else:
         if node is not None:
-            yield f"grad_fn=<{node.name()}>"
+            yield f"grad_fn=<{node.name().rpartition('::')[2]}>"
         elif t.requires_grad:
             yield "requires_grad=True"
 

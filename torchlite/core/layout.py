@@ -79,3 +79,31 @@ def channels_last_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides[d] = step
         step *= max(shape[d], 1)
     return tuple(strides)
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The strides that show these elements in the shape `new`; None when that takes a copy."""
+    if 0 in shape:
+        return strides if new == shape else contiguous_strides(new)
+    if not shape:
+        return (1,) * len(new)
+    # Runs of dimensions that walk through memory evenly, from the last: (number of elements, step).
+    runs = [(1, strides[-1])]
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        count, step = runs[-1]
+        if n == 1 or s == count * step:
+            runs[-1] = (n * count, step)
+        else:
+            runs.append((n, s))
+    result: list[int] = []
+    left = list(new)
+    for count, step in runs:
+        done = 1
+        while left and (done < count or left[-1] == 1):
+            result.append(done * step)
+            done *= left.pop()
+        if done != count:
+            return None
+    return tuple(reversed(result))

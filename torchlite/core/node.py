@@ -261,7 +261,7 @@ class Node:
         return True
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
 
 class AccumulateGrad(Node):
@@ -278,9 +278,6 @@ class AccumulateGrad(Node):
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self):#x}>"
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:
@@ -303,6 +300,10 @@ class OpNode(Node):
     __slots__ = ("inputs",)  # shape and dtype of each operand, where gradients are fitted to them
 
     op: Op
+    title: str
+
+    def name(self) -> str:
+        return self.title
 
     def read(self, entry: Any) -> Any:
         if entry.__class__ is tuple:

@@ -39,7 +39,7 @@ from .operands import (
 from .overrides import PLAIN, dispatch, needs_dispatch
 from .return_types import return_type
 from .schema import Signature, invalid_combination
-from .tensor import Tensor, wrap
+from .tensor import Tensor, TensorBase, wrap
 from .view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, check_writable, requires_grad, resolve, set_history, view_of
 from .write import check_apart, check_fits, check_no_overlap, into, write
 
@@ -98,6 +98,7 @@ class Op:
         check: Callable[..., None] | None = None,
         promote: Sequence[str] = (),
         node: str | None = None,
+        number_nodes: Mapping[str, str] | None = None,
     ) -> None:
         self.signature = Signature(schema)
         self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
@@ -109,14 +110,16 @@ class Op:
         self.returns = return_type(self.signature.name, names) if names and names[0] != "result0" else None
         params = self.signature.params
         self.operands = tuple([i for i, p in enumerate(params) if p.is_tensor])
-        self._declare_derivatives(vjp, node)
+        self._declare_derivatives(vjp)
+        self._declare_nodes(node, number_nodes or {})
+        self.recorded = bool(self.rules)  # whether results get a history
         if self.name in registry:
             raise ValueError(f"op '{self.name}' is declared twice")
         registry[self.name] = self
 
     # ---- the declaration
 
-    def _declare_derivatives(self, vjp: Any, node: str | None) -> None:
+    def _declare_derivatives(self, vjp: Any) -> None:
         """Work out from the formulas' parameter names what is saved, and check that nothing was forgotten."""
         params = self.signature.params
         self.joint: Rule | None = Rule(vjp) if callable(vjp) else None
@@ -154,10 +157,19 @@ class Op:
             for n in self.saved_names
         ])  # fmt: skip
         self._to_note = tuple([self._noted(n) for n in self.value_names])
+
+    def _declare_nodes(self, node: str | None, number_nodes: Mapping[str, str]) -> None:
+        """Make the class of the op's nodes, and those that it has where an operand is a number."""
+
+        def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
+            named = {"__slots__": (), "title": title, "__module__": "torch.autograd"}
+            return type(title.rpartition("::")[2], (base,), named | more)
+
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
-        self.node_class: type[OpNode] = type(
-            title, (OpNode,), {"__slots__": (), "op": self, "apply": self.backward_function(), "__module__": "torch.autograd"}
-        )
+        self.node_class: type[OpNode] = made(title, OpNode, op=self, apply=self.backward_function())
+        self.number_nodes = tuple([
+            (self.signature.by_name[operand], made(title, self.node_class)) for operand, title in number_nodes.items()
+        ])  # fmt: skip
 
     def _noted(self, name: str) -> tuple[bool, int, str]:
         """For a plain value that a derivative names: is it of a result, its place, and which attribute of it."""
@@ -187,7 +199,7 @@ class Op:
         kernel = self.kernels.get(backend) or self.find_kernel(backend)
         outputs = self.run(state, kernel, arguments, values)
         results = self.wrap_results(outputs, out_dtype, backend)
-        if self.rules and state.mode.grad:
+        if self.recorded and state.mode.grad:
             self.record(values, results if results.__class__ is tuple or results.__class__ is list else (results,))
         if self.returns is not None:
             return self.returns(results)
@@ -236,7 +248,11 @@ class Op:
         return None
 
     def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
-        node = self.node_class(tuple(edges), tuple([form_of(r) for r in results]))
+        node_class = self.node_class
+        for at, named in self.number_nodes:
+            if values[at] is not None and not isinstance(values[at], TensorBase):
+                node_class = named
+        node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
         for nr, r in enumerate(results):
             if r is not None and r.dtype.category >= dt.FLOAT:
                 r.edge = (node, nr)
@@ -482,14 +498,15 @@ class ViewOp(Op):
 def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """A function and a method (or their in-place forms) that choose among ops by what the call fits, in order."""
 
-    candidates: dict[tuple[Any, ...], list[Op]] = {}  # by how many arguments are given, and which by name
+    # By how many arguments are given, and which by name: the ops that may be meant.
+    candidates: dict[tuple[Any, ...], tuple[Op, ...]] = {}
 
     def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
         out = kwargs.pop("out", None)
         form = (method, len(args), *kwargs)
         fitting = candidates.get(form)
         if fitting is None:
-            fitting = [op for op in ops if op.signature.fits(args, kwargs, method)]
+            fitting = tuple([op for op in ops if op.signature.fits(args, kwargs, method)])
             if fitting:
                 candidates[form] = fitting
         for op in fitting:
@@ -501,26 +518,20 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
             return op.apply(*values) if out is None else op.into(out, values)
         raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
 
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if local.state.mode.plain and not inplace:
-            for op in candidates.get((False, len(args), *kwargs), ()):
-                values = op.signature.at_once(args, kwargs)
-                if values is not None:
-                    return op.apply(*values)
-        if needs_dispatch(args, kwargs):
-            return dispatch(function, args, kwargs)
-        return choose(args, kwargs, False)
+    def caller(method: bool) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.plain:
+                fitting = candidates.get((method, len(args), *kwargs))
+                if fitting is not None and len(fitting) == 1:
+                    op = fitting[0]
+                    values = op.signature.at_once(args, kwargs)
+                    if values is not None:
+                        return op.apply_in_place(values) if inplace else op.apply(*values)
+            if needs_dispatch(args, kwargs):
+                return dispatch(call, args, kwargs)
+            return choose(args, kwargs, method)
 
-    def method(*args: Any, **kwargs: Any) -> Any:
-        if local.state.mode.plain and not inplace:
-            for op in candidates.get((False, len(args), *kwargs), ()):
-                values = op.signature.at_once(args, kwargs)
-                if values is not None:
-                    return op.apply(*values)
-        if needs_dispatch(args, kwargs):
-            return dispatch(method, args, kwargs)
-        return choose(args, kwargs, True)
+        call.__name__ = call.__qualname__ = name
+        return call
 
-    for f in (function, method):
-        f.__name__ = f.__qualname__ = name
-    return function, method
+    return caller(False), caller(True)

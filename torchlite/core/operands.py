@@ -34,6 +34,8 @@ def array_of(value: Any) -> Any:
 
 def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
     """Arrays of `to`'s type for a tensor or number, or a sequence of them."""
+    if value.__class__ in PLAIN and value.dtype is to and value.backend is backend:
+        return value.array
     if value.__class__ is tuple or value.__class__ is list:
         return [converted(v, to, backend) for v in value]
     if isinstance(value, TensorBase):

@@ -73,8 +73,11 @@ class Along(Op):
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
         compute = dt.float32 if d in dt.HALVES else d
         array = t.array if t.dtype is compute else backend.cast(t.array, compute.numpy)
-        arguments = [array, *self.place(values, array.ndim), *[array_of(values[i]) for i in self.rest]]
-        if not array.ndim and arguments[1] is not None:
+        ndim = array.ndim
+        arguments = [array, *self.place(values, ndim)]
+        for i in self.rest:
+            arguments.append(array_of(values[i]))
+        if not ndim and arguments[1] is not None:
             arguments[0] = array.reshape(1)
         return arguments, self.result_dtypes(d)
 

@@ -227,7 +227,7 @@ class Tensor(TensorBase):
     @property
     def is_leaf(self) -> bool:
         edge = self.edge
-        return (edge.edge if edge.__class__ is View else edge).__class__ is not tuple
+        return (current_edge(self, edge) if edge.__class__ is View else edge).__class__ is not tuple
 
     @property
     def grad_fn(self) -> Node | None:

@@ -63,7 +63,7 @@ publish(sub, names=("sub", "subtract"), forms="function method inplace operator:
 
 rsub = _ReversedDifference(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -_scaled(g, alpha), lambda g: g),
-    first="Tensor", dtypes=dt.NUMBERS, check=_no_bool_difference,
+    first="Tensor", dtypes=dt.NUMBERS, check=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
 )  # fmt: skip
 publish(rsub, forms="function operator:__rsub__")
 
@@ -229,7 +229,7 @@ publish(
 _unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
 floor_divide = Binary(
     "floor_divide", _floor_divide, (_unknown, _unknown),
-    dtypes=REAL, halves="mixed", label="div_floor_cpu", node="NotImplemented",
+    dtypes=REAL, halves="mixed", label="div_floor_cpu", node="torch::autograd::NotImplemented",
 )  # fmt: skip
 publish(
     floor_divide,
@@ -239,13 +239,14 @@ publish(
 remainder = Binary(
     "remainder", _remainder,
     (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "floor")),
-    dtypes=REAL, halves="wide",
+    dtypes=REAL, halves="wide", node="RemainderBackward1",
+    number_nodes={"self": "torch::autograd::NotImplemented", "other": "RemainderBackward0"},
 )  # fmt: skip
 publish(remainder, forms="function method inplace operator:__mod__ reflected:__rmod__ inplace:__imod__")
 
 fmod = Binary(
     "fmod", _fmod, (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "trunc")),
-    schema=TENSOR_FIRST, dtypes=REAL, halves="wide",
+    schema=TENSOR_FIRST, dtypes=REAL, halves="wide", node="FmodBackward1", number_nodes={"other": "FmodBackward0"},
 )  # fmt: skip
 publish(fmod, forms="function method inplace")
 
@@ -452,7 +453,7 @@ publish(sign, forms="function method inplace")
 copysign = Binary(
     "copysign", "copysign",
     (lambda g, self, result: where(self == 0, 0, g * (result / self)), lambda g: g.new_zeros(g.shape)),
-    schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS,
+    schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
 )  # fmt: skip
 publish(copysign, forms="function method inplace")
 
@@ -469,7 +470,7 @@ def _one_dtype(self: Tensor, values: Tensor) -> None:
 _unknown = undifferentiable("derivative for aten::heaviside is not implemented")
 heaviside = Elementwise(
     "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
-    check=_one_dtype, dtypes=ORDERED, node="NotImplemented",
+    check=_one_dtype, dtypes=ORDERED, node="torch::autograd::NotImplemented",
     refuse=no_complex(RuntimeError, "heaviside is not yet implemented for complex tensors."),
 )  # fmt: skip
 publish(heaviside, forms="function method inplace")
@@ -518,7 +519,8 @@ lerp = _Lerp(
         "end": lambda g, weight: g * conj(weight),
         "weight": lambda g, self, end: g * conj(end - self),
     },
-    dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar",
+    dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward1",
+    number_nodes={"weight": "LerpBackward0"},
 )  # fmt: skip
 publish(lerp, forms="function method inplace")
 

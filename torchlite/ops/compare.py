@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 # ---- comparisons
 
+
+def _zeros(g: Tensor) -> Tensor:
+    """The gradient through a comparison that was written into its first operand."""
+    return g.new_zeros(g.shape)
+
+
 for _name, _alias, _kernel in (
     ("eq", "eq", "equal"),
     ("ne", "not_equal", "not_equal"),
@@ -27,7 +33,11 @@ for _name, _alias, _kernel in (
     ("ge", "greater_equal", "greater_equal"),
 ):
     publish(
-        Binary(_name, _kernel, schema=TENSOR_FIRST, result="bool", dtypes=None if _name in ("eq", "ne") else ORDERED),
+        Binary(
+            _name, _kernel, (_zeros, _zeros), schema=TENSOR_FIRST, result="bool",
+            dtypes=None if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
+            number_nodes={"other": f"{_name.capitalize()}Backward0"},
+        ),
         names=(_name, _alias),
         forms=f"function method inplace operator:__{_name}__",
     )

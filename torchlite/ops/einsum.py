@@ -45,13 +45,16 @@ def einsum(*args: Any) -> Tensor:
         result = _pair(result, other, done)
     if len(labels) == kept:
         return result
-    return result.sum(range(kept, len(labels))) if len(laid) == 1 else result.reshape(result.array.shape[:kept])
+    return result.sum([*range(kept, len(labels))]) if len(laid) == 1 else result.reshape(result.array.shape[:kept])
 
 
 def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
     """The equation and operands, from any of the ways to call `einsum`."""
     if not args:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
     if isinstance(args[0], str):
         operands = args[1:]
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -64,7 +67,9 @@ def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
             if s is Ellipsis:
                 out.append("...")
             elif not 0 <= s < len(_LETTERS):
-                raise ValueError(f"einsum(): subscript in subscript list is not within the valid range [0, {len(_LETTERS)})")
+                raise ValueError(
+                    f"einsum(): subscript in subscript list is not within the valid range [0, {len(_LETTERS)})"
+                )
             else:
                 out.append(_LETTERS[s])
         return "".join(out)
@@ -92,7 +97,8 @@ def _letters(term: str, offset: int) -> list[str]:
         if c != " ":
             if not (c.isascii() and c.isalpha()):
                 raise RuntimeError(
-                    f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]"
+                    f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in "
+                    "[a-zA-Z]"
                 )
             found.append(c)
         at += 1
@@ -111,8 +117,8 @@ def _spell(term: list[str], t: Tensor, dots: int, at: int) -> list[Any]:
     if t.dim() < named or (t.dim() > named and "..." not in term):
         raise RuntimeError(
             f"einsum(): the number of subscripts in the equation ({named}) "
-            f"{'is more than' if t.dim() < named else 'does not match'} the number of dimensions ({t.dim()}) for operand "
-            f"{at}{'' if t.dim() < named else ' and no ellipsis was given'}"
+            f"{'is more than' if t.dim() < named else 'does not match'} the number of dimensions ({t.dim()}) for "
+            f"operand {at}{'' if t.dim() < named else ' and no ellipsis was given'}"
         )
     covered = t.dim() - named
     labels: list[Any] = []
@@ -184,9 +190,9 @@ def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
             if n != 1 and m != 1:
                 summed.append(d)
             elif n != 1:
-                a = a.sum(d, True)
+                a = a.sum(d, True, dtype=a.dtype)
             else:
-                b = b.sum(d, True)
+                b = b.sum(d, True, dtype=b.dtype)
         elif n != 1 and m != 1:
             both.append(d)
         elif n != 1:
@@ -195,7 +201,8 @@ def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
             only_b.append(d)
     rest = [d for d in range(rank) if d not in both + only_a + only_b + summed]
     size = lambda t, dims: [t.array.shape[d] for d in dims]  # noqa: E731
-    batch, left, right, inner = (math.prod(size(t, dims)) for t, dims in ((a, both), (a, only_a), (b, only_b), (a, summed)))
+    groups = ((a, both), (a, only_a), (b, only_b), (a, summed))
+    batch, left, right, inner = (math.prod(size(t, dims)) for t, dims in groups)
     first = a.permute(both + only_a + summed + only_b + rest).reshape((batch, left, inner))
     second = b.permute(both + summed + only_b + only_a + rest).reshape((batch, inner, right))
     made = bmm.apply(first, second)
@@ -250,7 +257,7 @@ def chain(items: list[Tensor]) -> Tensor:
 
 
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """A square matrix, or each of a batch, multiplied with itself: by squares, as the binary digits of `n` say."""
+    """A square matrix, or each of a batch, multiplied `n` times with itself."""
     if input.dim() < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     rows, columns = input.array.shape[-2:]
@@ -260,13 +267,15 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         )
     if n == 0:
         return eye(rows, dtype=input.dtype, device=input.device).expand(input.shape).contiguous()
-    square = input.inverse() if n < 0 else input
-    result = None
-    for digit in reversed(f"{abs(n):b}"):
-        if digit == "1":
-            result = square if result is None else result.matmul(square)
-        square = square.matmul(square)
+    result = _power(input.inverse() if n < 0 else input, abs(n))
     return result.clone() if result is input else result
+
+
+def _power(a: Tensor, n: int) -> Tensor:
+    if n == 1:
+        return a
+    half = _power(a, n // 2)
+    return half.matmul(half).matmul(a) if n % 2 else half.matmul(half)
 
 
 publish_python("matrix_power(Tensor self, int n)", matrix_power)

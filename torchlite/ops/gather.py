@@ -194,14 +194,14 @@ scatter_src_reduce = Writing(
     _scatter_deprecated,
     {"self": _no_derivative, "index": None, "src": _no_derivative},
     check=_check_scatter_reduce,
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
 )
 scatter_value_reduce = _ScatterValue(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
     _scatter_deprecated,
     {"self": _no_derivative, "index": None},
     check=_check_scatter_reduce,
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
 )
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, forms="function method inplace")
 

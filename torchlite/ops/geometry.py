@@ -11,7 +11,7 @@ from ..core.elementwise import conj, sum_to
 from ..core.op import Op
 from ..core.publish import publish_python
 from ..core.tensor import Tensor
-from .matmul import Exact, product
+from .matmul import Exact, into_exactly, product
 from .norms import array_norm, norm_vjp
 from .writing import warn_once
 
@@ -64,7 +64,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     return linalg_cross.apply(input, other, dim)
 
 
-publish_python("cross(Tensor self, Tensor other, int? dim=None)", cross)
+publish_python("cross(Tensor self, Tensor other, int? dim=None)", cross, into=into_exactly)
 
 # ---- distances
 
@@ -76,7 +76,9 @@ def _differences(x1: Any, x2: Any) -> Any:
 
 def _cdist(xp: Any, x1: Any, x2: Any, p: float) -> Any:
     between = _differences(x1, x2)
-    return array_norm(xp, between, -1, False, p) if x1.shape[-1] else xp.zeros(between.shape[:-1], x1.dtype)
+    if not x1.shape[-1]:
+        return xp.zeros(between.shape[:-1], x1.dtype)
+    return array_norm(xp, between, -1, False, p).astype(x1.dtype, copy=False)
 
 
 def _cdist_vjp(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> list[Tensor]:

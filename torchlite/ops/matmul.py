@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -9,10 +10,13 @@ from ..core import dtype as dt
 from ..core import errors, fast
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
+from ..core.operands import fitting_array, result_type
 from ..core.publish import method, publish, publish_python, reflected
 from ..core.tensor import Tensor
+from ..core.write import into, write
 from .arithmetic import mul
 from .shape import unsafe_view
+from .writing import widened
 
 # ---- kernels
 
@@ -23,7 +27,7 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     if kind in "fc" and a.dtype.itemsize > 2:
         return a.dot(b) if a.ndim == 2 else xp.matmul(a, b)
     if kind in "fV":
-        return product(xp, a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
+        return product(xp, widened(a), widened(b)).astype(a.dtype)
     if a.size and b.size:
         # Integers have no BLAS. Doubles give the same sums as long as these stay below 2**53.
         largest = [max(abs(float(m.max().item())), abs(float(m.min().item()))) for m in (a, b)]
@@ -32,21 +36,23 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     return xp.matmul(a, b)
 
 
-def _scaled_sum(xp: Any, base: Any, made: Any, beta: Any, alpha: Any) -> Any:
-    """`beta * base + alpha * made`; a beta of zero lets no NaN through."""
-    if alpha != 1:
-        made = xp.multiply(made, xp.asarray(alpha, made.dtype))
-    if beta == 0:
-        return made
-    return xp.add(base if beta == 1 else xp.multiply(base, xp.asarray(beta, made.dtype)), made)
+def _times(xp: Any, array: Any, factor: Any) -> Any:
+    return array if factor == 1 else xp.multiply(array, xp.asarray(factor).astype(array.dtype))
 
 
-def _scalars_fit(d: dt.dtype, **scalars: Any) -> None:
-    for name, value in scalars.items():
-        if d.category < dt.FLOAT and isinstance(value, float):
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-        if d.category < dt.COMPLEX and isinstance(value, complex):
-            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
+def _plus_product(xp: Any, base: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
+    made = _times(xp, product(xp, widened(a), widened(b)), alpha)
+    if beta != 0:
+        xp.add(made, _times(xp, widened(base), beta), made)
+    return made.astype(base.dtype, copy=False)
+
+
+def _check_factors(d: dt.dtype, t: Tensor, *factors: Any) -> None:
+    """Whether numbers can be converted to `d`."""
+    for factor in factors:
+        if factor not in (0, 1):
+            fitting_array(factor, d, t.backend.real)
 
 
 def _no_bool(label: str, t: Tensor) -> None:
@@ -79,7 +85,13 @@ def scaled(g: Tensor, by: Any) -> Tensor:
 # ---- matrices
 
 
-class Product(Op):
+class Exact(Op):
+    """Its `out=` is of the result's dtype."""
+
+    exact_out = True
+
+
+class Product(Exact):
     """A product of two tensors of one dtype, with a fast path."""
 
     direct = {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)}  # noqa: RUF012
@@ -121,14 +133,15 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> None:
             raise RuntimeError(f"{name} must be a 3D tensor")
     if (a[0], a[2]) != b[:2]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: "
+            f"[{b[0]}, {b[1]}]."
         )
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
-    _no_bool("baddbmm_with_gemm", self)
+    _no_bool("bmm", self)
 
 
-bmm = Op(
+bmm = Exact(
     "bmm(Tensor self, Tensor mat2)", product,
     {"self": lambda g, mat2: g.bmm(H(mat2)), "mat2": lambda g, self: H(self).bmm(g)},
     check=_check_bmm,
@@ -147,7 +160,7 @@ def _check_mv(self: Tensor, vec: Tensor) -> None:
     _no_bool("addmv_impl_cpu", self)
 
 
-mv = Op(
+mv = Exact(
     "mv(Tensor self, Tensor vec)",
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
@@ -176,12 +189,12 @@ def _dot(xp: Any, self: Any, tensor: Any) -> Any:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
 
-dot = Op(
+dot = Exact(
     "dot(Tensor self, Tensor tensor)", _dot,
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
     check=_check_dot,
 )  # fmt: skip
-vdot = Op(
+vdot = Exact(
     "vdot(Tensor self, Tensor other)",
     lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
     {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
@@ -205,14 +218,16 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     _expandable(self, (a[0], b[1]))
     _same_dtype(mat1, mat2)
     if self.dtype is not mat1.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {self.dtype.legacy} and {mat2.dtype.legacy}")
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {self.dtype.legacy} and {mat2.dtype.legacy}"
+        )
     _no_bool("addmm_impl_cpu_", self)
-    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+    _check_factors(self.dtype, self, beta, alpha)
 
 
-addmm = Op(
+addmm = Exact(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-    lambda xp, self, mat1, mat2, beta, alpha: _scaled_sum(xp, self, product(xp, mat1, mat2), beta, alpha),
+    _plus_product,
     {
         "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
         "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
@@ -232,14 +247,14 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     if not self.dtype is mat.dtype is vec.dtype:
         raise RuntimeError(f"expected scalar type {mat.dtype.legacy} but found {vec.dtype.legacy}")
     _no_bool("addmv_impl_cpu", self)
-    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+    _check_factors(self.dtype, self, beta, alpha)
 
 
-addmv = Op(
+addmv = Exact(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
-    lambda xp, self, mat, vec, beta, alpha: _scaled_sum(
-        xp, self, product(xp, mat, vec.reshape((-1, 1))).reshape((mat.shape[0],)), beta, alpha
-    ),
+    lambda xp, self, mat, vec, beta, alpha: _plus_product(
+        xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha
+    ).reshape((mat.shape[0],)),
     {
         "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
@@ -251,18 +266,22 @@ publish(addmv, forms="function method inplace")
 
 
 def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
+    d = result_type(self, vec1, vec2)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and d is not dt.bool_:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(factor, (float, complex)) and d.category < dt.FLOAT:
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     if vec1.dim() != 1 or vec2.dim() != 1:
         name, t = ("vec1", vec1) if vec1.dim() != 1 else ("vec2", vec2)
         raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.dim()}-D")
     _expandable(self, (vec1.numel(), vec2.numel()))
-    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+    _check_factors(d, self, beta, alpha)
 
 
 def _addr(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
-    made = xp.multiply(vec1.reshape((-1, 1)), vec2)
-    if made.dtype.kind != "b":
-        return _scaled_sum(xp, self, made, beta, alpha)
-    return xp.logical_or(xp.logical_and(self, bool(beta)), xp.logical_and(made, bool(alpha)))
+    made = xp.multiply(_times(xp, vec1, alpha).reshape((-1, 1)), vec2)
+    return xp.add(_times(xp, self, beta), made) if beta != 0 else made
 
 
 addr = Op(
@@ -287,7 +306,7 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
     for batch in (batch1, batch2):
         errors.wrap_dim(2, batch.dim())
     _check_bmm(batch1, batch2)
-    _scalars_fit(self.dtype, beta=beta, alpha=alpha)
+    _check_factors(self.dtype, self, beta, alpha)
 
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
@@ -295,9 +314,9 @@ def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
     _expandable(self, (*batch1.array.shape[:2], batch2.array.shape[2]))
 
 
-baddbmm = Op(
+baddbmm = Exact(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
-    lambda xp, self, batch1, batch2, beta, alpha: _scaled_sum(xp, self, product(xp, batch1, batch2), beta, alpha),
+    _plus_product,
     {
         "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
         "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
@@ -317,11 +336,28 @@ def _over_batch(g: Tensor, count: int) -> Tensor:
     return g.unsqueeze(0).expand((count, *g.shape))
 
 
-addbmm = Op(
-    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
-    lambda xp, self, batch1, batch2, beta, alpha: _scaled_sum(
-        xp, self, product(xp, batch1, batch2).sum(axis=0, dtype=self.dtype), beta, alpha
-    ),
+def _addbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    count, rows, inner = batch1.shape
+    if count and widened(self) is not self:  # halves are rounded after every product
+        for a, b in zip(batch1, batch2):
+            self, beta = _plus_product(xp, self, a, b, beta, alpha), 1
+        return self
+    side_by_side = xp.moveaxis(batch1, 0, 1).reshape((rows, count * inner))
+    return _plus_product(xp, self, side_by_side, batch2.reshape((count * inner, batch2.shape[2])), beta, alpha)
+
+
+class _Addbmm(Exact):
+    """In place, the sum takes the shape of the products."""
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        result = self.apply(before, *values[1:])
+        if self_.array.shape != result.array.shape:
+            self_.resize_(result.shape)
+        write(self_, result)
+
+
+addbmm = _Addbmm(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", _addbmm,
     {
         "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
         "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
@@ -348,16 +384,18 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     if m == 1 and n == 2:
         return a.unsqueeze(0).mm(b).squeeze(0)
     if n <= 2:  # fold the batch into the rows of one big matrix
-        rows = a.reshape((-1, a.shape[-1]))
         lead = a.array.shape[:-1]
+        rows = a.reshape((math.prod(lead), a.shape[-1]))
         return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
     if m == 1:
         flipped = b.transpose(-2, -1)
-        return unsafe_view.apply(flipped.reshape((-1, flipped.shape[-1])).mv(a), flipped.array.shape[:-1])
+        lead = flipped.array.shape[:-1]
+        return unsafe_view.apply(flipped.reshape((math.prod(lead), flipped.shape[-1])).mv(a), lead)
     batch = errors.broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
-    rows, inner, columns = a.array.shape[-2], a.array.shape[-1], b.array.shape[-1]
-    first = a.expand((*batch, rows, inner)).reshape((-1 if 0 not in batch else 0, rows, inner))
-    second = b.expand((*batch, b.array.shape[-2], columns)).reshape((first.shape[0], b.array.shape[-2], columns))
+    count = math.prod(batch)
+    (rows, inner), (depth, columns) = a.array.shape[-2:], b.array.shape[-2:]
+    first = a.expand((*batch, rows, inner)).reshape((count, rows, inner))
+    second = b.expand((*batch, depth, columns)).reshape((count, depth, columns))
     return unsafe_view.apply(first.bmm(second), (*batch, rows, columns))
 
 
@@ -378,6 +416,8 @@ method("__rmatmul__")(reflected(publish(matmul, forms="function method operator:
 
 
 # ---- other products
+
+into_exactly = functools.partial(into, exact=True)
 
 
 def _vector(name: str, argument: str, t: Tensor) -> None:
@@ -408,7 +448,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     return tensordot(self, other, ((-1,), (-1,)))
 
 
-publish_python("inner(Tensor self, Tensor other)", inner)
+publish_python("inner(Tensor self, Tensor other)", inner, into=into_exactly)
 
 
 def kron(self: Tensor, other: Tensor) -> Tensor:
@@ -445,7 +485,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         n, m = a.shape[x], b.shape[y]
         if n != m and 1 not in (n, m):
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in dim {y}"
+                f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "
+                f"dim {y}"
             )
         if n != m:
             a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
@@ -459,7 +500,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return left.mm(right).reshape(shape_a + shape_b)
 
 
-publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="function")
+publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="function", into=into_exactly)
 
 
 def _check_trace(self: Tensor) -> None:

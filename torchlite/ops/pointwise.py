@@ -41,10 +41,10 @@ class _Where(Elementwise):
     """The choices are promoted together; the condition stays as it is."""
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
-        condition, *choices = values
+        condition, one, other = values
         mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
-        common = result_type(*choices)
-        return [mask, *[converted(v, common, backend) for v in choices]], common
+        common = result_type(one, other)
+        return [mask, converted(one, common, backend), converted(other, common, backend)], common
 
 
 def _check_condition(condition: Tensor, *choices: Any) -> None:
@@ -134,6 +134,7 @@ clamp = Elementwise(
     },
     check=_check_bounds,
     dtypes=REAL,
+    number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
     refuse=no_complex(NotImplementedError, "clamp is not supported for complex types"),
 )
 publish(clamp, names=("clamp", "clip"), forms="function method inplace")
@@ -147,6 +148,8 @@ clamp_min = Elementwise(
     },
     dtypes=ORDERED,
     label="maximum_cpu",
+    node="ClampMinBackward1",
+    number_nodes={"min": "ClampMinBackward0"},
 )
 clamp_max = Elementwise(
     "clamp_max(Tensor self, Operand max)",
@@ -157,6 +160,8 @@ clamp_max = Elementwise(
     },
     dtypes=ORDERED,
     label="minimum_cpu",
+    node="ClampMaxBackward1",
+    number_nodes={"max": "ClampMaxBackward0"},
 )
 for _op in (clamp_min, clamp_max):
     publish(_op, forms="function method inplace")

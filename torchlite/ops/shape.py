@@ -11,7 +11,7 @@ from ..core.dtype import dtype, of_numpy
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes as common_shape
 from ..core.errors import wrap_dim, wrap_dims
-from ..core.layout import contiguous_format, contiguous_strides
+from ..core.layout import contiguous_format, contiguous_strides, reshaped_strides
 from ..core.node import shared_counter
 from ..core.op import Op, ViewOp
 from ..core.overrides import dispatch, needs_dispatch
@@ -152,32 +152,6 @@ def infer_size(shape: Ints, numel: int) -> Ints:
         if d < -1:
             raise RuntimeError(f"invalid shape dimension {d} at index {shape.index(d)} of shape {list(shape)}")
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
-
-
-def reshaped_strides(shape: Ints, strides: Ints, new: Ints) -> Ints | None:
-    """The strides that show these elements in the shape `new`; None when that takes a copy."""
-    if 0 in shape:
-        return strides if new == shape else contiguous_strides(new)
-    if not shape:
-        return (1,) * len(new)
-    # Runs of dimensions that walk through memory evenly, from the last: (number of elements, step).
-    runs = [(1, strides[-1])]
-    for n, s in zip(reversed(shape), reversed(strides), strict=True):
-        count, step = runs[-1]
-        if n == 1 or s == count * step:
-            runs[-1] = (n * count, step)
-        else:
-            runs.append((n, s))
-    result: list[int] = []
-    left = list(new)
-    for count, step in runs:
-        done = 1
-        while left and (done < count or left[-1] == 1):
-            result.append(done * step)
-            done *= left.pop()
-        if done != count:
-            return None
-    return tuple(reversed(result))
 
 
 def _view(backend: Any, array: Any, size: Ints) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
@@ -12,8 +11,9 @@ from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
 from ..core.reduction import Along, Reduction, refused
 from ..core.tensor import Tensor, wrap
-from ..core.write import check_apart, into, write_out
+from ..core.write import check_apart, write_out
 from .extremes import INDICES, along, put_at
+from .matmul import into_exactly
 from .writing import check_range, warn_once
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def msort(input: Tensor) -> Tensor:
     return sort.apply(input, 0, False).values
 
 
-publish_python("msort(Tensor self)", msort, into=functools.partial(into, exact=True))
+publish_python("msort(Tensor self)", msort, into=into_exactly)
 
 
 # ---- the first few of what is sorted

@@ -148,6 +148,7 @@ _pair(
         lambda g, self, other: g * self / other,
     ),
     forms="function method inplace", halves="own",
+    number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
 )  # fmt: skip
 _pair(
     "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
@@ -156,6 +157,7 @@ _pair(
         lambda g, self, other: g * self / (other + 1),
     ),
     halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",
+    number_nodes={"self": "SpecialXlog1PyBackward1", "other": "SpecialXlog1PyBackward2"},
 )  # fmt: skip
 zeta = _pair(
     "special_zeta", kernels.zeta,
@@ -164,6 +166,7 @@ zeta = _pair(
         lambda g, self, other: g * -self * zeta.apply(self + 1, other),
     ),
     dtypes=PRECISE, label="zeta_cpu",
+    number_nodes={"self": "SpecialZetaBackward1", "other": "SpecialZetaBackward2"},
 )  # fmt: skip
 
 
@@ -200,7 +203,7 @@ for _name in (
     _function(
         f"special_{_name}", getattr(kernels, _name),
         undifferentiable(f"derivative for aten::special_{_name} is not implemented"),
-        forms="", dtypes=PRECISE, label=f"{_name}_cpu", node="NotImplemented",
+        forms="", dtypes=PRECISE, label=f"{_name}_cpu", node="torch::autograd::NotImplemented",
     )  # fmt: skip
 
 
@@ -215,7 +218,7 @@ for _name in (
     _unknown = undifferentiable(f"derivative for aten::special_{_name} is not implemented")
     _op = Elementwise(
         f"special_{_name}(Operand x, Operand n)", getattr(kernels, _name), {"x": _unknown, "n": _unknown},
-        result="float", dtypes=PRECISE, label=f"{_name}_cpu", node="NotImplemented",
+        result="float", dtypes=PRECISE, label=f"{_name}_cpu", node="torch::autograd::NotImplemented",
     )  # fmt: skip
     special[_name] = publish(_op, forms="")
 
