@@ -37,7 +37,7 @@ globals().update(_functions)
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
-_LATER = frozenset(("nn", "special", "storage", "testing"))
+_LATER = frozenset(("func", "nn", "special", "storage", "testing"))
 
 
 def __getattr__(name: str) -> _Any:

@@ -8,7 +8,7 @@ from typing import Any
 from .core import dtype as dt
 from .core.errors import broadcast_shapes as _broadcast
 from .core.operands import result_type as _result_type
-from .core.overrides import dispatch, needs_dispatch
+from .core.overrides import overridable
 from .core.size import size
 from .core.tensor import Tensor, TensorBase
 
@@ -18,35 +18,37 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, TensorBase)
 
 
+@overridable
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's dtype is a floating-point one."""
-    if needs_dispatch((input,), {}):
-        return dispatch(is_floating_point, (input,), {})
     return input.is_floating_point()
 
 
+@overridable
 def is_complex(input: Tensor) -> bool:
     """Whether a tensor's dtype is complex."""
-    if needs_dispatch((input,), {}):
-        return dispatch(is_complex, (input,), {})
     return input.is_complex()
 
 
+@overridable
 def is_signed(input: Tensor) -> bool:
     """Whether a tensor's dtype has negative numbers."""
     return input.is_signed()
 
 
+@overridable
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor was made in inference mode."""
     return input.is_inference()
 
 
+@overridable
 def get_device(input: Tensor) -> int:
     """The index of a tensor's device; -1 for the CPU."""
     return input.get_device()
 
 
+@overridable
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor of one element is not zero."""
     if input.numel() != 1:

@@ -36,7 +36,8 @@ def _roots(tensors: Sequence[Tensor], grads: Sequence[Tensor | None], create_gra
                     f"grad can be implicitly created only for real scalar outputs but got {t.dtype!r}"
                 )
             backend = t.backend.real
-            g = wrap(backend.full(t.array.shape, 1, t.dtype.numpy), t.dtype, backend)
+            one = backend.asarray(1, t.dtype.numpy)
+            g = wrap(one.reshape(t.array.shape) if t.array.shape else one, t.dtype, backend)
         elif not isinstance(g, TensorBase):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g.array.shape != t.array.shape:

@@ -13,6 +13,7 @@ from ..core.elementwise import fit_gradient
 from ..core.node import Node
 from ..core.operands import form_of
 from ..core.tensor import Tensor, wrap
+from ..core.write import bump
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +51,8 @@ class _Task:
     """One backward pass.
 
     `waiting` holds, for every node and leaf (by its id) that the roots reach, a list: how many edges still lead to it
-    from nodes that have not run, then the gradient of each of its outputs. When no graph is made, gradients of plain
-    tensors travel as bare arrays.
+    from nodes that have not run, then two items for each of its outputs, the gradient so far and whether that is a sum
+    made here, which nobody else holds. When no graph is made, gradients of plain tensors travel as bare arrays.
     """
 
     def __init__(self, inputs: Sequence[Any] | None, keep_graph: bool, create_graph: bool, accumulate: bool) -> None:
@@ -71,7 +72,7 @@ class _Task:
             self.wanted = self.needed_for(self.captures)
         for edge, grad in roots:
             entry = waiting[_target(edge)]
-            at = edge[1] + 1 if edge.__class__ is tuple else 1
+            at = 2 * edge[1] + 1 if edge.__class__ is tuple else 1
             grad = self.bare(grad)
             entry[at] = grad if entry[at] is None else self.total(entry[at], grad)
         ready: list[tuple[int, Any]] = []
@@ -79,7 +80,7 @@ class _Task:
             to = _target(edge)
             if to in waiting and not waiting[to][0]:
                 if edge.__class__ is not tuple:
-                    self.reach_leaf(edge, waiting.pop(to)[1:])
+                    self.reach_leaf(edge, waiting.pop(to))
                 elif (-to.seq, to) not in ready:
                     heapq.heappush(ready, (-to.seq, to))
         self.drain(ready)
@@ -92,20 +93,15 @@ class _Task:
         waiting, wanted, keep_graph = self.waiting, self.wanted, self.keep_graph
         quiet = _mode.local.state.quiet
         direct = not self.create_graph and self.captures is None
-        owned: set[int] = set()  # ids of the sums made here, which nobody else holds
         while ready:
             node = heapq.heappop(ready)[1]
             while node is not None:  # a chain of nodes needs no heap
                 entry = waiting.pop(node)
-                if owned:
-                    for grad in entry:  # what a node passes on may be held twice
-                        owned.discard(id(grad))
                 results = None
-                if direct and node.on_arrays is not None and node.hooks is None:
+                if direct and node.hooks is None:
                     results = node.on_arrays(entry[1], quiet)
                 if results is None:
-                    del entry[0]
-                    results = self.apply(node, entry)
+                    results = self.apply(node, entry[1::2])
                 if not keep_graph and node.saved:
                     node.saved = None
                 following = None
@@ -114,7 +110,7 @@ class _Task:
                         continue
                     if edge.__class__ is tuple:
                         to, at = edge
-                        at += 1
+                        at += at + 1
                     else:
                         to = id(edge)
                         at = 1
@@ -125,18 +121,17 @@ class _Task:
                         have = entry[at]
                         if have is None:
                             entry[at] = grad
-                        elif id(have) in owned:
+                        elif entry[at + 1]:
                             quiet(iadd, have, grad)
                         else:
                             have = entry[at] = self.total(have, grad)
-                            if have.__class__ is grad.__class__ and direct and have.shape:
-                                owned.add(id(have))
+                            entry[at + 1] = direct and have.__class__ is grad.__class__ and have.shape != ()
                     left = entry[0] = entry[0] - 1
                     if left:
                         continue
                     if to.__class__ is int:
                         grad = have = None
-                        del waiting[to], entry[0]
+                        del waiting[to]
                         self.reach_leaf(edge, entry)
                     elif wanted is not None and to not in wanted and to not in self.captures:
                         del waiting[to]
@@ -209,10 +204,10 @@ class _Task:
             to = _target(edge)
             if to not in waiting:
                 if edge.__class__ is tuple:
-                    waiting[to] = [0] + [None] * len(to.outputs)
+                    waiting[to] = [0, *(None, False) * len(to.outputs)]
                     stack.append(to)
                 else:
-                    waiting[to] = [0, None]
+                    waiting[to] = [0, None, False]
         while stack:
             for edge in stack.pop().edges:
                 if edge is None:
@@ -222,14 +217,14 @@ class _Task:
                     entry = waiting.get(to)
                     if entry is None:
                         outputs = to.outputs
-                        waiting[to] = [1, None] if len(outputs) == 1 else [1] + [None] * len(outputs)
+                        waiting[to] = [1, None, False] if len(outputs) == 1 else [1, *(None, False) * len(outputs)]
                         stack.append(to)
                         continue
                 else:
                     to = id(edge)
                     entry = waiting.get(to)
                     if entry is None:
-                        waiting[to] = [1, None]
+                        waiting[to] = [1, None, False]
                         continue
                 entry[0] += 1
 
@@ -264,9 +259,9 @@ class _Task:
                     stack.append(node)
         return wanted
 
-    def reach_leaf(self, leaf: Tensor, grads: list[Any]) -> None:
+    def reach_leaf(self, leaf: Tensor, entry: list[Any]) -> None:
         """The gradient of a leaf is complete: run its hooks, then hand it over or accumulate it."""
-        grad = grads.pop()
+        grad, entry[1] = entry[1], None
         if grad is None:
             return
         extra, captures = leaf.extra, self.captures
@@ -318,7 +313,11 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:
         if isinstance(grad, Tensor):
             leaf._grad = _laid_out_like(grad, leaf) if have is None else have + grad if create_graph else have.add_(grad)
         elif have is not None:
-            have.add_(wrap(grad, leaf.dtype, leaf.backend.real))
+            if have.__class__ is Tensor and have.dtype is leaf.dtype and have.edge is None:
+                _mode.local.state.quiet(iadd, have.array, grad)
+                bump(have)
+            else:
+                have.add_(wrap(grad, leaf.dtype, leaf.backend.real))
         else:
             t = _tensor(grad, form_of(leaf))
             # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.

@@ -5,7 +5,7 @@ the ops' kernels are written. A kernel is looked up as: the backend's own (`kern
 over `xp`; an op with neither raises NotImplementedError naming op and backend.
 
 To add one, subclass `Backend` and call `register_backend("name", make)`, or let an installed package offer `make`
-as an entry point in the group `torchlite.backends`. `python -m torchlite.testing.backend NAME` runs its conformance suite.
+as an entry point in the group `torchlite.backends`. `python -m torchlite.testing.backend NAME` tries it out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core import dtype as dt
 from ..core.device import CPU, KNOWN_TYPES, device, find_types
 from ..core.errors import missing_kernel
 from ..core.layout import contiguous_strides
@@ -39,6 +38,7 @@ class Backend:
     Array: type  # what its kernels return; anything else they return is passed through `asarray`
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {}  # its own kernels, by op name, from arrays to arrays
     strided = True  # arrays have strides over a storage; False for transform backends
+    level = 0  # which of the running transforms, counted from the outermost; devices have none
     values = True  # arrays have values; False for those that are forms alone
 
     def __init__(self, device_: device) -> None:
@@ -83,6 +83,18 @@ class Backend:
         """An array of a number, or of one of this backend's own scalars or arrays; no copy of an array."""
         return self.xp.asarray(value, dtype)
 
+    def empty_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> Any:
+        reach = 0 if 0 in shape else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+        return self.lay(self.empty((reach,), dtype), shape, strides)
+
+    def ordered(self, array: Any, strides: tuple[int, ...]) -> Any:
+        """`array`, or a copy of it that has these strides."""
+        if self.strides(array) == strides:
+            return array
+        made = self.empty_strided(array.shape, strides, array.dtype)
+        self.write(made, array)
+        return made
+
     def from_host(self, array: np.ndarray) -> Any:
         """A fresh array with the values of a NumPy array."""
         return self.xp.array(array)
@@ -94,6 +106,10 @@ class Backend:
     def bring(self, array: Any, source: Backend) -> Any:
         """A fresh array with the values of another backend's."""
         return self.from_host(source.to_host(array))
+
+    def number(self, array: Any) -> np.ndarray:
+        """The value of an array of one element, 0-dim and on the host."""
+        return self.to_host(array).reshape(())
 
     def cast(self, array: Any, dtype: np.dtype) -> Any:
         """A copy in another dtype."""
@@ -127,8 +143,6 @@ class Backend:
 
     def offset(self, array: Any) -> int:
         """Elements between the start of the storage and the first element."""
-        if not array.size:
-            return 0
         return (self.pointer(array) - self.pointer(self.storage(array))) // array.itemsize
 
     def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
@@ -140,16 +154,10 @@ class Backend:
         return self.as_strided(array, shape, strides, self.offset(array) + offset)
 
 
-_INT64 = dt.int64.numpy
-
-
 def cast_array(array: Any, to: np.dtype) -> Any:
-    """Convert as C does: a complex number loses its imaginary part, and a float that no small integer can hold wraps."""
-    kind, target = array.dtype.kind, to.kind
-    if kind == "c" and target not in "cb":
+    """Convert as C does; a complex number loses its imaginary part."""
+    if array.dtype.kind == "c" and to.kind not in "cb":
         array = array.real
-    elif target in "iu" and to.itemsize < 8 and kind in "fV":
-        array = array.astype(_INT64)
     return array.astype(to)
 
 
@@ -201,7 +209,10 @@ def get_backend(where: device | str | int | None = None) -> Backend:
 
 def _make(d: device) -> Backend:
     if d.type in _ON_DEMAND and d.type not in _makers:
-        importlib.import_module(f".{_ON_DEMAND[d.type]}", __package__)
+        try:
+            importlib.import_module(f".{_ON_DEMAND[d.type]}", __package__)
+        except ImportError as error:
+            raise _unavailable(d.type) from error
     make = _makers.get(d.type)
     if make is None:
         raise _unavailable(d.type)
@@ -216,8 +227,8 @@ def _make(d: device) -> Backend:
 
 def _unavailable(type_: str) -> Exception:
     """The error for a type that PyTorch knows and nothing here computes on."""
-    if type_ == "xpu":
-        return AssertionError("Torch not compiled with XPU enabled")
+    if type_ in ("cuda", "xpu"):
+        return AssertionError(f"Torch not compiled with {type_.upper()} enabled")
     return NotImplementedError(
         f"Could not run 'aten::empty.memory_format' with arguments from the '{type_.upper()}' backend. "
         f"torchlite has no backend of this name; there are {', '.join(backend_names())}."

@@ -1,1 +1,100 @@
-"""CUDA devices: CuPy arrays."""
+"""CUDA devices: CuPy arrays. Importing this module needs CuPy, making a backend a driver and a device."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import cupy
+import numpy as np
+
+from ..core.device import device
+from .base import Backend, register_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.op import Op
+
+_FLAT = np.dtype(np.uint8)
+_ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write")
+
+
+class CuPyBackend(Backend):
+    xp = cupy
+    Array = cupy.ndarray
+
+    def from_host(self, array: np.ndarray) -> cupy.ndarray:
+        return cupy.array(array)
+
+    def to_host(self, array: cupy.ndarray) -> np.ndarray:
+        return array.get()
+
+    def bring(self, array: Any, source: Backend) -> cupy.ndarray:
+        return array.copy("K") if isinstance(source, CuPyBackend) else super().bring(array, source)
+
+    def synchronize(self) -> None:
+        cupy.cuda.Device(self.device.index).synchronize()
+
+    def pointer(self, array: cupy.ndarray) -> int:
+        return array.data.ptr
+
+    def storage(self, array: cupy.ndarray) -> cupy.ndarray:
+        owner = array if array.base is None else array.base
+        outermost_first = sorted(range(owner.ndim), key=lambda i: -owner.strides[i])
+        return owner.transpose(outermost_first).reshape(-1).view(_FLAT)
+
+    def as_strided(
+        self, array: cupy.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> cupy.ndarray:
+        item, storage = array.itemsize, self.storage(array)
+        if 0 in shape:
+            view = storage[:0].view(array.dtype)
+        else:
+            if (offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))) * item > storage.size:
+                raise ValueError("strides and offset lead out of the storage")
+            view = storage[offset * item : (offset + 1) * item].view(array.dtype)
+        # Unlike a new array over the pointer, the view keeps its base, and with it the extent of the storage.
+        view._set_shape_and_strides(shape, tuple([s * item for s in strides]), True, True)
+        return view
+
+
+class OneOfSeveral(CuPyBackend):
+    """A device beside others: it is made the current one for all that allocates or computes."""
+
+    def __init__(self, device_: device) -> None:
+        super().__init__(device_)
+        for name in _ALLOCATING:
+            setattr(self, name, self._here(getattr(self, name)))
+
+    def kernel(self, op: Op) -> Callable[..., Any]:
+        return self._here(super().kernel(op))
+
+    def _here(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def call(*args: Any) -> Any:
+            with cupy.cuda.Device(self.device.index):
+                return f(*args)
+
+        return call
+
+
+def _device_count() -> int:
+    try:
+        return cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise AssertionError("Torch not compiled with CUDA enabled") from error
+
+
+def _make(d: device) -> CuPyBackend:
+    count = _device_count()
+    if d.index is None or d.index >= count:
+        raise RuntimeError("CUDA error: invalid device ordinal")
+    return OneOfSeveral(d) if count > 1 else CuPyBackend(d)
+
+
+def _current() -> int:
+    return cupy.cuda.runtime.getDevice() if _device_count() else 0
+
+
+register_backend("cuda", _make, _current)

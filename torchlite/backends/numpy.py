@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core import dtype as dt
 from .base import Backend, register_backend
 
 _FLAT = np.dtype(np.uint8)
@@ -20,10 +21,49 @@ def root(array: np.ndarray) -> np.ndarray:
     return array
 
 
+# Kernels of its own: for small arrays, the time is in what a call must set up.
+
+_ZEROS = {d.numpy: np.zeros((), d.numpy) for d in dt.DTYPES}
+_UNITS = {d.numpy: np.ones((), d.numpy) for d in dt.DTYPES}
+
+
+def _ones_of_each_length(dtype: np.dtype) -> list[np.ndarray]:
+    longest = np.ones(1024, dtype)
+    return [longest[:n] for n in range(len(longest) + 1)]
+
+
+_ONES = {d.numpy: _ones_of_each_length(d.numpy) for d in (dt.float32, dt.float64)}
+
+
+def relu(array: np.ndarray) -> np.ndarray:
+    return np.maximum(_ZEROS[array.dtype], array)  # in this order, since of equals it takes the second: -0 stays
+
+
+def sigmoid(array: np.ndarray) -> np.ndarray:
+    result = np.asarray(np.negative(array))  # a number, of a 0-dim array
+    np.exp(result, result)
+    np.add(result, _UNITS[array.dtype], result)
+    np.reciprocal(result, result)
+    return result
+
+
+def total(array: np.ndarray, axis: None, keepdim: bool) -> Any:
+    """The sum of all elements; of few, by a dot product, which is faster than a reduction."""
+    try:
+        ones = _ONES[array.dtype][array.size]
+    except LookupError:
+        return np.add.reduce(array, axis=None)
+    return array.ravel().dot(ones)
+
+
+def mean(array: np.ndarray, axis: None, keepdim: bool) -> Any:
+    return total(array, axis, keepdim) / array.size
+
+
 class NumPyBackend(Backend):
     xp = np
     Array = np.ndarray
-    kernels: ClassVar[dict[str, Any]] = {}
+    kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, "sum": total, "mean": mean}
 
     asarray = staticmethod(np.asarray)
     empty = staticmethod(np.empty)
@@ -44,7 +84,7 @@ class NumPyBackend(Backend):
     def storage(self, array: np.ndarray) -> np.ndarray:
         owner = root(array)
         low, high = np.lib.array_utils.byte_bounds(owner)
-        if high - low == owner.nbytes:
+        if high - low == owner.nbytes or not owner.size:
             return owner.ravel("K").view(_FLAT)
         # Memory borrowed with gaps: everything from its lowest to its highest address.
         first = owner[tuple([-1 if s < 0 else 0 for s in owner.strides])]
@@ -54,16 +94,15 @@ class NumPyBackend(Backend):
     def as_strided(
         self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> np.ndarray:
-        item = array.itemsize
+        item, storage = array.itemsize, self.storage(array)
+        start = offset * item
         if 0 in shape:  # nothing to reach
-            offset = 0
-        return np.ndarray(shape, array.dtype, self.storage(array), offset * item, tuple([s * item for s in strides]))
+            start = min(start, storage.size)
+        return np.ndarray(shape, array.dtype, storage, start, tuple([s * item for s in strides]))
 
     def lay(self, array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> np.ndarray:
-        if 0 in shape:
-            offset = 0
-        if array.flags.c_contiguous:  # it can itself be the buffer
-            item = array.itemsize
+        item = array.itemsize
+        if array.flags.c_contiguous and offset * item <= array.nbytes:  # it can itself be the buffer
             return np.ndarray(shape, array.dtype, array, offset * item, tuple([s * item for s in strides]))
         return super().lay(array, shape, strides, offset)
 

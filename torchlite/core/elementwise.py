@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from . import errors, fast
+from .batching import BROADCAST
+from .layout import arranged
 from .mode import local
 from .node import OpNode
 from .op import Op
 from .operands import converted, form_of, result_type, scalar_array, tensors_in
 from .overrides import PLAIN
-from .tensor import Tensor, wrap
+from .tensor import Tensor, TensorBase, wrap, wrap_shown
 from .write import check_apart
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class Elementwise(Op):
     `operators` says that the derivatives are made of operators (and `conj`) alone, so that they hold on arrays as on
     tensors: backward then skips the tensors where no graph is asked for.
     """
+
+    batch = BROADCAST
 
     def __init__(
         self,
@@ -154,10 +158,26 @@ class Elementwise(Op):
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         try:
-            return state.quiet(kernel, *arguments)
+            return self.arranged(state.quiet(kernel, *arguments), values)
         except ValueError:
             errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
             raise
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        """The results with the strides that follow from those of the operands."""
+        if outputs.__class__ is tuple:
+            return tuple([self.arranged(o, values) for o in outputs])
+        for i in self.operands:
+            if isinstance(values[i], TensorBase) and values[i].array.base is not None:
+                break
+        else:  # no operand is a view: NumPy has laid the result out already
+            return outputs
+        operands = [values[i] for i in self.operands if values[i] is not None]
+        tensors = [v for v in operands if isinstance(v, TensorBase)]
+        backend = tensors[0].backend
+        if outputs.__class__ is not backend.Array or len(outputs.shape) < 2:
+            return outputs
+        return arranged(backend, outputs, [t.array for t in tensors], len(tensors) < len(operands))
 
     def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
         if outputs.__class__ is tuple:
@@ -167,7 +187,7 @@ class Elementwise(Op):
             outputs = backend.asarray(outputs)
         if outputs.dtype != out_dtype.numpy:
             outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
-        return wrap(outputs, out_dtype, backend)
+        return (wrap_shown if backend.strided and outputs.base is not None else wrap)(outputs, out_dtype, backend)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if isinstance(out, Tensor):
@@ -178,12 +198,13 @@ class Elementwise(Op):
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
-        forms = tuple([form_of(values[i]) for i, _ in self.rules])
-        whole = node.outputs[0]
+        shape, d, _ = node.outputs[0]
         node.inputs = None
-        for form in forms:
-            if form is not None and form != whole:
-                node.inputs = forms
+        for i, _ in self.rules:
+            value = values[i]
+            if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):
+                node.inputs = tuple([form_of(values[i]) for i, _ in self.rules])
+                break
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         forms = node.inputs

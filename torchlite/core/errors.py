@@ -57,7 +57,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the front; IndexError when there is none such (0-dim tensors count as 1-dim)."""
-    n = max(ndim, 1)
+    n = ndim or 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim + n if dim < 0 else dim
@@ -65,6 +65,8 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 def wrap_dims(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
     """Several dimensions, each at most once."""
+    if len(dims) == 1:
+        return (wrap_dim(dims[0], ndim),)
     wrapped = tuple([wrap_dim(d, ndim) for d in dims])
     if len(set(wrapped)) != len(wrapped):
         twice = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])

@@ -8,6 +8,7 @@ takes the arrays as they are.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
@@ -25,6 +26,7 @@ _new = object.__new__
 _ONE = 1  # the default of alpha; small ints are one object
 PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
 WHOLE = PRECISE | {dt.int64}  # and an int of these
+_LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
 
 
 def unary(op: Any) -> Callable[..., Any]:
@@ -72,7 +74,7 @@ def binary(op: Any) -> Callable[..., Any]:
                 backend = input.backend
                 dtype = input.dtype
                 kind = other.__class__
-                if numbers and (dtype in PRECISE if kind is float else kind is int and dtype in WHOLE):
+                if numbers and (dtype in PRECISE if kind is float else kind is int and dtype in WHOLE and _LOW <= other < _HIGH):
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -82,18 +84,21 @@ def binary(op: Any) -> Callable[..., Any]:
                     return op.call(call, (input, other), {}, False)
                 kernel = kernels[backend]
                 dtype = direct[dtype]
-                array = state.quiet(kernel, input.array, operand)
+                source = input.array
+                array = state.quiet(kernel, source, operand)
+                if array.__class__ is not backend.Array:
+                    array = backend.asarray(array)
+                if source.base is not None or (operand is not other and operand.base is not None):
+                    array = op.arranged(array, (input, other))
             except (AttributeError, KeyError, OverflowError, ValueError):
                 return op.call(call, (input, other), {}, False)
-            if array.__class__ is not backend.Array:
-                array = backend.asarray(array)
             result = new(Tensor)
             result.array = array
             result.dtype = dtype
             result.backend = backend
             result.edge = result.counter = result._grad = result.extra = None
             if (edge is not None or input.edge is not None) and record is not None and mode.grad:
-                record(input, other, result)
+                record(input, other, result, source, operand)
             return result
         named = {} if out is None else {"out": out}
         if alpha is not _ONE:  # only add and sub have it; binding says so
@@ -117,7 +122,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 dtype = self.dtype
                 array = self.array
                 kind = other.__class__
-                if dtype in PRECISE if kind is float else kind is int and dtype in WHOLE:
+                if dtype in PRECISE if kind is float else kind is int and dtype in WHOLE and _LOW <= other < _HIGH:
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -148,7 +153,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     return call
 
 
-def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
+def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
     """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands."""
     first_name, second_name = [p.name for p in op.signature.params[:2]]
     flat = (
@@ -158,7 +163,7 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
         and first_name not in op.rules[0][1].names
         and second_name not in op.rules[1][1].names
     )
-    node_class = op.node_class
+    new, node_class = _new, op.node_class
     number_class = dict(op.number_nodes).get(1, node_class)
     values = (1,) * len(op.value_names)
     rest = tuple([p.default for p in op.signature.params[2:]])
@@ -166,45 +171,52 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor], None]:
     keeps_both = keeps_first and keeps_second
     first_leads = keeps_both and op.saved_names[0] == first_name
 
-    def record_any(a: Tensor, b: Any, result: Tensor) -> None:
+    def record_any(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
         op.record((a, b, *rest), (result,))
 
-    def record(a: Tensor, b: Any, result: Tensor) -> None:
+    def record(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
         first = a.edge
-        if first.__class__ is not tuple and first is not None:
-            first = a if first is LEAF else resolve(a)
-        shape = result.array.shape
-        dtype = result.dtype
-        kind = b.__class__
-        number = kind is float or kind is int
+        outputs = None
+        if first.__class__ is tuple:
+            outputs = first[0].outputs
+            one = outputs[first[1]][0]
+        else:
+            one = source.shape
+            if first is not None:
+                first = a if first is LEAF else resolve(a)
+        number = operand is b
         if number:
-            second = None
-            other = shape
-            counter = None
+            second = counter = None
+            other = one
         else:
             second = b.edge
             if second.__class__ is not tuple and second is not None:
                 second = b if second is LEAF else resolve(b)
-            other = b.array.shape
+            other = operand.shape
             counter = b.counter
         if (first is None and second is None) or counter is UNVERSIONED or a.counter is UNVERSIONED:
-            record_any(a, b, result)
+            record_any(a, b, result, source, operand)
             return
-        node = _new(number_class if number else node_class)
+        node = new(number_class if number else node_class)
         node.edges = (first, second)
         node.seq = next(sequence)
         node.hooks = node.metadata_ = None
         node.values = values
-        node.outputs = ((shape, dtype, result.backend),)
         result.edge = (node, 0)
-        one = a.array.shape
-        node.inputs = None if one == shape == other else ((one, dtype), (other, dtype))
+        dtype = result.dtype
+        if one == other:
+            node.inputs = None
+            if outputs is not None and len(outputs) == 1 and outputs[0][1] is dtype:
+                node.outputs = outputs  # the result has the form of the operand
+            else:
+                node.outputs = ((one, dtype, result.backend),)
+        else:
+            shape = result.array.shape
+            node.inputs = ((one, dtype), (other, dtype))
+            node.outputs = ((shape, dtype, result.backend),)
         kept_first = kept_second = None
         if keeps_second and first is not None:  # each operand is named by the other's derivative alone
-            if number:
-                kept_second = SavedNumber(b)
-            else:
-                kept_second = (b, 0 if counter is None else counter.n)
+            kept_second = SavedNumber(b) if number else (b, 0 if counter is None else counter.n)
         if keeps_first and second is not None:
             counter = a.counter
             kept_first = (a, 0 if counter is None else counter.n)
@@ -221,36 +233,59 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
 
     It takes the gradient of the one result and gives one for each edge, all arrays, or None where that will not do.
     """
-    rules = tuple([(rule.fn, rule.sources, _pattern(rule.fn, rule.sources, len(op.saved_names))) for _, rule in op.rules])
+    formulas = tuple([_on_numbers(rule, len(op.saved_names)) for _, rule in op.rules])
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
         form = node.outputs[0]
-        if node.inputs is not None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
-            return None
         saved = node.saved
-        if saved is None:
+        if node.inputs is not None or saved is None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
-        results = []
-        for (fn, sources, kept), edge in zip(rules, node.edges):  # noqa: B905
+        results: list[Any] = []
+        for (fn, kept, sources), edge in zip(formulas, node.edges):  # noqa: B905
             if edge is None:
                 results.append(None)
-            elif kept == -1:
-                results.append(g)
             elif kept is None:
-                results.append(quiet(fn, *[_source(node, s, g) for s in sources]))
+                results.append(g if fn is None else quiet(fn, *[_source(node, s, g) for s in sources]))
             else:
                 entry = saved[kept]
-                if entry.__class__ is not tuple:
-                    results.append(quiet(fn, g, _source(node, kept, g)))
-                    continue
+                if entry.__class__ is tuple and entry[0].counter is not None and entry[0].counter.n != entry[1]:
+                    return None  # the general way says what went stale
+                results.append(quiet(fn, g, _source(node, kept, g)))
+        return results
+
+    if [kept is None for _, kept, _ in formulas] != [False, False]:
+        return on_arrays
+    (first_fn, first_kept, _), (second_fn, second_kept, _) = formulas
+
+    def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> tuple[Any, Any] | None:
+        form = node.outputs[0]
+        saved = node.saved
+        if node.inputs is not None or saved is None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
+            return None
+        first, second = node.edges
+        if first is not None:
+            entry = saved[first_kept]
+            if entry.__class__ is tuple:
                 tensor, version = entry
                 counter = tensor.counter
                 if counter is not None and counter.n != version:
                     return None  # the general way says what went stale
-                results.append(quiet(fn, g, tensor.array))
-        return results
+                first = quiet(first_fn, g, tensor.array)
+            else:
+                first = quiet(first_fn, g, _source(node, first_kept, g))
+        if second is not None:
+            entry = saved[second_kept]
+            if entry.__class__ is tuple:
+                tensor, version = entry
+                counter = tensor.counter
+                if counter is not None and counter.n != version:
+                    return None
+                second = quiet(second_fn, g, tensor.array)
+            else:
+                second = quiet(second_fn, g, _source(node, second_kept, g))
+        return first, second
 
-    return on_arrays
+    return product_on_arrays
 
 
 def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
@@ -262,11 +297,38 @@ def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] 
     return [form[2].lay(g, shape, (0,) * len(shape))]
 
 
-def _pattern(fn: Callable[..., Any], sources: tuple[int, ...], count: int) -> int | None:
-    """Which saved value a formula takes beside the gradient; -1 for `lambda g: g`, None for all else."""
-    if sources == (-1,) and fn(_ONE) is _ONE:
-        return -1
-    return sources[1] if len(sources) == 2 and sources[0] == -1 and 0 <= sources[1] < count else None
+class _Symbol:
+    """Stands for an operand while a formula is looked at: what it does with it comes out as a tuple."""
+
+    def __mul__(self, other: Any) -> tuple[Any, ...]:
+        return operator.mul, self, other
+
+    def __truediv__(self, other: Any) -> tuple[Any, ...]:
+        return operator.truediv, self, other
+
+
+def _on_numbers(rule: Any, count: int) -> tuple[Callable[..., Any] | None, int | None, tuple[int, ...]]:
+    """What a formula does on real numbers: a function, which saved value it takes beside the gradient, its sources.
+
+    `lambda g: g` is None, and `lambda g, other: g * conj(other)` is plain multiplication. Only a formula of the gradient
+    and one saved value has the second.
+    """
+    fn, sources = rule.fn, rule.sources
+    g, x = _Symbol(), _Symbol()
+    if sources == (-1,):
+        try:
+            return (None if fn(g) is g else fn), None, sources
+        except TypeError:
+            return fn, None, sources
+    if len(sources) != 2 or sources[0] != -1 or not 0 <= sources[1] < count:
+        return fn, None, sources
+    try:
+        done = fn(g, x)
+    except TypeError:
+        done = None
+    if done.__class__ is tuple and done[1:] == (g, x):
+        fn = done[0]
+    return fn, sources[1], sources
 
 
 def _source(node: Any, source: int, g: Any) -> Any:
@@ -314,7 +376,7 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(self: Tensor, *shape: Any, **named: Any) -> Any:
         mode = local.state.mode
-        if mode.plain and not named and self.__class__ in PLAIN:
+        if mode.plain and not named and self.__class__ is Tensor:
             edge = self.edge
             if edge is None or (edge.__class__ is View and not requires_grad(self)):
                 array = self.array
@@ -322,13 +384,14 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                     asked = shape if len(shape) != 1 or shape[0].__class__ is int else shape[0]
                     try:
                         made = array.reshape(asked)
-                    except (TypeError, ValueError):
+                    except (AttributeError, TypeError, ValueError):
                         return general(self, *shape)
-                    if made.shape != asked and -1 not in asked:  # NumPy takes any negative size for -1
+                    form = made.shape
+                    if form != asked and -1 not in asked:  # NumPy takes any negative size for -1
                         return general(self, *shape)
                     # Else NumPy's strides of dimensions of size one may be others.
-                    if 1 not in array.shape or (array.strides[-1] == array.itemsize and made.shape != array.shape):
-                        return view_of_plain(self, made, (op, (made.shape,)), mode.grad)
+                    if 1 not in array.shape or (array.strides[-1] == array.itemsize and form != array.shape):
+                        return view_of_plain(self, made, (op, (form,)), mode.grad)
         args = (self, *shape)
         return dispatch(call, args, named) if needs_dispatch(args, named) else general(*args, **named)
 
@@ -337,8 +400,9 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
 
 def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
     """A function that reduces a tensor to one number when it is called with nothing else: `x.sum()`."""
-    kernels, direct = op.kernels, op.direct
+    kernels, direct, new, node_class = op.kernels, op.direct, _new, op.node_class
     record = op.record if op.recorded else None
+    keeps_nothing = not op.saved_names and not op.value_names
 
     def call(input: Tensor, *args: Any, **named: Any) -> Any:
         state = local.state
@@ -347,19 +411,35 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 backend = input.backend
                 kernel = kernels[backend]
-                dtype = direct[input.dtype]
+                source_dtype = input.dtype
+                dtype = direct[source_dtype]
             except (AttributeError, KeyError):
                 return general(input)
-            array = state.quiet(kernel, input.array, None, False)
+            source = input.array
+            array = state.quiet(kernel, source, None, False)
             if array.__class__ is not backend.Array:
                 array = backend.asarray(array)
-            result = _new(Tensor)
+            result = new(Tensor)
             result.array = array
             result.dtype = dtype
             result.backend = backend
             result.edge = result.counter = result._grad = result.extra = None
-            if input.edge is not None and record is not None and mode.grad:
-                record((input, None), (result,))
+            edge = input.edge
+            if edge is not None and record is not None and mode.grad:
+                if not keeps_nothing:
+                    record((input, None), (result,))
+                    return result
+                if edge.__class__ is not tuple:
+                    edge = input if edge is LEAF else resolve(input)
+                if edge is not None:
+                    node = new(node_class)
+                    node.edges = (edge,)
+                    node.seq = next(sequence)
+                    node.hooks = node.metadata_ = None
+                    node.values = node.saved = ()
+                    node.outputs = (((), dtype, backend),)
+                    node.inputs = (source.shape, source_dtype, None)
+                    result.edge = (node, 0)
             return result
         return general(input, *args, **named)
 

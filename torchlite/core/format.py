@@ -81,6 +81,8 @@ def printoptions(**kwargs: Any) -> Iterator[None]:
 
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     """The `repr` of a tensor; `tensor_contents` stands in for the text of its elements."""
+    if t.backend.level:
+        return t.backend.shown(t.array)
     # Only subclasses that users define go by their own name.
     own = type(t).__module__.partition(".")[0] in ("torchlite", "torch")
     prefix = "tensor(" if own else f"{type(t).__name__}("

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class layout:
@@ -79,6 +82,98 @@ def channels_last_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides[d] = step
         step *= max(shape[d], 1)
     return tuple(strides)
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    wanted = contiguous_strides(shape)
+    return 0 in shape or all([n == 1 or s == w for n, s, w in zip(shape, strides, wanted, strict=True)])
+
+
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the elements fill one stretch of memory, each a place of its own."""
+    step = 1
+    for s, n in sorted([(s, n) for s, n in zip(strides, shape, strict=True) if n != 1]):
+        if s != step and 0 not in shape:
+            return False
+        step *= n
+    return True
+
+
+def _inside_out(shape: tuple[int, ...], operands: list[tuple[int, ...]]) -> list[int]:
+    """The dimensions in the order in which PyTorch walks through operands of these strides, the innermost first.
+
+    A dimension moves inwards past those of larger steps. Steps of 0 say nothing; of equal ones the shorter goes inside.
+    """
+
+    def outside(a: int, b: int) -> int:
+        for strides in operands:
+            s, t = strides[a], strides[b]
+            if s and t:
+                if s != t:
+                    return s - t
+                if shape[a] > shape[b]:
+                    return 1
+        return 0
+
+    order = list(range(len(shape)))[::-1]
+    for i in range(1, len(order)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            verdict = outside(order[before], order[at])
+            if verdict > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif verdict < 0:
+                break
+    return order
+
+
+def dense_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a copy that keeps the order of dimensions: the same ones, if they leave no gaps."""
+    if is_dense(shape, strides):
+        return strides
+    made, step = [0] * len(shape), 1
+    for d in _inside_out(shape, [strides]):
+        made[d] = step
+        step *= max(shape[d], 1)
+    return tuple(made)
+
+
+def result_strides(
+    shape: tuple[int, ...], operands: list[tuple[tuple[int, ...], tuple[int, ...]]]
+) -> tuple[int, ...]:
+    """The strides of the result of an elementwise op on operands of these shapes and strides."""
+    if all([one == shape for one, _ in operands]):
+        if all([is_contiguous(*operand) for operand in operands]):
+            return contiguous_strides(shape)
+        strides = operands[0][1]
+        if is_dense(shape, strides) and all([other == strides for _, other in operands]):
+            return strides
+    spread = []
+    for one, strides in operands:
+        lead = len(shape) - len(one)
+        steps = [0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(one, strides, strict=True))]
+        spread.append((*(0,) * lead, *steps))
+    order = _inside_out(shape, spread)
+    if order == sorted(order, reverse=True):
+        return contiguous_strides(shape)
+    made, step = [0] * len(shape), 1
+    for d in order:
+        made[d] = step
+        step *= shape[d]
+    return tuple(made)
+
+
+def arranged(backend: Any, result: Any, arrays: Sequence[Any], numbers: bool = False) -> Any:
+    """The result of an elementwise op on arrays (and numbers), with PyTorch's strides.
+
+    NumPy orders dimensions as PyTorch does, but not those of size one and those that operands are expanded along.
+    """
+    if not backend.strided:
+        return result
+    operands = [(a.shape, backend.strides(a)) for a in arrays]
+    strides = result_strides(result.shape, [*operands, ((), ())] if numbers else operands)
+    return backend.ordered(result, strides)
 
 
 def reshaped_strides(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
 from .dtype import FLOAT
@@ -205,8 +205,6 @@ class Node:
     __slots__ = ("__weakref__", "edges", "hooks", "metadata_", "outputs", "saved", "seq", "values")
 
     edges: tuple[Any, ...]
-    # For backward passes that make no graph: `on_arrays(gradient, quiet)` does the same from array to arrays.
-    on_arrays: ClassVar[Callable[..., list[Any] | None] | None] = None
 
     def __init__(self, edges: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any = ()) -> None:
         self.edges = edges
@@ -222,6 +220,10 @@ class Node:
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         raise NotImplementedError
+
+    def on_arrays(self, grad: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
+        """`apply` from array to arrays, for a backward pass that makes no graph; None where it takes tensors."""
+        return None
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

@@ -21,11 +21,13 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
+from .batching import LEADING
 from .mode import local, with_grad
 from .node import SECOND_BACKWARD, UNVERSIONED, OpNode
 from .operands import (
     NOWHERE,
     array_of,
+    check_keepable,
     common_backend,
     converted,
     described,
@@ -39,8 +41,8 @@ from .operands import (
 from .overrides import PLAIN, dispatch, needs_dispatch
 from .return_types import return_type
 from .schema import Signature, invalid_combination
-from .tensor import Tensor, TensorBase, wrap
-from .view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, check_writable, requires_grad, resolve, set_history, view_of
+from .tensor import Tensor, TensorBase, wrap, wrap_shown
+from .view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, check_writable, requires_grad, resolve, set_history, view_of
 from .write import check_apart, check_fits, check_no_overlap, into, write
 
 if TYPE_CHECKING:
@@ -74,8 +76,9 @@ class Rule:
 
 def _parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
     """The names of a function's parameters; of a plain function at once, since there are hundreds at import."""
-    code = getattr(fn, "__code__", None)
-    return tuple(inspect.signature(fn).parameters) if code is None else code.co_varnames[: code.co_argcount]
+    if not inspect.isfunction(fn):
+        return tuple(inspect.signature(fn).parameters)
+    return fn.__code__.co_varnames[: fn.__code__.co_argcount]
 
 
 # Arguments of derivatives that every node has: the first gradient, all of them, and which edges want one.
@@ -86,8 +89,14 @@ class Op:
     """An operation of any signature."""
 
     exact_out = False  # whether `out=` must have the result's dtype
+    of_numbers = False  # whether numbers may stand for all operands
 
     repeats = False  # whether the in-place form may write to the same memory several times
+    exclusive = False  # whether its operands may not even be the very memory it writes to
+    moves = False  # whether other operands may lie on another device than the first
+    # Whether the results are linear in the operands that have derivatives: in all together, or in "each" by itself.
+    linear: bool | str = False
+    batch: Any = None  # how it runs on a batch, see batching.py
 
     def __init__(
         self,
@@ -99,6 +108,8 @@ class Op:
         promote: Sequence[str] = (),
         node: str | None = None,
         number_nodes: Mapping[str, str] | None = None,
+        linear: bool | str | None = None,
+        batch: Any = None,
     ) -> None:
         self.signature = Signature(schema)
         self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
@@ -113,6 +124,10 @@ class Op:
         self._declare_derivatives(vjp)
         self._declare_nodes(node, number_nodes or {})
         self.recorded = bool(self.rules)  # whether results get a history
+        if linear is not None:
+            self.linear = linear
+        if batch is not None:
+            self.batch = batch
         if self.name in registry:
             raise ValueError(f"op '{self.name}' is declared twice")
         registry[self.name] = self
@@ -195,12 +210,15 @@ class Op:
         if self.check is not None:
             self.check(*values)
         backend = common_backend(self, values)
-        arguments, out_dtype = self.prepare(values, backend)
-        kernel = self.kernels.get(backend) or self.find_kernel(backend)
-        outputs = self.run(state, kernel, arguments, values)
-        results = self.wrap_results(outputs, out_dtype, backend)
-        if self.recorded and state.mode.grad:
-            self.record(values, results if results.__class__ is tuple or results.__class__ is list else (results,))
+        if backend.level:
+            results = backend.run(self, values)
+        else:
+            arguments, out_dtype = self.prepare(values, backend)
+            kernel = self.kernels.get(backend) or self.find_kernel(backend)
+            outputs = self.run(state, kernel, arguments, values)
+            results = self.wrap_results(outputs, out_dtype, backend)
+            if self.recorded and state.mode.grad:
+                self.record(values, results if results.__class__ is tuple or results.__class__ is list else (results,))
         if self.returns is not None:
             return self.returns(results)
         return results
@@ -224,7 +242,8 @@ class Op:
             if outputs is None:
                 return None
             outputs = backend.asarray(outputs)
-        return wrap(outputs, out_dtype or dt.of_numpy(outputs.dtype), backend)
+        made = wrap_shown if backend.strided and outputs.base is not None else wrap
+        return made(outputs, out_dtype or dt.of_numpy(outputs.dtype), backend)
 
     # ---- recording
 
@@ -244,8 +263,16 @@ class Op:
                 edges.append(None if value.__class__ in PLAIN and value.edge is None else edge_of(value))
         for edge in edges:
             if edge is not None:
-                return [None if e is NOWHERE else e for e in edges]
+                return self.recordable(edges, values)
         return None
+
+    def recordable(self, edges: list[Any], values: Sequence[Any]) -> list[Any] | None:
+        """The edges to record; None where all tensors were made in inference mode, which autograd then passes over."""
+        operands = [values[i] for i in self.operands]
+        tensors = [t for value in operands for t in tensors_in(value)]
+        if len(tensors) >= len(operands) and all([t.counter is UNVERSIONED for t in tensors]):
+            return None
+        return [None if e is NOWHERE else e for e in edges]
 
     def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
         node_class = self.node_class
@@ -260,21 +287,16 @@ class Op:
         return node
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
-        """Keep what the needed derivatives name."""
+        """Keep what the derivatives name: all of it, as PyTorch does, but for an input that only one names in vain."""
         edges = node.edges
         selective = len(self.rules) == len(edges)
         hooks = local.state.mode.saved_hooks
         saved: list[Any] = []
         for is_result, at, users in self._to_save:
-            if selective:
-                for k in users:
-                    if edges[k] is not None:
-                        break
-                else:
-                    saved.append(None)
-                    continue
             if is_result:
                 saved.append(keep_output(results[at], at, hooks))
+            elif selective and len(users) == 1 and edges[users[0]] is None:
+                saved.append(None)
             else:
                 saved.append(keep(values[at], hooks))
         node.saved = tuple(saved)
@@ -287,7 +309,7 @@ class Op:
     def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
         """The node's `apply`: gradients for its edges from those of its results."""
         op = self
-        rules = tuple([(rule.fn, rule.sources) for _, rule in self.rules])
+        rules = tuple([(rule.fn, rule.sources, rule.saved) for _, rule in self.rules])
         lists = [self.signature.params[i].sequence for i, _ in self.rules]
         together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
 
@@ -300,8 +322,10 @@ class Op:
                 return [None] * len(node.edges)
             count = len(saved)
             results: list[Any] = []
-            for (fn, sources), edge in zip(rules, (True,) if together else node.edges):  # noqa: B905
+            for (fn, sources, kept), edge in zip(rules, (True,) if together else node.edges):  # noqa: B905
                 if edge is None:
+                    for s in kept:  # what was kept must not be stale, needed or not
+                        node.read(saved[s])
                     results.append(None)
                     continue
                 arguments = []
@@ -370,17 +394,21 @@ class Op:
 
         return self.named(call)
 
-    def operator(self) -> Callable[..., Any]:
+    def operator(self, name: str = "") -> Callable[..., Any]:
         """The method as an operator calls it: operands that do not fit are left to the other one's reflected method."""
         twin = copy.copy(self)
-        twin.call = twin.call_or_leave  # type: ignore[method-assign]
-        return twin.function()
 
-    def call_or_leave(self, *call: Any) -> Any:
-        try:
-            return Op.call(self, *call)
-        except TypeError:
-            return NotImplemented
+        def call_or_leave(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> Any:
+            if name and not isinstance(args[0], Tensor):
+                kind = type(args[0]).__name__
+                raise TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object")
+            try:
+                return self.call(function, args, *more)
+            except TypeError:
+                return NotImplemented
+
+        twin.call = call_or_leave  # type: ignore[method-assign]
+        return twin.function()
 
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
@@ -401,10 +429,13 @@ class Op:
         """Compute the result, write it into the first operand, and make the op the last step of its history."""
         state = local.state
         self_: Tensor = values[0]
+        backend = common_backend(self, values)
+        if backend.level > self_.backend.level:
+            backend.adopt(self_)
         recording = state.mode.grad and any(requires_grad(t) for v in values[1:] for t in tensors_in(v))
-        if state.mode.grad:
+        if state.mode.grad and self.rules:
             check_writable(self_, recording)
-        if not self.repeats:
+        if not backend.level:
             self.check_memory(self_, values[1:])
         recorded = (
             bool(self.rules)
@@ -417,25 +448,32 @@ class Op:
         if recorded:
             before.edge = resolve(self_)
             edges = self.edges((before, *values[1:]))
+            for is_result, at, _ in self._to_save:  # before anything is written
+                if not is_result:
+                    check_keepable(values[at])
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
                 before.array = self_.backend.real.copy(self_.array)
                 before.counter = None
-        state_mode, state.mode = state.mode, with_grad(state.mode, False)
-        try:
-            self.overwrite(self_, before, values)
-        finally:
-            state.mode = state_mode
+        if backend.level:  # the tensors inside have histories of their own
+            Op.overwrite(self, self_, before, values)
+        else:
+            state_mode, state.mode = state.mode, with_grad(state.mode, False)
+            try:
+                self.overwrite(self_, before, values)
+            finally:
+                state.mode = state_mode
         if edges is not None:
             self.record_in_place(edges, self_, before, values)
         return self_
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
         """Refuse to write to one place several times, or to what is still to be read."""
-        check_no_overlap(target)
+        if not self.repeats:
+            check_no_overlap(target)
         for value in values:
             for other in tensors_in(value):
-                check_apart(target, other)
+                check_apart(target, other, self.exclusive)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""
@@ -459,6 +497,9 @@ class ViewOp(Op):
     The kernel returns an array over the same memory, or a list of them.
     """
 
+    linear = True
+    batch = LEADING
+
     def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)
         self.kind = MULTI_OUTPUT if multi else ORDINARY
@@ -468,22 +509,29 @@ class ViewOp(Op):
         backend = source.backend.real
         if self.check is not None:
             self.check(*values)
-        kernel = self.kernels.get(backend) or self.find_kernel(backend)
-        array = source.array
-        if not array.size:  # NumPy lets the strides of a fresh empty array be zero
-            array = backend.lay(array, array.shape, backend.strides(array))
-        made = kernel(array, *values[1:])
         mode = local.state.mode
         grad = mode.grad
         kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
-        several = made.__class__ is list or made.__class__ is tuple
-        if several:
-            results = tuple([self.wrap_results(array, None, backend) for array in made])
+        if backend.level:
+            made = backend.run(self, values)
+            several = isinstance(made, tuple)
+            results = made if several else (made,)
         else:
-            results = (self.wrap_results(made, None, backend),)
-        if grad and source.edge is not None and self.rules:
-            self.record(values, results)
+            kernel = self.kernels.get(backend) or self.find_kernel(backend)
+            array = source.array
+            if not array.size:  # NumPy lets the strides of a fresh empty array be zero
+                array = backend.lay(array, array.shape, backend.strides(array))
+            made = kernel(array, *values[1:])
+            several = made.__class__ is list or made.__class__ is tuple
+            if several:
+                results = tuple([self.wrap_results(array, None, backend) for array in made])
+            else:
+                results = (self.wrap_results(made, None, backend),)
+            if grad and source.edge is not None and self.rules:
+                self.record(values, results)
         for r in results:
+            if r.edge.__class__ is View:  # made by other views, as a batching rule may do
+                continue
             if source.counter is UNVERSIONED:
                 r.counter = UNVERSIONED
                 continue

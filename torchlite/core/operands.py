@@ -48,18 +48,23 @@ def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
 
 def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     """A 0-dim array of a Python number; integers wrap around."""
-    if d.category == dt.INT and value.__class__ is int:
+    if value.__class__ is int:
         if not -1 << 63 <= value < 1 << 64:
             raise OverflowError("int too big to convert")
-        bits = d.itemsize * 8
-        value &= (1 << bits) - 1
-        if d.is_signed and value >> bits - 1:
-            value -= 1 << bits
+        if d.category == dt.INT:
+            bits = d.itemsize * 8
+            value &= (1 << bits) - 1
+            if d.is_signed and value >> bits - 1:
+                value -= 1 << bits
     return backend.asarray(value, d.numpy)
 
 
 def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
-    """A 0-dim array of a Python number; RuntimeError when `d` cannot hold it (the fraction of a float may go)."""
+    """A 0-dim array of a number or a tensor's; RuntimeError when `d` cannot hold it (the fraction of a float may go)."""
+    if isinstance(value, TensorBase):
+        if not value.backend.values:
+            return backend.empty((), d.numpy)
+        value = value.item()
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
         raise OverflowError("int too big to convert")
     if d is dt.bool_:
@@ -125,17 +130,21 @@ def keep(value: Any, hooks: tuple[Any, ...]) -> Any:
         return SavedList([keep(v, hooks) for v in value])
     if not isinstance(value, TensorBase):
         return SavedNumber(value)
-    if value.counter is UNVERSIONED:
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-        )
+    check_keepable(value)
     if hooks:
         saved = Saved(value)
         saved.register_hooks(*hooks[-1])
         return saved
     return (value, version_of(value))
+
+
+def check_keepable(value: Any) -> None:
+    if isinstance(value, TensorBase) and value.counter is UNVERSIONED:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+        )
 
 
 def keep_output(result: Tensor, nr: int, hooks: tuple[Any, ...]) -> Saved:
@@ -177,8 +186,8 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
         value = values[i]
         if value.__class__ in PLAIN:
             if found is None:
-                found = value.backend
-            elif value.backend is not found:
+                found = value.backend.real
+            elif value.backend.real is not found:
                 return _mixed_backends(op, values)
         elif value.__class__ not in _NO_TENSOR:
             return _mixed_backends(op, values)
@@ -188,13 +197,26 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
 def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
     tensors = [t for i in op.operands for t in tensors_in(values[i])]
     if not tensors:
+        if op.of_numbers:
+            from ..backends.base import get_backend
+
+            return get_backend()
         raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
+    found = max([t.backend.real for t in tensors], key=_level)
+    if found.level:
+        return found
+    if op.moves:
+        return tensors[0].backend.real
     strong = [t for t in tensors if t.array.shape or t.backend.device.type != "cpu"] or tensors
     found = strong[0].backend.real
     for t in strong:
         if t.backend.real is not found:
             raise errors.different_devices(found.device, t.backend.device)
     return found
+
+
+def _level(backend: Any) -> int:
+    return backend.level
 
 
 def result_type(*values: Any) -> dt.dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from .mode import local
@@ -96,6 +97,16 @@ def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
         f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented:\n\n"
         f"  - tried {names}"
     )
+
+
+def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A Python function whose calls handlers may take over."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return dispatch(call, args, kwargs) if needs_dispatch(args, kwargs) else f(*args, **kwargs)
+
+    return call
 
 
 class DisableTorchFunctionSubclass:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .mode import local
 from .op import Op, functions, overloaded
 from .overrides import dispatch, needs_dispatch
 from .schema import Signature
@@ -79,12 +80,17 @@ def publish_python(
             return f(*values)
         return into(out, f, values, signature.name)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return bound(args, kwargs, call, False)
+    def caller(as_method: bool) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.plain:
+                values = signature.at_once(args, kwargs)
+                if values is not None:
+                    return f(*values)
+            return bound(args, kwargs, call, as_method)
 
-    def call_method(*args: Any, **kwargs: Any) -> Any:
-        return bound(args, kwargs, call_method, True)
+        return call
 
+    call, call_method = caller(False), caller(True)
     for made in (call, call_method):
         made.__name__ = made.__qualname__ = signature.name
         made.__doc__ = f.__doc__
@@ -131,10 +137,11 @@ def publish(
             elif form == "inplace":
                 setattr(Tensor, name + "_", inplace)
                 functions.setdefault(name + "_", inplace)
-        if form.startswith("operator:"):
-            setattr(Tensor, form.removeprefix("operator:"), ops[0].operator())
-        elif form.startswith("reflected:"):
-            setattr(Tensor, form.removeprefix("reflected:"), reflected(ops[0].operator()))
-        elif form.startswith("inplace:"):
-            setattr(Tensor, form.removeprefix("inplace:"), inplace)
+        kind, _, dunder = form.partition(":")
+        if kind == "operator":
+            setattr(Tensor, dunder, ops[0].operator(dunder))
+        elif kind == "reflected":
+            setattr(Tensor, dunder, reflected(ops[0].operator()))
+        elif dunder:
+            setattr(Tensor, dunder, inplace)
     return call

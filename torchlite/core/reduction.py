@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from . import errors
+from .batching import LEADING
 from .op import Op, Rule
 from .operands import array_of
 from .tensor import Tensor, TensorBase, wrap
@@ -36,6 +37,8 @@ class Along(Op):
     for each result. `refuse` gives the error for an operand's dtype, or None. The derivative is one formula; its
     gradient is converted to the operand's dtype.
     """
+
+    batch = LEADING
 
     def __init__(
         self,
@@ -111,7 +114,8 @@ class Along(Op):
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """The `out=` form: where no dtype is asked for, the result gets that of `out`."""
-        if self.dtype_at is not None and values[self.dtype_at] is None and isinstance(out, TensorBase):
+        asked = self.dtype_at is None or values[self.dtype_at] is not None
+        if not asked and not self.exact_out and isinstance(out, TensorBase):
             values = [*values]
             values[self.dtype_at] = out.dtype
         return super().into(out, values)

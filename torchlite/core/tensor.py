@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from . import mode as _mode
 from .dtype import FLOAT
 from .format import tensor_str
-from .layout import strided
+from .layout import contiguous_strides, strided
 from .node import LEAF, UNVERSIONED, Counter, Node, shared_counter, version_of
 from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
 from .size import Size, size
@@ -72,6 +72,19 @@ def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
     t.edge = t.counter = t._grad = t.extra = None
     if _mode.local.state.mode.inference:
         t.counter = UNVERSIONED
+    return t
+
+
+def wrap_shown(array: Any, dtype_: dtype, backend: Any) -> Tensor:
+    """A plain tensor over an array that shows another's memory.
+
+    Where it has dimensions of size one or steps of zero that NumPy would lay otherwise, it holds its backend's twin,
+    which keeps it off the fast paths: those leave the strides of results to NumPy.
+    """
+    t = wrap(array, dtype_, backend)
+    shape = array.shape
+    if len(shape) > 1 and (1 in shape or 0 in array.strides) and backend.strides(array) != contiguous_strides(shape):
+        t.backend = backend.guarded
     return t
 
 
@@ -347,6 +360,8 @@ class Tensor(TensorBase):
             if not self.array.size:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self.backend.level:
+            return self.backend.truth(self.array)
         return bool(self.item())
 
     def __int__(self) -> int:

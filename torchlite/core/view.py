@@ -79,18 +79,28 @@ def current_edge(t: Tensor, view: View) -> Any:
     view.seen = version
     outer, state.mode = state.mode, _mode.GRAD
     try:
-        view.edge = again(base, t, view).edge.edge
+        edge = again(base, t, view).edge.edge
     finally:
         state.mode = outer
-    return view.edge
+    _keep_retaining(t, view.edge, edge)
+    view.edge = edge
+    return edge
+
+
+def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
+    """`t` has a new history: the gradient it retains is the one that arrives there."""
+    if t.extra is not None and t.extra.retains_grad and old.__class__ is tuple and old[0].hooks is not None:
+        kept = old[0].hooks.retain.pop(old[1], None)
+        if kept is not None and new.__class__ is tuple:
+            new[0].more().retain[new[1]] = kept
 
 
 def again(base: Tensor, t: Tensor, view: View) -> Tensor:
     """The view `t` made once more from `base`: by its strides, or step by step where strides cannot say it."""
     backend = t.backend.real
-    if backend.strided and t.dtype is view.base.dtype:
-        return AS_STRIDED[0](base, tuple(t.array.shape), backend.strides(t.array), backend.offset(t.array))
     for op, arguments in view.path:
+        if backend.strided and t.dtype is base.dtype:
+            return AS_STRIDED[0](base, tuple(t.array.shape), backend.strides(t.array), backend.offset(t.array))
         base = op.apply(base, *arguments)
     return base
 
@@ -161,8 +171,12 @@ def set_history(t: Tensor, node: Node, output: int = 0) -> None:
     edge = t.edge
     if edge.__class__ is not View:
         t.edge = (node, output)
+        _keep_retaining(t, edge, t.edge)
         return
-    edge.base.edge = (CopySlices(edge.base, t, edge, node), 0)
+    base = edge.base
+    old = base.edge
+    base.edge = (CopySlices(base, t, edge, node), 0)
+    _keep_retaining(base, old, base.edge)
     edge.seen = -1  # stale, whatever the version is
 
 

@@ -139,8 +139,51 @@ def _index_backward(g: Tensor, self_shape: Any, indices: Sequence[Tensor | None]
     return index_put.apply_in_place([g.new_zeros(self_shape), indices, g, True])
 
 
+def _by_rows(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, list[int], list[int], Tensor]:
+    """The tensor as rows, one for each place that indices may name; its dimensions that are picked from and those that
+    are not; and the numbers of the rows that are named."""
+    places: list[Tensor | None] = []
+    for i in indices:
+        if i is None or _width(i.array) == 1 and i.dtype.category == dt.INT and i.dtype is not dt.uint8:
+            places.append(i)
+        elif i.backend.level >= self.backend.level:
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                "indexing with a boolean mask."
+            )
+        else:
+            places.extend(i.nonzero().unbind(1))
+    picked = [d for d, place in enumerate(places) if place is not None]
+    rest = [d for d in range(self.dim()) if d not in picked]
+    number: Any = 0
+    for d in picked:
+        n = self.shape[d]
+        number = number * n + places[d] + n * (places[d] < 0)
+    rows = self.permute([*picked, *rest]).reshape((-1, *[self.shape[d] for d in rest]))
+    return rows, picked, rest, number
+
+
+def _order(picked: list[int], ndim: int, count: int) -> list[int]:
+    """How the dimensions of rows that were picked, `ndim` for the pick and the rest after that, are to be ordered."""
+    together = picked[-1] - picked[0] == len(picked) - 1
+    at = picked[0] if together else 0
+    return [*range(ndim, ndim + at), *range(ndim), *range(ndim + at, ndim + count)]
+
+
+def _index_by_gather(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    rows, picked, rest, number = _by_rows(self, indices)
+    made = rows.index_select(0, number.reshape((-1,)))
+    made = made.reshape((*number.shape, *made.shape[1:]))
+    return made.permute(_order(picked, number.dim(), len(rest)))
+
+
 index = Op(
-    "index.Tensor(Tensor self, Tensor[] indices)", _index, {"self": _index_backward, "indices": None}, check=_check
+    "index.Tensor(Tensor self, Tensor[] indices)",
+    _index,
+    {"self": _index_backward, "indices": None},
+    check=_check,
+    linear=True,
+    batch=_index_by_gather,
 )
 
 
@@ -174,7 +217,7 @@ def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumula
     except IndexError:
         _check_together(xp, self.shape, places)
         raise
-    except ValueError:
+    except (TypeError, ValueError):
         picked = xp.broadcast_to(xp.zeros((), bool), self.shape)[places].shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
@@ -209,6 +252,19 @@ def _kept(g: Tensor, indices: Sequence[Tensor | None], accumulate: bool) -> Tens
     return g if accumulate else index_put.apply(g, indices, g.new_zeros(()), False)
 
 
+def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
+    rows, picked, rest, number = _by_rows(self, indices)
+    order = _order(picked, number.dim(), len(rest))
+    shape = (*number.shape, *rows.shape[1:])
+    values = values.to(self.dtype).expand([shape[d] for d in order])
+    values = values.permute([order.index(d) for d in range(len(order))]).reshape((-1, *rows.shape[1:]))
+    put = rows.index_add if accumulate else rows.index_copy
+    made = put(0, number.reshape((-1,)), values)
+    order = [*picked, *rest]
+    made = made.reshape([self.shape[d] for d in order])
+    return made.permute([order.index(d) for d in range(len(order))])
+
+
 index_put = Writing(
     "index_put(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False)",
     _index_put,
@@ -219,6 +275,8 @@ index_put = Writing(
     },
     order="K",
     check=_check_put,
+    linear=True,
+    batch=_put_by_scatter,
 )
 index_put.repeats = True
 publish(index_put, forms="function method inplace")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.elementwise import Binary, Elementwise, Scaled, Unary, conj
 from ..core.op import functions
-from ..core.overrides import dispatch, needs_dispatch
+from ..core.operands import converted
+from ..core.overrides import dispatch, needs_dispatch, overridable, public
 from ..core.publish import function, method, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
 from .pointwise import ORDERED, REAL, no_complex, undifferentiable, where
@@ -142,31 +143,34 @@ for _op in (addcmul, addcdiv):
 # ---- quotients
 
 
-def _nonzero(xp: Any, divisor: Any) -> None:
-    if divisor.dtype.kind in "iu" and (divisor == 0).any().item():
-        raise RuntimeError("ZeroDivisionError")
+def _nonzero(self: Any, divisor: Any) -> None:
+    """Refuse an integer divided by zero; the divisor may be a number."""
+    if self.dtype.kind in "iu":
+        zero = divisor == 0
+        if zero if zero.__class__ is bool else zero.any().item():
+            raise RuntimeError("ZeroDivisionError")
 
 
 def _floor_divide(xp: Any, self: Any, other: Any) -> Any:
-    _nonzero(xp, other)
+    _nonzero(self, other)
     return xp.floor_divide(self, other)
 
 
 def _trunc_divide(xp: Any, self: Any, other: Any) -> Any:
     if self.dtype.kind not in "iu":
         return xp.trunc(xp.divide(self, other))
-    _nonzero(xp, other)
+    _nonzero(self, other)
     quotient = xp.floor_divide(self, other)
     return quotient + ((quotient < 0) & (quotient * other != self)).astype(quotient.dtype)
 
 
 def _remainder(xp: Any, self: Any, other: Any) -> Any:
-    _nonzero(xp, other)
+    _nonzero(self, other)
     return xp.remainder(self, other)
 
 
 def _fmod(xp: Any, self: Any, other: Any) -> Any:
-    _nonzero(xp, other)
+    _nonzero(self, other)
     return xp.fmod(self, other)
 
 
@@ -195,6 +199,7 @@ class _Divide(Binary):
             named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
             return divide_rounded.call(call, (input, other), named, False)
 
+        public[divide] = call
         return self.named(call)
 
     def inplace(self) -> Callable[..., Any]:
@@ -208,6 +213,7 @@ class _Divide(Binary):
             bound = divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True)
             return divide_rounded.apply_in_place(bound)
 
+        public[divide] = call
         return self.named(call, "_")
 
 
@@ -218,7 +224,7 @@ div = _Divide(
 divide_rounded = Elementwise(
     "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
     _divide_rounded,
-    {"self": lambda g: g.new_zeros(g.shape), "other": lambda g: g.new_zeros(g.shape)},
+    {"self": lambda g, other: g.new_zeros(g.shape), "other": lambda g, self, other: g.new_zeros(g.shape)},
     dtypes=REAL, check=_known_rounding, node="DivBackward2", label="div_floor_cpu",
 )  # fmt: skip
 publish(
@@ -235,6 +241,9 @@ publish(
     floor_divide,
     forms="function method inplace operator:__floordiv__ reflected:__rfloordiv__ inplace:__ifloordiv__",
 )
+
+for _op in (add, sub, mul, div, floor_divide):
+    _op.of_numbers = True
 
 remainder = Binary(
     "remainder", _remainder,
@@ -350,6 +359,7 @@ def pow_(*args: Any, **kwargs: Any) -> Tensor:
 
 
 pow_.__name__ = pow_.__qualname__ = "pow"
+public[any_pow] = public[number_pow] = pow_
 function("pow")(pow_)
 method("pow")(pow_)
 
@@ -372,8 +382,8 @@ def _power_of(self: Tensor, base: Any) -> Any:
         return NotImplemented
 
 
-publish_python("square(Tensor self)", lambda self: pow_scalar.apply(self, 2))
-functions["square_"] = method("square_")(lambda self: self.pow_(2))
+publish_python("square(Tensor self)", lambda self: number_pow(self, 2))
+functions["square_"] = method("square_")(overridable(lambda self: self.pow_(2)))
 
 
 def _double(*values: Any) -> dt.dtype:
@@ -501,6 +511,12 @@ def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
 
 class _Lerp(Elementwise):
     """Nothing is promoted, but a 0-dim weight is converted."""
+
+    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
+        arguments = super().convert(values, common, backend)
+        if common in dt.HALVES and not isinstance(values[2], TensorBase):
+            arguments[2] = converted(values[2], dt.float32, backend)  # not rounded first
+        return arguments
 
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         start, end, weight = values

@@ -95,13 +95,17 @@ def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype.legacy}")
 
 
-isin = Op(
+class _IsIn(Op):
+    exact_out = True
+
+
+isin = _IsIn(
     "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
     check=_no_bool,
     promote=("elements", "test_elements"),
 )
-isin_number = Op(
+isin_number = _IsIn(
     "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
     check=_no_bool,

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.batching import LEADING
 from ..core.elementwise import Elementwise, Unary
 from ..core.op import Op, ViewOp, functions
 from ..core.publish import publish, publish_python
@@ -101,7 +102,7 @@ publish(conj_physical, forms="inplace")
 publish_python(
     "conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self
 )
-conj_copy = Op("conj(Tensor self)", "conjugate", {"self": lambda g: g.conj()})
+conj_copy = Op("conj(Tensor self)", "conjugate", {"self": lambda g: g.conj()}, linear=True, batch=LEADING)
 
 
 def conj(self: Tensor) -> Tensor:
@@ -191,7 +192,7 @@ def _join(xp: Any, real: Any, imag: Any) -> Any:
 
 
 complex_ = _Pair(
-    "complex(Tensor real, Tensor imag)", _join, {"real": lambda g: g.real, "imag": lambda g: g.imag},
+    "complex(Tensor real, Tensor imag)", _join, {"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
     check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
 publish(complex_, forms="function")

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 from ..backends.base import cast_array, get_backend
 from ..core import dtype as dt
 from ..core import errors
+from ..core.batching import LEADING
 from ..core.device import device
+from ..core.laid import LaidOp
 from ..core.layout import (
+    channels_last,
+    channels_last_3d,
     channels_last_strides,
     contiguous_format,
+    dense_strides,
     memory_format,
     preserve_format,
 )
@@ -18,18 +23,26 @@ from ..core.mode import local
 from ..core.elementwise import fit_gradient
 from ..core.op import Op
 from ..core.operands import fitting_array
-from ..core.publish import method, publish
+from ..core.overrides import dispatch, needs_dispatch, overridable
+from ..core.publish import method, publish, publish_python
 from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.write import bump, check_no_overlap
+from ..core.write import bump
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def _clone(xp: Any, array: Any, format_: memory_format | None) -> Any:
+def in_order_of(backend: Any, made: Any, array: Any) -> Any:
+    """`made`, NumPy's copy of `array`, with the strides that PyTorch gives a copy."""
+    if not backend.strided or array.base is None or (array.ndim == 1 and array.size > 1):
+        return made
+    return backend.ordered(made, dense_strides(array.shape, backend.strides(array)))
+
+
+def _clone(backend: Any, array: Any, format_: memory_format | None) -> Any:
     if format_ is None or format_ is preserve_format:
-        return array.copy("K")
+        return in_order_of(backend, array.copy("K"), array)
     if format_ is contiguous_format:
         return array.copy("C")
     check_format(array.ndim, format_)
@@ -44,11 +57,17 @@ def check_format(ndim: int, format_: memory_format) -> None:
         raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
 
 
-clone = Op("clone(Tensor self, *, MemoryFormat? memory_format=None)", _clone, {"self": lambda g: g})
+clone = LaidOp(
+    "clone(Tensor self, *, MemoryFormat? memory_format=None)",
+    _clone,
+    {"self": lambda g: g},
+    linear=True,
+    batch=LEADING,
+)
 publish(clone)
 
 
-class _Cast(Op):
+class _Cast(LaidOp):
     """A copy in another dtype, on the same device."""
 
     def prepare(self, values: Any, backend: Any) -> Any:
@@ -62,8 +81,10 @@ def real_if(g: Tensor, d: dt.dtype) -> Tensor:
 
 cast = _Cast(
     "_to_copy(Tensor self, ScalarType dtype)",
-    lambda xp, self, dtype: cast_array(self, dtype),
+    lambda backend, self, dtype: in_order_of(backend, cast_array(self, dtype), self),
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
+    linear=True,
+    batch=LEADING,
 )
 
 
@@ -72,6 +93,9 @@ class _Move(Op):
 
     def apply(self, *values: Any) -> Any:
         source, where = values
+        level = source.backend.real
+        if level.level:
+            return level.run(self, values)
         backend = get_backend(where)
         result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
         if local.state.mode.grad:
@@ -84,6 +108,8 @@ move = _Move(
     None,
     {"self": lambda g, self_device: g.to(self_device)},
     node="ToCopyBackward0",
+    linear=True,
+    batch=LEADING,
 )
 
 
@@ -92,13 +118,21 @@ def convert(
 ) -> Tensor:
     """`t` with this dtype on this device; `t` itself when it already is so and no copy is asked for."""
     result = t
-    if where is not None and get_backend(where) is not t.backend.real:
+    if where is not None and get_backend(where).device != t.backend.device:
         result = move.apply(result, where)
     if d is not None and d is not result.dtype:
         result = cast.apply(result, d)
     if format_ is None or format_ is preserve_format:
         return clone.apply(result, None) if copy and result is t else result
+    if result is t and not copy and format_ is _suggested(t):
+        return t
     return clone.apply(result, format_) if copy and result is t else result.contiguous(memory_format=format_)
+
+
+def _suggested(t: Tensor) -> memory_format:
+    """The memory format that the strides of a tensor are taken for."""
+    last = {4: channels_last, 5: channels_last_3d}.get(t.dim())
+    return last if last and is_contiguous(t, last) and not is_contiguous(t) else contiguous_format
 
 
 # Tensor.to is three functions in one name.
@@ -111,6 +145,7 @@ _TO_DEVICE = Signature(
 
 
 @method("to")
+@overridable
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor with another dtype, on another device, or both; itself when nothing changes."""
     first = args[0] if args else kwargs.get("dtype", kwargs.get("other"))
@@ -126,6 +161,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _conversion(name: str, d: dt.dtype) -> None:
     def call(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+        if (self.__class__ is not Tensor or local.state.mode.functions) and needs_dispatch((self,), {}):
+            return dispatch(call, (self,), {} if memory_format is None else {"memory_format": memory_format})
         return convert(self, d, None, False, memory_format)
 
     call.__name__ = call.__qualname__ = name
@@ -140,6 +177,7 @@ _conversion("char", dt.int8)
 
 
 @method("type_as")
+@overridable
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
     return convert(self, other.dtype, other.device)
@@ -198,6 +236,8 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 class _Copy(Op):
     """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
 
+    moves = True
+
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         source = values[1]
         shape, have = self_.array.shape, source.array.shape
@@ -239,16 +279,14 @@ class _Fill(Op):
     """`fill_` and `zero_`: every element becomes one value."""
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
-        check_no_overlap(target)
+        super().check_memory(target, ())  # the value is read before
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         value = values[1]
-        if isinstance(value, TensorBase):
-            if value.dim():
-                raise RuntimeError(
-                    f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
-                )
-            value = value.item()
+        if isinstance(value, TensorBase) and value.dim():
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            )
         backend = self_.backend.real
         backend.write(self_.array, fitting_array(value, self_.dtype, backend))
         bump(self_)
@@ -259,6 +297,14 @@ fill_tensor = _Fill(
     "fill.Tensor(Tensor self, Tensor value)", None, {"self": _zeros, "value": lambda g: g.sum()}, node="FillBackward3"
 )
 publish(fill_tensor, fill_number, names="fill", forms="inplace")
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like this one with one value everywhere."""
+    return clone.apply(input, None).fill_(value)
+
+
+publish_python("fill(Tensor self, Operand value)", fill, forms="function")
 zero = _Fill("zero(Tensor self, Scalar value=0)", None, {"self": _zeros})
 publish(zero, forms="inplace")
 fill_number.repeats = zero.repeats = True

@@ -11,14 +11,17 @@ import numpy as np
 from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.device import get_default_device
+from ..core.errors import not_implemented_for
 from ..core.layout import (
     channels_last,
     channels_last_3d,
     channels_last_strides,
     contiguous_format,
     contiguous_strides,
+    dense_strides,
     memory_format,
 )
+from ..core.mode import local
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import functions, method
@@ -35,11 +38,14 @@ _OPTIONS = (
 )
 
 
-def factory(schema: str, as_method: bool = False) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+def factory(
+    schema: str, as_method: bool = False, flat: bool = False, warns: bool = False
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Publish a function that makes a tensor. To its own signature come the options all such functions share.
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
-    `self`, these are the tensor's where the call names none.
+    `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
+    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning.
     """
     name, _, params = schema.partition("(")
     params = params.rstrip(")")
@@ -57,6 +63,8 @@ def factory(schema: str, as_method: bool = False) -> Callable[[Callable[..., Ten
                 args = (*args[:like], tuple(args[like:]))
             values = signature.bind(args, kwargs)
             d, _, where, _, requires_grad, out = values[own:]
+            if out is not None and d not in (None, out.dtype):
+                raise RuntimeError(f"dtype {d.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
             if like:
                 source = values[0]
                 d = d or source.dtype
@@ -65,6 +73,10 @@ def factory(schema: str, as_method: bool = False) -> Callable[[Callable[..., Ten
                 backend = get_backend(where or get_default_device())
             if out is not None:
                 result = f(*values[:own], d or out.dtype, out.backend.real)
+                if flat and out.numel() == result.numel():
+                    result = result.reshape(out.shape)
+                elif not warns:
+                    out.resize_(result.shape)
                 write_out(out, result)
                 return out
             result = f(*values[:own], d, backend)
@@ -139,14 +151,14 @@ def _uninitialized(size: Any, format_: memory_format | None, d: dt.dtype, backen
 
 def empty_in(size: Any, strides: Any, d: dt.dtype, backend: Any) -> Tensor:
     """Uninitialised memory with these strides."""
-    reach = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, strides))
-    return wrap(backend.lay(backend.empty((reach,), d.numpy), tuple(size), tuple(strides)), d, backend)
+    return wrap(backend.empty_strided(tuple(size), tuple(strides), d.numpy), d, backend)
 
 
 def _check_strides(size: Any, strides: Any) -> None:
     if len(size) != len(strides):
         raise RuntimeError(
-            f"mismatch in length of sizes and strides: got sizes.size() = {len(size)} and strides.size() = {len(strides)}"
+            f"mismatch in length of sizes and strides: got sizes.size() = {len(size)} and strides.size() = "
+            f"{len(strides)}"
         )
     if any(s < 0 for s in strides):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
@@ -185,16 +197,6 @@ def empty_permuted(size: Any, order: Any, d: Any, backend: Any) -> Tensor:
 # ---- like another tensor
 
 
-def _dense(size: Any, strides: Any) -> bool:
-    """Whether elements fill their memory, each in a place of its own."""
-    step = 1
-    for s, n in sorted((s, n) for s, n in zip(strides, size) if n != 1):
-        if s != step:
-            return False
-        step *= n
-    return True
-
-
 def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
     """The strides that a tensor made like `t` gets."""
     shape = tuple(t.array.shape)
@@ -202,15 +204,7 @@ def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
         return contiguous_strides(shape)
     if format_ in (channels_last, channels_last_3d):
         return channels_last_strides(shape)
-    strides = t.stride()
-    if _dense(shape, strides):
-        return strides
-    order = sorted(range(len(shape)), key=lambda i: (strides[i] or math.inf if shape[i] == 1 else strides[i], -i))
-    made, step = [0] * len(shape), 1
-    for i in order:
-        made[i] = step
-        step *= max(shape[i], 1)
-    return tuple(made)
+    return dense_strides(shape, t.stride())
 
 
 def like(t: Tensor, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
@@ -284,49 +278,45 @@ def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: An
 
 
 def _from_host(values: Any, d: dt.dtype, backend: Any) -> Tensor:
-    return wrap(backend.from_host(values.astype(d.numpy)), d, backend)
+    return wrap(backend.from_host(local.state.quiet(values.astype, d.numpy)), d, backend)
 
 
 def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Any) -> Tensor:
+    if not backend.values:
+        return wrap(backend.empty((count,), d.numpy), d, backend)
     kind = np.int64 if d.category < dt.FLOAT and all(isinstance(v, int) for v in (start, step)) else np.float64
     return _from_host(start + np.arange(count).astype(kind) * step, d, backend)
 
 
-_arange = Signature(f"arange(Scalar start, Scalar end, Scalar step=1, *, {_OPTIONS}, Tensor? out=None)")
-
-
-def arange(*args: Any, **kwargs: Any) -> Tensor:
+@factory("arange(Scalar? start=None, Scalar? end=None, Scalar step=1)", flat=True, warns=True)
+def arange(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
     """The numbers from start (0) up to but without end, by step (1)."""
-    if needs_dispatch(args, kwargs):
-        return dispatch(arange, args, kwargs)
-    if len(args) == 1 and "end" not in kwargs:
-        args = (0, *args)
-    elif not args and "start" not in kwargs:
-        kwargs["start"] = 0
-    start, end, step, d, _, where, _, requires_grad, out = _arange.bind(args, kwargs)
+    if end is None:
+        if start is None:
+            raise TypeError('arange() missing 1 required positional arguments: "end"')
+        start, end = 0, start
+    elif start is None:
+        start = 0
     if d is None:
         d = dt.int64 if all(isinstance(v, int) for v in (start, end, step)) else dt.get_default_dtype()
-        d = d if out is None else out.dtype
-    if d is dt.bool_:
-        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
-    if d.category == dt.INT:
-        start, end, step = (v if isinstance(v, int) else math.trunc(v) if d is dt.int64 and v == int(v) else v for v in (start, end, step))
+    if d is dt.bool_ or d.is_complex:
+        raise not_implemented_for("arange_cpu", d)
     _check_range(start, end, step)
-    if all(isinstance(v, int) for v in (start, end, step)):
+    if d is dt.int64:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
         count = max(0, -((start - end) // step))
     else:
         count = math.ceil((end - start) / step)
-    if out is not None:
-        write_out(out, _range(start, count, step, d, out.backend.real))
-        return out
-    result = _range(start, count, step, d, get_backend(where or get_default_device()))
-    return result.requires_grad_() if requires_grad else result
-
-
-functions["arange"] = arange
+    if d.category == dt.INT:
+        start, step = int(start), int(step)
+    return _range(start, count, step, d, backend)
 
 
 def _check_range(start: Any, end: Any, step: Any) -> None:
+    if any(isinstance(v, complex) for v in (start, end, step)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -335,7 +325,7 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
-@factory("range(Scalar start, Scalar end=None, Scalar step=1)")
+@factory("range(Scalar start, Scalar? end=None, Scalar step=1)", flat=True)
 def range_(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
     """The numbers from start to end, both included."""
     warnings.warn(
@@ -350,47 +340,54 @@ def range_(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
     return _range(start, math.floor((end - start) / step) + 1, step, d or dt.get_default_dtype(), backend)
 
 
-def _evenly(start: Any, end: Any, steps: int, d: dt.dtype) -> np.ndarray:
-    """Evenly spaced values, counted from both ends so that both are exact."""
+def _evenly(start: Any, end: Any, steps: int, d: dt.dtype, wide: np.dtype) -> np.ndarray:
+    """Evenly spaced values between numbers of `d`, computed in another type, from both ends so that both are exact."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    wide = np.dtype(np.complex128 if d.is_complex else np.float64)
     if steps < 2:
-        return np.full((steps,), start, wide)
+        return np.full((steps,), start)
+    first, last = [fitting_array(v, d, get_backend()).astype(wide) for v in (start, end)]
+    step = (last - first) / wide.type(steps - 1)
     at = np.arange(steps)
-    step = wide.type(end - start) / (steps - 1)
-    return np.where(at < steps // 2, start + step * at, end - step * (steps - 1 - at))
+    return np.where(at < steps // 2, first + step * at.astype(wide), last - step * at[::-1].astype(wide))
 
 
-def _endpoint(value: Any) -> Any:
-    if not isinstance(value, TensorBase):
-        return value
-    if value.dim():
-        raise RuntimeError(
-            "linspace only supports 0-dimensional start and end tensors, "
-            f"but got start with {value.dim()} dimension(s)."
-        )
-    return value.item()
+def _endpoints(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+    """Numbers, of numbers or 0-dim tensors."""
+    given = [(side, t) for side, t in (("start", start), ("end", end)) if isinstance(t, TensorBase)]
+    if any(t.dim() for _, t in given):
+        had = " and ".join(f"{side} with {t.dim()} dimension(s)" for side, t in given)
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {had}.")
+    start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
+    return start, end
 
 
-def _spaced_dtype(start: Any, end: Any) -> dt.dtype:
-    return dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.get_default_dtype()
+def _spaced_dtype(name: str, d: dt.dtype | None, start: Any, end: Any) -> dt.dtype:
+    if d is dt.bool_:
+        raise not_implemented_for(f"{name}_cpu", d)
+    if d is None:
+        complex_ = isinstance(start, complex) or isinstance(end, complex)
+        return dt.default_complex() if complex_ else dt.get_default_dtype()
+    return d
 
 
-@factory("linspace(Operand start, Operand end, int steps)")
+@factory("linspace(Operand start, Operand end, int steps)", flat=True)
 def linspace(start: Any, end: Any, steps: int, d: Any, backend: Any) -> Tensor:
     """Evenly spaced values from start to end, both included."""
-    start, end = _endpoint(start), _endpoint(end)
-    d = d or _spaced_dtype(start, end)
-    return _from_host(_evenly(start, end, steps, d), d, backend)
+    start, end = _endpoints("linspace", start, end)
+    d = _spaced_dtype("linspace", d, start, end)
+    wide = d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
+    return _from_host(local.state.quiet(_evenly, start, end, steps, d, wide), d, backend)
 
 
-@factory("logspace(Operand start, Operand end, int steps, float base=10.0)")
+@factory("logspace(Operand start, Operand end, int steps, float base=10.0)", flat=True)
 def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Any) -> Tensor:
     """Powers of `base`, their exponents evenly spaced."""
-    start, end = _endpoint(start), _endpoint(end)
-    d = d or _spaced_dtype(start, end)
-    return _from_host(np.power(base, _evenly(start, end, steps, d)), d, backend)
+    start, end = _endpoints("logspace", start, end)
+    d = _spaced_dtype("logspace", d, start, end)
+    wide = dt.float32.numpy if d in dt.HALVES else d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
+    exponents = local.state.quiet(_evenly, start, end, steps, d, wide)
+    return _from_host(local.state.quiet(np.power, base, exponents), d, backend)
 
 
 # ---- matrices

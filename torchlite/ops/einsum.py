@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+from ..core.overrides import overridable
 from ..core.publish import function, publish_python
 from ..core.tensor import Tensor, TensorBase
 from .arithmetic import mul
@@ -17,6 +18,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @function("einsum")
+@overridable
 def einsum(*args: Any) -> Tensor:
     """Sum products of the operands' elements over the subscripts that the result leaves out."""
     equation, operands = _spoken(args)
@@ -158,8 +160,8 @@ def _check_sizes(spelled: list[list[Any]], operands: list[Tensor]) -> None:
             have = sizes.setdefault(x, n)
             if have != n and 1 not in (have, n):
                 raise RuntimeError(
-                    f"einsum(): subscript {x} has size {n} for operand {i} which does not broadcast with previously seen "
-                    f"size {have}"
+                    f"einsum(): subscript {x} has size {n} for operand {i} which does not broadcast with previously "
+                    f"seen size {have}"
                 )
             sizes[x] = n if have == 1 else have
 
@@ -173,34 +175,29 @@ def _lay(t: Tensor, term: list[Any], labels: list[Any]) -> Tensor:
             second = term.index(x, first + 1)
             t = t.diagonal(0, first, second).movedim(-1, first)
             del term[second]
-    t = t.permute([term.index(x) for x in labels if x in term])
-    return t.reshape([t.array.shape[sorted(map(labels.index, term)).index(d)] if x in term else 1 for d, x in enumerate(labels)])
+    sizes = dict(zip(term, t.array.shape, strict=True))
+    return t.permute([term.index(x) for x in labels if x in sizes]).reshape([sizes.get(x, 1) for x in labels])
 
 
 def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
     """The product of two tensors of one rank, summed over some dimensions, which stay with size 1."""
-    if not over:
-        return mul.apply(a, b)
+    for d in over:
+        n, m = a.array.shape[d], b.array.shape[d]
+        if m == 1 != n:
+            a = a.sum(d, True)
+        elif n == 1 != m:
+            b = b.sum(d, True)
     rank = a.dim()
-    shape_a, shape_b = a.array.shape, b.array.shape
-    both, only_a, only_b, summed = [], [], [], []
-    for d in range(rank):
-        n, m = shape_a[d], shape_b[d]
-        if d in over:
-            if n != 1 and m != 1:
-                summed.append(d)
-            elif n != 1:
-                a = a.sum(d, True, dtype=a.dtype)
-            else:
-                b = b.sum(d, True, dtype=b.dtype)
-        elif n != 1 and m != 1:
-            both.append(d)
-        elif n != 1:
-            only_a.append(d)
-        else:
-            only_b.append(d)
+    shapes = list(zip(a.array.shape, b.array.shape, strict=True))
+    full = [d for d in range(rank) if 1 not in shapes[d]]
+    summed = [d for d in full if d in over]
+    if not summed:
+        return mul.apply(a, b)
+    both = [d for d in full if d not in over]
+    only_a = [d for d in range(rank) if shapes[d][0] != 1 and d not in full]
+    only_b = [d for d in range(rank) if shapes[d][1] != 1 and d not in full]
     rest = [d for d in range(rank) if d not in both + only_a + only_b + summed]
-    size = lambda t, dims: [t.array.shape[d] for d in dims]  # noqa: E731
+    size = lambda t, dims: [t.array.shape[d] for d in dims]
     groups = ((a, both), (a, only_a), (b, only_b), (a, summed))
     batch, left, right, inner = (math.prod(size(t, dims)) for t, dims in groups)
     first = a.permute(both + only_a + summed + only_b + rest).reshape((batch, left, inner))
@@ -212,6 +209,7 @@ def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
 
 
 @function("chain_matmul")
+@overridable
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
     items = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else list(matrices)

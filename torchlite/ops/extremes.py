@@ -74,6 +74,19 @@ def _whole(name: str, which: str) -> Callable[..., Any]:
     return kernel
 
 
+def _with_place(name: str) -> Callable[..., Any]:
+    """A kernel for the values and where they stand."""
+
+    def kernel(xp: Any, array: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
+        check_nonzero(name, array, axis)
+        shape = (*array.shape[:axis], *([1] if keepdim else []), *array.shape[axis + 1 :])
+        if not array.size:
+            return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
+        return getattr(array, name)(axis, keepdims=keepdim), getattr(array, "arg" + name)(axis).reshape(shape)
+
+    return kernel
+
+
 def no_complex(name: str) -> Callable[[dt.dtype], Exception | None]:
     return lambda d: RuntimeError(f"{name}(): does not support complex input") if d.is_complex else None
 
@@ -93,26 +106,26 @@ def _declare_extreme(name: str) -> None:
             _share_all,
             refuse=refused(f"{name}_all", *dt.COMPLEXES),
             node=f"{name.capitalize()}Backward1",
+            batch=lambda self: extreme.apply(self, (), False),
         ),
         Composite(f"{name}.other(Tensor self, Tensor other)", lambda self, other: getattr(self, binary)(other)),
         Reduction(
             f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-            along(name, lambda xp, array, axis: xp.expand_dims(getattr(array, where)(axis), axis)),
+            _with_place(name),
             put_at,
             result=INDICES,
             refuse=no_complex(name),
             exact_out=True,
         ),
     )
-    publish(
-        Reduction(
-            f"a{name}(Tensor self, int[1] dim=(), bool keepdim=False)",
-            _whole("a" + name, name),
-            _share_dims,
-            refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),
-            exact_out=True,
-        )
+    extreme = Reduction(
+        f"a{name}(Tensor self, int[1] dim=(), bool keepdim=False)",
+        _whole("a" + name, name),
+        _share_dims,
+        refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),
+        exact_out=True,
     )
+    publish(extreme)
 
     def refuse(d: dt.dtype) -> Exception | None:
         kind = "bool" if d is dt.bool_ else "complex" if d.is_complex else None
@@ -195,17 +208,19 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
         return xp.sort(flat)[place(xp, flat, 0)].reshape(())
 
     refuse = refused("median_cpu", dt.bool_, *dt.COMPLEXES)
-    publish(
-        Reduction(f"{name}(Tensor self)", whole, _share_all, refuse=refuse),
-        Reduction(
-            f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-            along(name, find),
-            put_at,
-            result=INDICES,
-            refuse=refuse,
-            node=f"{name.capitalize()}Backward1",
-        ),
+    by_dim = Reduction(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        along(name, find),
+        put_at,
+        result=INDICES,
+        refuse=refuse,
+        node=f"{name.capitalize()}Backward1",
     )
+
+    def by_rows(self: Tensor) -> Tensor:
+        return by_dim.apply(self.reshape(-1), 0, False)[0]
+
+    publish(Reduction(f"{name}(Tensor self)", whole, _share_all, refuse=refuse, batch=by_rows), by_dim)
 
 
 _declare_median("median", ignore_nan=False)

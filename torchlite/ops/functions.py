@@ -56,12 +56,19 @@ for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
         _op = Unary(_name, _kernel, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
         publish(_op, names=(_name, _alias), forms="function method inplace")
 
+
+def _one_over_squares(self: Tensor, other: Tensor) -> Tensor:
+    """1 / (self² + other²), but 0 for the angle of nothing."""
+    squares = self * self + other * other
+    return squares.reciprocal().masked_fill(squares == 0, 0)
+
+
 atan2 = Binary(
     "atan2",
     "arctan2",
     (
-        lambda g, self, other: g * other * (self * self + other * other).reciprocal(),
-        lambda g, self, other: g * -self * (self * self + other * other).reciprocal(),
+        lambda g, self, other: g * other * _one_over_squares(self, other),
+        lambda g, self, other: g * -self * _one_over_squares(self, other),
     ),
     schema=TENSORS, result="float", dtypes=dt.FLOATS,
 )  # fmt: skip
@@ -98,7 +105,7 @@ def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
 
 
 logit = Elementwise(
-    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS
+    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS, halves="wide"
 )
 publish(logit, forms="function method inplace")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.batching import LEADING
 from ..core.errors import broadcast_shapes, not_implemented_for, wrap_dim
 from ..core.operands import fitting_array
 from ..core.publish import publish, publish_python
@@ -61,8 +62,10 @@ def _gather(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
 gather = Picking(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
     _gather,
-    {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).scatter_add_(dim, index, g), "index": None},
+    {"self": lambda g, self, dim, index: g.new_zeros(self.shape).scatter_add_(dim, index, g), "index": None},
     check=_check_gather,
+    linear=True,
+    batch=LEADING,
 )
 publish(gather)
 
@@ -72,7 +75,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     if indices.dtype is not dt.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
     if dim is None:
-        input, indices, dim = input.reshape((-1,)), indices.reshape((-1,)), 0
+        input, indices, dim = input.view((-1,)), indices.view((-1,)), 0
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -181,6 +184,8 @@ scatter_src = Writing(
     _scatter,
     {"self": _emptied, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
     check=_check_scatter,
+    linear=True,
+    batch=LEADING,
 )
 scatter_value = _ScatterValue(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
@@ -188,6 +193,7 @@ scatter_value = _ScatterValue(
     {"self": _emptied, "index": None},
     check=_check_scatter,
     node="ScatterBackward1",
+    batch=LEADING,
 )
 scatter_src_reduce = Writing(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
@@ -195,6 +201,7 @@ scatter_src_reduce = Writing(
     {"self": _no_derivative, "index": None, "src": _no_derivative},
     check=_check_scatter_reduce,
     node="torch::autograd::NotImplemented",
+    batch=LEADING,
 )
 scatter_value_reduce = _ScatterValue(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
@@ -202,6 +209,7 @@ scatter_value_reduce = _ScatterValue(
     {"self": _no_derivative, "index": None},
     check=_check_scatter_reduce,
     node="torch::autograd::NotImplemented",
+    batch=LEADING,
 )
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, forms="function method inplace")
 
@@ -217,6 +225,8 @@ scatter_add = Writing(
     _scatter_add,
     {"self": lambda g: g, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
     check=_check_scatter,
+    linear=True,
+    batch=LEADING,
 )
 publish(scatter_add, forms="function method inplace")
 
@@ -247,6 +257,7 @@ scatter_reduce = Writing(
     _scatter_reduce,
     reduce_backward,
     check=_check_reduce,
+    batch=LEADING,
 )
 publish(scatter_reduce, forms="function method inplace")
 
@@ -273,11 +284,18 @@ def _in_flat(xp: Any, index: Any, size: int) -> Any:
     return from_front(index, size)
 
 
+def _take_by_gather(self: Tensor, index: Tensor) -> Tensor:
+    flat, places = self.reshape((-1,)), index.reshape((-1,))
+    return gather.apply(flat, 0, places + flat.numel() * (places < 0), False).reshape(index.shape)
+
+
 take = Picking(
     "take(Tensor self, Tensor index)",
     lambda xp, self, index: self.reshape(-1).take(_in_flat(xp, index, self.size)),
-    {"self": lambda g, self_shape, index: g.new_zeros(self_shape).put_(index, g, True), "index": None},
+    {"self": lambda g, self, index: g.new_zeros(self.shape).put_(index, g, True), "index": None},
     check=_check_take,
+    linear=True,
+    batch=_take_by_gather,
 )
 publish(take)
 
@@ -309,6 +327,13 @@ def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) -> None:
         self[...] = flat.reshape(self.shape)
 
 
+def _put_by_scatter(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    flat, index = self.reshape((-1,)), index.reshape((-1,))
+    index = index + flat.numel() * (index < 0)
+    scattered = scatter_add if accumulate else scatter_src
+    return scattered.apply(flat, 0, index, source.reshape((-1,))).reshape(self.shape)
+
+
 put = Writing(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False)",
     _put,
@@ -321,5 +346,7 @@ put = Writing(
     },
     order="K",
     check=_check_put,
+    linear=True,
+    batch=_put_by_scatter,
 )
 publish(put, forms="function method inplace")

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.batching import LEADING
 from ..core import errors
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
@@ -47,6 +48,8 @@ linalg_cross = Exact(
         "other": lambda g, self, dim, other_shape: sum_to(linalg_cross.apply(g, conj(self), dim), other_shape),
     },
     check=_check_cross,
+    linear="each",
+    batch=LEADING,
 )  # fmt: skip
 
 

@@ -333,7 +333,7 @@ def item(self: Tensor) -> Any:
         raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
     if self.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    value = self.backend.real.to_host(self.array).reshape(())
+    value = self.backend.real.number(self.array)
     return float(value[()]) if self.dtype.is_floating_point else value.item()
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.errors import wrap_dim
 from ..core.mode import local
-from ..core.node import Counter
+from ..core.node import UNVERSIONED, Counter
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import method
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import NO_GRAD, ORDINARY, View, resolve
+from ..core.view import NO_GRAD, ORDINARY, View, requires_grad
 from ..core.write import bump
 from .advanced import index as index_op
 from .advanced import index_put
@@ -62,7 +62,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     edge = self.edge
     backend = self.backend
     if mode.plain:
-        recording = edge is not None and mode.grad and (edge.__class__ is not View or resolve(self) is not None)
+        recording = edge is not None and mode.grad and requires_grad(self)
         kind = index.__class__
         try:
             if kind is int:
@@ -85,7 +85,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 return _get(self, index)
         except (IndexError, TypeError):
             return _get(self, index)
-        if backend.real is not backend or not backend.strided:
+        if not array.size or self.counter is UNVERSIONED or backend.real is not backend or not backend.strided:
             return _get(self, index)
         result = _new(Tensor)
         result.array = array
@@ -104,7 +104,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         view.seen = counter.n
         if edge.__class__ is View:
             view.base = edge.base
-            view.kind = edge.kind or (ORDINARY if mode.grad else NO_GRAD)
+            view.kind = edge.kind if mode.grad else NO_GRAD
             view.path = (*edge.path, step)
         else:
             view.base = self
@@ -254,7 +254,9 @@ def _bounds(item: slice, size: int) -> tuple[int, int, int]:
 
 
 def _is_all(item: slice, size: int) -> bool:
-    return _bounds(item, size) == (0, size, 1)
+    """Whether a slice is written as one that leaves nothing out; `-n:` is not."""
+    _bounds(item, size)
+    return not item.start and (item.stop is None or item.stop >= size) and item.step in (None, 1)
 
 
 def _sliced(t: Tensor, dim: int, item: slice) -> Tensor:
@@ -297,7 +299,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if (
         mode.plain
         and (kind is int or (kind is slice and index.step is None) or (kind is tuple and _simple(index)))
-        and (self.edge is None or resolve(self) is None)
+        and (self.edge is None or not requires_grad(self))
     ):
         array = self.array
         backend = self.backend

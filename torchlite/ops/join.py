@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.batching import LEADING, Leading
 from ..core.elementwise import fit_gradient
 from ..core.errors import wrap_dim
 from ..core.layout import channels_last_strides
@@ -16,27 +17,26 @@ from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import Composite, function, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
 from ..core.write import into
-from .parts import select, slice_
-from .shape import Ints, OnBackend, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, view
+from .parts import cut_slice, select, slice_
+from .shape import Ints, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-def _cut(array: Any, sizes: Sequence[int], dim: int) -> list[Any]:
-    before = (slice(None),) * dim
+def _cut(backend: Any, array: Any, sizes: Sequence[int], dim: int) -> list[Any]:
     parts, at = [], 0
     for n in sizes:
-        parts.append(array[(*before, slice(at, at + n))])
+        parts.append(cut_slice(backend, array, dim, at, at + n, 1))
         at += n
     return parts
 
 
-def _split(xp: Any, array: Any, split_size: int, dim: int) -> Any:
+def _split(backend: Any, array: Any, split_size: int, dim: int) -> Any:
     if not array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, array.ndim)
-    return _cut(array, _equal_sizes(array.shape[dim], split_size), dim)
+    return _cut(backend, array, _equal_sizes(array.shape[dim], split_size), dim)
 
 
 def _equal_sizes(length: int, size: int) -> list[int]:
@@ -50,7 +50,7 @@ def _equal_sizes(length: int, size: int) -> list[int]:
     return [size] * (count - 1) + [length - size * (count - 1)]
 
 
-def _split_with_sizes(xp: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
+def _split_with_sizes(backend: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
     if not array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, array.ndim)
@@ -64,7 +64,7 @@ def _split_with_sizes(xp: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
             f"split_with_sizes expects split_sizes to sum exactly to {array.shape[dim]} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={list(split_sizes)}"
         )
-    return _cut(array, split_sizes, dim)
+    return _cut(backend, array, split_sizes, dim)
 
 
 def _joined(grads: Sequence[Tensor | None], self_shape: Ints, split_sizes: Sequence[int], dim: int) -> Tensor:
@@ -88,13 +88,19 @@ split_vjp = {
 split_with_sizes_vjp = {
     "self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)
 }
-split = ViewOp("split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, multi=True)
-split_with_sizes = ViewOp(
+split = LaidView("split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, multi=True)
+split_with_sizes = LaidView(
     "split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", _split_with_sizes, split_with_sizes_vjp, multi=True
 )
-unsafe_split = Op("unsafe_split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp)
-unsafe_split_with_sizes = Op(
-    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", _split_with_sizes, split_with_sizes_vjp
+unsafe_split = LaidOp(
+    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, linear=True, batch=LEADING
+)
+unsafe_split_with_sizes = LaidOp(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
+    _split_with_sizes,
+    split_with_sizes_vjp,
+    linear=True,
+    batch=LEADING,
 )
 publish(split_with_sizes)
 publish(unsafe_split)
@@ -312,6 +318,8 @@ cat = Cat(
     {"tensors": _cat_backward},
     promote=("tensors",),
     check=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+    linear=True,
+    batch=LEADING,
 )
 publish(cat, names=("cat", "concat", "concatenate"), forms="function")
 
@@ -346,6 +354,8 @@ stack = Joining(
     {"tensors": _stack_backward},
     promote=("tensors",),
     check=_some(RuntimeError("stack expects a non-empty TensorList")),
+    linear=True,
+    batch=Leading(more=1),
 )
 publish(stack, forms="function")
 
@@ -407,7 +417,7 @@ def _block_diag_backward(
 
 
 _block_diag_op = Op(
-    "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",)
+    "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",), linear=True
 )
 
 

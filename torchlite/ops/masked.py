@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.batching import BROADCAST, DYNAMIC
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes
 from ..core.op import Op
@@ -13,6 +14,7 @@ from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method, publish
 from ..core.tensor import TensorBase
+from .pointwise import where
 from .writing import Picking, Writing
 
 if TYPE_CHECKING:
@@ -36,15 +38,17 @@ class _MaskedFill(Writing):
     """The value becomes an array of the tensor's type."""
 
     repeats = True
+    exclusive = False
+
+    def check_memory(self, target: Tensor, values: Any) -> None:
+        super().check_memory(target, values[:1])  # the value is read before
 
     def prepare(self, values: Any, backend: Any) -> Any:
         t, mask, value = values
-        if not isinstance(value, TensorBase):
-            array = fitting_array(value, t.dtype, backend)
-        elif value.dtype is t.dtype and value.backend.real is backend:
+        if isinstance(value, TensorBase) and value.dtype is t.dtype and value.backend.real is backend:
             array = value.array
         else:
-            array = fitting_array(value.item(), t.dtype, backend)
+            array = fitting_array(value, t.dtype, backend)
         return [t.array, mask.array, array], t.dtype
 
 
@@ -74,6 +78,7 @@ masked_fill_scalar = _MaskedFill(
     {"self": _outside, "mask": None},
     kernel=_filled,
     check=_check_fill,
+    batch=BROADCAST,
 )
 masked_fill_tensor = _MaskedFill(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
@@ -86,6 +91,7 @@ masked_fill_tensor = _MaskedFill(
     kernel=_filled,
     check=_check_fill,
     node="MaskedFillBackward1",
+    batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
 )
 publish(masked_fill_tensor, masked_fill_scalar, forms="function method inplace")
 
@@ -105,14 +111,26 @@ def _select(xp: Any, self: Any, mask: Any) -> Any:
     return self[mask]
 
 
-def _select_backward(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
-    shape = broadcast_shapes(tuple(self_shape), tuple(mask.shape))
-    return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self_shape)
+def _select_backward(g: Tensor, self: Tensor, mask: Tensor) -> Tensor:
+    shape = broadcast_shapes(self.array.shape, mask.array.shape)
+    return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self.array.shape)
+
+
+def _select_by_index(self: Tensor, mask: Tensor) -> Tensor:
+    if mask.backend.level >= self.backend.level:
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+            "each batch this would return a differently shaped Tensor. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+    shape = broadcast_shapes(tuple(self.shape), tuple(mask.shape))
+    return self.expand(shape)[mask.expand(shape)]
 
 
 masked_select = Picking(
-    "masked_select(Tensor self, Tensor mask)", _select, {"self": _select_backward, "mask": None}, check=_check_select
-)
+    "masked_select(Tensor self, Tensor mask)", _select, {"self": _select_backward, "mask": None}, check=_check_select,
+    linear=True, batch=_select_by_index,
+)  # fmt: skip
 publish(masked_select)
 
 
@@ -157,6 +175,7 @@ masked_scatter = Writing(
     {"self": _outside, "mask": None, "source": _scatter_source},
     kernel=_scattered,
     check=_check_scatter,
+    linear=True,
 )
 publish(masked_scatter, forms="function method inplace")
 
@@ -168,7 +187,7 @@ class _Finding(Picking):
     gives = dt.int64
 
 
-nonzero_op = _Finding("nonzero(Tensor self)", lambda xp, self: xp.argwhere(self))
+nonzero_op = _Finding("nonzero(Tensor self)", lambda xp, self: xp.argwhere(self), batch=DYNAMIC)
 
 
 @function("nonzero")
@@ -186,7 +205,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(nonzero_op.apply(input).unbind(1))
 
 
-publish(Op("argwhere(Tensor self)", lambda xp, self: xp.argwhere(self)))
+publish(Op("argwhere(Tensor self)", lambda xp, self: xp.argwhere(self), batch=DYNAMIC))
 
 
 def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:

@@ -7,13 +7,14 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.batching import Leading
 from ..core import errors, fast
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
 from ..core.operands import fitting_array, result_type
 from ..core.publish import method, publish, publish_python, reflected
 from ..core.tensor import Tensor
-from ..core.write import into, write
+from ..core.write import bump, into, write
 from .arithmetic import mul
 from .shape import unsafe_view
 from .writing import widened
@@ -25,7 +26,7 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     """`a @ b` for two or three dimensions, by BLAS wherever the numbers fit."""
     kind = a.dtype.kind
     if kind in "fc" and a.dtype.itemsize > 2:
-        return a.dot(b) if a.ndim == 2 else xp.matmul(a, b)
+        return a.dot(b) if a.ndim == b.ndim == 2 else xp.matmul(a, b)
     if kind in "fV":
         return product(xp, widened(a), widened(b)).astype(a.dtype)
     if a.size and b.size:
@@ -122,6 +123,8 @@ mm = Product(
     "mm(Tensor self, Tensor mat2)", _mm,
     {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
     check=_check_mm,
+    linear="each",
+    batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
 )  # fmt: skip
 publish(mm)
 
@@ -145,6 +148,8 @@ bmm = Exact(
     "bmm(Tensor self, Tensor mat2)", product,
     {"self": lambda g, mat2: g.bmm(H(mat2)), "mat2": lambda g, self: H(self).bmm(g)},
     check=_check_bmm,
+    linear="each",
+    batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
 )  # fmt: skip
 publish(bmm)
 
@@ -165,6 +170,8 @@ mv = Exact(
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
     check=_check_mv,
+    linear="each",
+    batch=Leading(call=lambda self, vec: matmul.apply(self, vec.unsqueeze(-1)).squeeze(-1)),
 )  # fmt: skip
 publish(mv)
 
@@ -193,18 +200,28 @@ dot = Exact(
     "dot(Tensor self, Tensor tensor)", _dot,
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
     check=_check_dot,
+    linear="each",
+    batch=lambda self, tensor: (self * tensor).sum(),
 )  # fmt: skip
 vdot = Exact(
     "vdot(Tensor self, Tensor other)",
     lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
     {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
     check=_check_dot,
+    linear="each",
+    batch=lambda self, other: (conj(self) * other).sum(),
 )  # fmt: skip
 publish(dot)
 publish(vdot)
 
 
 # ---- products added to something
+
+
+def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """What the ops below are made of; each says how to make the product."""
+    made = made if alpha == 1 else made * alpha
+    return made if beta == 0 else made + (self if beta == 1 else self * beta)
 
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
@@ -234,6 +251,7 @@ addmm = Exact(
         "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
     },
     check=_check_addmm,
+    batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
 )
 publish(addmm, forms="function method inplace")
 
@@ -261,6 +279,7 @@ addmv = Exact(
         "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
     },
     check=_check_addmv,
+    batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
 )
 publish(addmv, forms="function method inplace")
 
@@ -293,6 +312,7 @@ addr = Op(
     },
     check=_check_addr,
     promote=("self", "vec1", "vec2"),
+    batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha),
 )  # fmt: skip
 publish(addr, forms="function method inplace")
 
@@ -323,6 +343,7 @@ baddbmm = Exact(
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
     },
     check=_check_baddbmm,
+    batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
 )
 publish(baddbmm, forms="function method inplace")
 
@@ -351,9 +372,11 @@ class _Addbmm(Exact):
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         result = self.apply(before, *values[1:])
-        if self_.array.shape != result.array.shape:
-            self_.resize_(result.shape)
-        write(self_, result)
+        if self_.array.shape == result.array.shape:
+            write(self_, result)
+        else:
+            self_.array = result.array
+            bump(self_)
 
 
 addbmm = _Addbmm(
@@ -364,6 +387,7 @@ addbmm = _Addbmm(
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
     },
     check=_check_addbmm,
+    batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
 )
 publish(addbmm, forms="function method inplace")
 
@@ -371,7 +395,14 @@ publish(addbmm, forms="function method inplace")
 # ---- matmul: one of the above, by the ranks of its operands
 
 
+def _alone(t: Tensor, other: Tensor) -> Tensor:
+    """A batch of one matrix as a matrix, so that its gradient is a product too and not a sum of products."""
+    return t.squeeze(0) if t.requires_grad and t.array.shape[0] == 1 != other.array.shape[0] else t
+
+
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
+    if a.dim() == b.dim() == 3:
+        a, b = _alone(a, b), _alone(b, a)
     m, n = a.dim(), b.dim()
     if not m or not n:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
@@ -382,15 +413,18 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     if m == 2 and n == 1:
         return mv.apply(a, b)
     if m == 1 and n == 2:
-        return a.unsqueeze(0).mm(b).squeeze(0)
+        return a.unsqueeze(0).mm(b).squeeze_(0)
     if n <= 2:  # fold the batch into the rows of one big matrix
         lead = a.array.shape[:-1]
         rows = a.reshape((math.prod(lead), a.shape[-1]))
         return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
-    if m == 1:
+    if m == 1 or (m == 2 and a.requires_grad):  # the same, transposed: the gradient needs no sum over the batch
         flipped = b.transpose(-2, -1)
         lead = flipped.array.shape[:-1]
-        return unsafe_view.apply(flipped.reshape((math.prod(lead), flipped.shape[-1])).mv(a), lead)
+        rows = flipped.reshape((math.prod(lead), flipped.shape[-1]))
+        if m == 1:
+            return unsafe_view.apply(rows.mv(a), lead)
+        return unsafe_view.apply(rows.mm(a.t()), (*lead, a.shape[0])).transpose(-2, -1).contiguous()
     batch = errors.broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
     count = math.prod(batch)
     (rows, inner), (depth, columns) = a.array.shape[-2:], b.array.shape[-2:]
@@ -403,7 +437,9 @@ class _Matmul(Product):
     """The fast path knows matrices only, as `mm`; all other ranks come to `apply`."""
 
     def apply(self, *values: Any) -> Any:
-        self.find_kernel(values[0].backend.real)
+        backend = values[0].backend.real
+        if not backend.level:
+            self.find_kernel(backend)
         return _matmul(*values)
 
 
@@ -456,8 +492,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     n = max(self.dim(), other.dim())
     a = (1,) * (n - self.dim()) + tuple(self.shape)
     b = (1,) * (n - other.dim()) + tuple(other.shape)
-    left = self.reshape([size for s in a for size in (s, 1)])
-    right = other.reshape([size for s in b for size in (1, s)])
+    left = unsafe_view.apply(self, [size for s in a for size in (s, 1)])
+    right = unsafe_view.apply(other, [size for s in b for size in (1, s)])
     return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
 
 
@@ -522,5 +558,6 @@ trace = Op(
     "trace(Tensor self)", _trace,
     {"self": lambda g, self_shape: g.new_zeros(self_shape).diagonal_scatter(g.expand((min(self_shape),)))},
     check=_check_trace,
+    linear=True, batch=lambda self: self.diagonal().sum(),
 )  # fmt: skip
 publish(trace)

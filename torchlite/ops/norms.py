@@ -104,6 +104,8 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
         return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    if p == "fro" and dim is not None and len(dim) > 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     order = 2.0 if p is None or p == "fro" else p
     return vector_norm.apply(input, order, dim, keepdim, dtype)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.batching import LEADING, Leading
 from ..core.errors import wrap_dim
+from ..core.laid import LaidOp, LaidView
 from ..core.layout import contiguous_format
 from ..core.publish import Composite, publish
 from ..core.tensor import Tensor, TensorBase
 from .copy import clone
-from .shape import Ints, LaidOp, LaidView, as_strided
+from .shape import Ints, as_strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +72,8 @@ select_backward = LaidOp(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index)",
     in_zeros(_select),
     {"grad_output": lambda g, dim, index: select.apply(g, dim, index)},
+    linear=True,
+    batch=Leading(more=1),
 )
 select_scatter = LaidOp(
     "select_scatter(Tensor self, Tensor src, int dim, int index)",
@@ -78,6 +82,8 @@ select_scatter = LaidOp(
         "self": lambda g, src_shape, dim, index: select_scatter.apply(g, g.new_zeros(src_shape), dim, index),
         "src": lambda g, dim, index: select.apply(g, dim, index),
     },
+    linear=True,
+    batch=LEADING,
 )
 publish(select)
 publish(select_scatter)
@@ -86,39 +92,44 @@ publish(select_scatter)
 # ---- slice: a range along a dimension
 
 
-def _slice(backend: Any, array: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+def cut_slice(backend: Any, array: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
     if not array.ndim:
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     dim = wrap_dim(dim, array.ndim)
     cut = array[(slice(None),) * dim + (slice(start, end, step),)]
-    if step == 1 or array.size:
+    if cut.size:
         return cut
-    strides = backend.strides(array)
-    return backend.lay(array, cut.shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]))
+    strides = backend.strides(array)  # NumPy lets a slice without elements begin anywhere
+    first = slice(start, end, step).indices(array.shape[dim])[0]
+    return backend.lay(array, cut.shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), first * strides[dim])
 
 
 _RANGE = "int dim=0, int? start=None, int? end=None, int step=1"
 slice_ = LaidView(
     f"slice.Tensor(Tensor self, {_RANGE})",
-    _slice,
+    cut_slice,
     {"self": lambda g, self_shape, dim, start, end, step: slice_backward.apply(g, self_shape, dim, start, end, step)},
 )
 slice_backward = LaidOp(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)",
-    in_zeros(_slice),
+    in_zeros(cut_slice),
     {"grad_output": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step)},
+    linear=True,
+    batch=LEADING,
 )
 slice_scatter = LaidOp(
     f"slice_scatter(Tensor self, Tensor src, {_RANGE})",
-    in_copy(_slice),
+    in_copy(cut_slice),
     {
         "self": lambda g, src_shape, dim, start, end, step: slice_scatter.apply(
             g, g.new_zeros(src_shape), dim, start, end, step
         ),
         "src": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step),
     },
+    linear=True,
+    batch=LEADING,
 )
 publish(slice_scatter)
 
@@ -184,6 +195,8 @@ diagonal_backward = LaidOp(
     "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)",
     in_zeros(_diagonal),
     {"grad_output": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
+    linear=True,
+    batch=Leading(more=1),
 )
 diagonal_scatter = LaidOp(
     f"diagonal_scatter(Tensor self, Tensor src, {_DIAGONAL})",
@@ -194,6 +207,8 @@ diagonal_scatter = LaidOp(
         ),
         "src": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2),
     },
+    linear=True,
+    batch=LEADING,
 )
 
 
@@ -212,6 +227,8 @@ diag_embed = LaidOp(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)",
     _diag_embed,
     {"self": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
+    linear=True,
+    batch=Leading(more=1),
 )
 publish(diagonal)
 publish(diagonal_scatter)
@@ -263,6 +280,8 @@ unfold_backward = LaidOp(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step)",
     _unfold_backward,
     {"grad_in": lambda g, dim, size, step: unfold.apply(g, dim, size, step)},
+    linear=True,
+    batch=Leading(more=-1),
 )
 publish(unfold, forms="method")
 
@@ -292,5 +311,6 @@ as_strided_scatter = LaidOp(
             clone.apply(g, contiguous_format), size, stride, storage_offset
         ),
     },
+    linear=True,
 )
 publish(as_strided_scatter)

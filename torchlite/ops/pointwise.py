@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.batching import DYNAMIC
 from ..core.elementwise import Binary, Elementwise, Unary
 from ..core.op import Op
 from ..core.operands import converted, result_type
@@ -71,7 +72,11 @@ choose = _Where(
     },
     check=_check_condition,
 )
-where_true = Op("where.condition(Tensor condition)", lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))))
+where_true = Op(
+    "where.condition(Tensor condition)",
+    lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))),
+    batch=DYNAMIC,
+)
 where = publish(choose, where_true, forms="function")
 publish_python(
     "where(Tensor self, Tensor condition, Operand other)",
@@ -84,7 +89,7 @@ publish_python(
 
 relu = Unary(
     "relu",
-    lambda xp, x: xp.maximum(x, 0),
+    lambda xp, x: xp.maximum(x.dtype.type(0), x),
     lambda g, result: g * (result > 0),
     dtypes=REAL,
     operators=True,

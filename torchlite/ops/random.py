@@ -17,6 +17,7 @@ from ..core.errors import not_implemented_for
 from ..core.generator import default_generator
 from ..core.mode import local
 from ..core.op import Op
+from ..core.overrides import overridable, public
 from ..core.publish import functions, method, publish, publish_python
 from ..core.tensor import Tensor, wrap
 from ..core.write import bump
@@ -52,7 +53,7 @@ def _in_memory_order(strides: tuple[int, ...]) -> tuple[int, ...]:
 def write_drawn(t: Tensor, draw: Callable[[int, np.dtype], np.ndarray]) -> None:
     """Fill a tensor's memory with the `count` numbers that `draw(count, dtype)` gives."""
     backend, d, array = t.backend.real, t.dtype, t.array
-    if backend.device.type == "meta":
+    if not backend.values:
         return
     count = array.size
     if not count:
@@ -151,8 +152,11 @@ def _flat(t: Tensor) -> np.ndarray:
     return np.ascontiguousarray(t.detach().host_array()).reshape(-1)
 
 
-def _drawn(values: np.ndarray, shape: Any, d: dt.dtype, backend: Any) -> Tensor:
-    return wrap(backend.from_host(values.reshape(tuple(shape))), d, backend)
+def _drawn(draw: Callable[[], np.ndarray], shape: Any, d: dt.dtype, backend: Any) -> Tensor:
+    """A tensor of the numbers that `draw()` gives."""
+    if not backend.values:
+        return wrap(backend.empty(tuple(shape), d.numpy), d, backend)
+    return wrap(backend.from_host(draw().reshape(tuple(shape))), d, backend)
 
 
 def _floating(d: dt.dtype | None) -> dt.dtype:
@@ -199,6 +203,7 @@ def _randint(low: int, high: int, size: Any, generator: Any, d: Any, backend: An
     return _integers(_new(size, d or dt.int64, backend), low, high, generator)
 
 
+@overridable
 def randint(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high."""
     low = kwargs.pop("low", None)
@@ -224,7 +229,7 @@ def randint_like(self: Tensor, low: Any, high: Any, generator: Any, format_: Any
 def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64
-    return _drawn(stream_of(generator, backend).randperm(n, d.numpy), (max(n, 0),), d, backend)
+    return _drawn(lambda: stream_of(generator, backend).randperm(n, d.numpy), (max(n, 0),), d, backend)
 
 
 # ---- from parameters
@@ -241,7 +246,7 @@ def _sampler(schema: str, law: str, vjp: Any = None, types: str = "") -> Op:
                 raise not_implemented_for(types, first.dtype)
             backend = first.backend.real
             draw = getattr(stream_of(generator, backend), law)
-            result = _drawn(draw(*map(_flat, parameters)), first.array.shape, first.dtype, backend)
+            result = _drawn(lambda: draw(*map(_flat, parameters)), first.array.shape, first.dtype, backend)
             if local.state.mode.grad:
                 self.record(values, (result,))
             return result
@@ -281,7 +286,7 @@ def bernoulli_function(*args: Any, **kwargs: Any) -> Tensor:
 _published_bernoulli = publish_python(
     "bernoulli(Tensor self, float p, *, Generator? generator=None)", _bernoulli_of, forms="function"
 )
-functions["bernoulli"] = bernoulli_function
+public[_plain_bernoulli] = public[_published_bernoulli] = functions["bernoulli"] = bernoulli_function
 method("bernoulli")(bernoulli_function)
 
 
@@ -290,10 +295,13 @@ def _multinomial(self: Tensor, num_samples: int, replacement: bool, generator: A
     if self.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     backend = self.backend.real
-    host = self.detach().host_array()
-    drawn = stream_of(generator, backend).multinomial(host[None] if self.dim() == 1 else host, num_samples, replacement)
+
+    def draw() -> np.ndarray:
+        host = self.detach().host_array()
+        return stream_of(generator, backend).multinomial(host[None] if self.dim() == 1 else host, num_samples, replacement)
+
     shape = (num_samples,) if self.dim() == 1 else (self.array.shape[0], num_samples)
-    return _drawn(drawn, shape, dt.int64, backend)
+    return _drawn(draw, shape, dt.int64, backend)
 
 
 publish_python("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None)", _multinomial)
@@ -316,7 +324,7 @@ def normal(*args: Any, **kwargs: Any) -> Tensor:
     if isinstance(std, Tensor) and std.dtype.is_complex:
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std is like_ or isinstance(std, Tensor):
-        if bool((std.detach() < 0).any()):
+        if std.backend.values and bool((std.detach() < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")

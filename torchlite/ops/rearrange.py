@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.batching import DYNAMIC, LEADING, Leading
 from ..core.errors import not_implemented_for, wrap_dim, wrap_dims
 from ..core.layout import contiguous_format
 from ..core.op import Op
 from ..core.publish import Composite, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
 from .copy import clone
-from .shape import Ints, expand, flatten, unsqueeze
+from .shape import Ints, expand, flatten, unsqueeze, with_ndim
 
 # ---- another order
 
@@ -24,7 +25,13 @@ def _flip(xp: Any, array: Any, dims: Ints) -> Any:
     return array[tuple([backwards if d in turned else slice(None) for d in range(array.ndim)])].copy("K")
 
 
-flip = Op("flip(Tensor self, int[] dims)", _flip, {"self": lambda g, dims: flip.apply(g, dims)})
+flip = Op(
+    "flip(Tensor self, int[] dims)",
+    _flip,
+    {"self": lambda g, dims: flip.apply(g, dims)},
+    linear=True,
+    batch=LEADING,
+)
 publish(flip)
 
 
@@ -55,10 +62,18 @@ def _roll(xp: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
     return xp.roll(xp.ascontiguousarray(array).reshape(array.shape), shifts if dims else shifts[0], axes or None)
 
 
+def _roll_batch(self: Tensor, shifts: Ints, dims: Ints) -> Tensor:
+    if dims:
+        return roll.apply(self, shifts, tuple([d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
+    return roll.apply(flatten(self, 1) if self.dim() > 1 else unsqueeze.apply(self, 1), shifts, (1,)).reshape(self.shape)
+
+
 roll = Op(
     "roll(Tensor self, int[1] shifts, int[1] dims=[])",
     _roll,
     {"self": lambda g, shifts, dims: roll.apply(g, tuple([-n for n in shifts]), dims)},
+    linear=True,
+    batch=Leading(call=_roll_batch),
 )
 publish(roll)
 
@@ -80,7 +95,11 @@ def _rot90(xp: Any, array: Any, k: int, dims: Ints) -> Any:
 
 
 rot90 = Op(
-    "rot90(Tensor self, int k=1, int[] dims=[0, 1])", _rot90, {"self": lambda g, k, dims: rot90.apply(g, -k, dims)}
+    "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
+    _rot90,
+    {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},
+    linear=True,
+    batch=LEADING,
 )
 publish(rot90)
 
@@ -117,7 +136,13 @@ def _repeat_backward(g: Tensor, self_shape: Ints, repeats: Ints) -> Tensor:
     return g.reshape(split).sum(copies) if copies else g
 
 
-repeat = Op("repeat(Tensor self, int[] repeats)", _repeat, {"self": _repeat_backward})
+repeat = Op(
+    "repeat(Tensor self, int[] repeats)",
+    _repeat,
+    {"self": _repeat_backward},
+    linear=True,
+    batch=Leading(call=lambda self, repeats: repeat.apply(with_ndim(self, len(repeats)), (1, *repeats))),
+)
 publish(repeat, forms="method")
 
 
@@ -145,7 +170,7 @@ def _places(xp: Any, repeats: Any, output_size: int | None) -> Any:
     return xp.searchsorted(ends, xp.arange(total), side="right").astype(repeats.dtype, copy=False)
 
 
-places_of_repeats = Op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None)", _places)
+places_of_repeats = Op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None)", _places, batch=DYNAMIC)
 
 
 def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Tensor:
@@ -162,9 +187,8 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output
             raise RuntimeError(
                 f"repeat_interleave: Invalid output_size, expected {size * repeats} but got {output_size}"
             )
-        if not shape:
-            self = self.reshape((1,))
-            shape = (1,)
+        if not shape:  # the dimension that the copies would fill is looked for in the result
+            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
         wide = expand.apply(unsqueeze.apply(self, dim + 1), (*shape[: dim + 1], repeats, *shape[dim + 1 :]), False)
         return flatten(clone.apply(wide, contiguous_format), dim, dim + 1)
     if repeats.dim() > 1:
@@ -201,7 +225,13 @@ def _triangle(name: str) -> Op:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         return getattr(xp, name)(xp.ascontiguousarray(array), diagonal)
 
-    op = Op(f"{name}(Tensor self, int diagonal=0)", kernel, {"self": lambda g, diagonal: op.apply(g, diagonal)})
+    op = Op(
+        f"{name}(Tensor self, int diagonal=0)",
+        kernel,
+        {"self": lambda g, diagonal: op.apply(g, diagonal)},
+        linear=True,
+        batch=LEADING,
+    )
     op.repeats = True
     publish(op, forms="function method inplace")
     return op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core import fast
+from ..core import errors, fast
 from ..core.elementwise import conj, sum_to
 from ..core.publish import publish, publish_as, publish_python
 from ..core.reduction import Reduction, reduced_count
@@ -44,8 +44,17 @@ def _sum_tall(xp: Any, array: Any, keepdim: bool) -> Any:
     return total + xp.add.reduce(array[whole:], axis=0, keepdims=keepdim) if whole < n else total
 
 
-sum_all = Reduction(f"sum({WHOLE})", add_reduce, lambda g: g, integers="int64")
-sum_dim = Reduction(f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1")
+sum_all = Reduction(
+    f"sum({WHOLE})",
+    add_reduce,
+    lambda g: g,
+    integers="int64",
+    linear=True,
+    batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
+)
+sum_dim = Reduction(
+    f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True
+)
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
 sum_all.node_class.on_arrays = fast.spread_on_arrays
 publish_as("sum", fast.total(sum_all, publish(sum_all, sum_dim)))
@@ -73,11 +82,17 @@ def _nansum(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
     return add_reduce(xp, array, axis, keepdim)
 
 
+def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
+    if d is not None and d.category < dt.FLOAT <= t.dtype.category:
+        raise errors.not_implemented_for("nansum_cpu", d)
+
+
 nansum = Reduction(
     f"nansum({OPTIONAL_DIMS})",
     _nansum,
     lambda g, self: g * self.isnan().logical_not(),
     integers="int64",
+    check=_check_nansum,
     refuse=_no_complex_nansum,
 )
 publish(nansum)
@@ -103,9 +118,19 @@ def _mean_vjp(g: Tensor, self_numel: int, result_numel: int) -> Tensor:
     return g / (self_numel // max(result_numel, 1))
 
 
-mean_all = Reduction(f"mean({WHOLE})", _mean, _mean_vjp, check=_check_mean)
-mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1")
-publish(mean_all, mean_dim)
+mean_all = Reduction(
+    f"mean({WHOLE})",
+    _mean,
+    _mean_vjp,
+    check=_check_mean,
+    linear=True,
+    batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
+)
+mean_dim = Reduction(
+    f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1", linear=True
+)
+mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
+publish_as("mean", fast.total(mean_all, publish(mean_all, mean_dim)))
 
 
 def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
@@ -140,15 +165,21 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
     return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
 
 
-def _prod_all_vjp(g: Tensor, self: Tensor) -> Tensor:
+def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return g * conj(products_of_others(self.reshape(-1), 0).reshape(self.shape))
 
 
-prod_all = Reduction(f"prod({WHOLE})", _prod, _prod_all_vjp, integers="int64")
+prod_all = Reduction(
+    f"prod({WHOLE})",
+    _prod,
+    _prod_all_vjp,
+    integers="int64",
+    batch=lambda self, dtype: prod_dim.apply(self.reshape(-1), 0, False, dtype),
+)
 prod_dim = Reduction(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)",
     _prod,
-    lambda g, self, dim: g * conj(products_of_others(self, dim)),
+    lambda g, self, dim, result: g * conj(products_of_others(self, dim)),
     integers="int64",
     node="ProdBackward1",
 )
@@ -180,8 +211,8 @@ publish(logsumexp)
 class Logical(Reduction):
     """`any` and `all`: bool, but uint8 of uint8. No dimensions in the list mean none."""
 
-    def __init__(self, schema: str, kernel: Any) -> None:
-        super().__init__(schema, kernel, result=dt.bool_, none="none")
+    def __init__(self, schema: str, kernel: Any, **more: Any) -> None:
+        super().__init__(schema, kernel, result=dt.bool_, none="none", **more)
 
     def result_dtypes(self, d: dt.dtype) -> Any:
         return d if d is dt.uint8 else dt.bool_
@@ -201,10 +232,11 @@ def _all(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
 
 
 for _name, _kernel in (("any", _any), ("all", _all)):
+    _dims = Logical(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel)
     publish(
-        Logical(f"{_name}(Tensor self)", _kernel),
+        Logical(f"{_name}(Tensor self)", _kernel, batch=lambda self, dims=_dims: dims.apply(self, None, False)),
         Logical(f"{_name}.dim(Tensor self, int dim, bool keepdim=False)", _kernel),
-        Logical(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel),
+        _dims,
     )
 
 

@@ -41,9 +41,12 @@ class InPlaceView(Op):
             check_writable(target, False)
         viewed = self.viewed
         backend = target.backend.real
-        kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
         shown = target.alias()
-        shown.array = kernel(target.array, *arguments)
+        if backend.level:
+            shown.array = viewed.apply(shown, *arguments).array
+        else:
+            kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
+            shown.array = kernel(target.array, *arguments)
         if grad and resolve(target) is not None:
             before = target.alias()
             before.edge = resolve(target)

@@ -8,6 +8,8 @@ from ..core import dtype as dt
 from ..core.errors import wrap_dim
 from ..core.operands import fitting_array, scalar_array
 from ..core.publish import publish
+from ..core.tensor import TensorBase
+from .gather import gather, scatter_add, scatter_src, scatter_value
 from .reducing import into_mean, reduce_backward, reduction, start_of
 from .writing import Picking, Writing, check_range, combine, from_front, out_of_bounds, warn_once
 
@@ -44,11 +46,26 @@ def _out_of_range(i: int) -> Exception:
     return IndexError("index out of range in self")
 
 
+def along(like: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
+    """What `gather` and `scatter` are to be called with to take or put whole slices of `like`."""
+    like = like if like.dim() else like.reshape((1,))
+    dim = wrap_dim(dim, like.dim())
+    index = index.reshape([-1 if d == dim else 1 for d in range(like.dim())])
+    return like, dim, index.expand([index.shape[d] if d == dim else n for d, n in enumerate(like.shape)])
+
+
+def _select_by_gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    made = gather.apply(*along(self, dim, index), False)
+    return made if self.dim() else made.reshape(())
+
+
 index_select = Picking(
     "index_select(Tensor self, int dim, Tensor index)",
     _index_select,
     {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add_(dim, index, g), "index": None},
     check=_check_select,
+    linear=True,
+    batch=_select_by_gather,
 )
 publish(index_select)
 
@@ -113,17 +130,24 @@ def _scaled(g: Tensor, alpha: Any) -> Tensor:
     return g if alpha == 1 else g * (alpha.conjugate() if isinstance(alpha, complex) else alpha)
 
 
+def _add_by_scatter(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
+    rows, dim, index = along(self, dim, index)
+    return scatter_add.apply(rows, dim, index, source.reshape(index.shape) * alpha).reshape(self.shape)
+
+
 index_add = _IndexAdd(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
     _index_add,
     {
         "self": lambda g: g,
         "index": None,
-        "source": lambda g, dim, index, source_shape, alpha: _scaled(
-            g.index_select(dim, index).reshape(source_shape), alpha
+        "source": lambda g, dim, index, source, alpha: _scaled(
+            g.index_select(dim, index).reshape(source.shape), alpha
         ),
     },
     check=_check_same_slices("index_add_"),
+    linear=True,
+    batch=_add_by_scatter,
 )
 publish(index_add, forms="function method inplace")
 
@@ -179,15 +203,22 @@ def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
     rows[index] = _rows(xp, source, dim)
 
 
+def _copy_by_scatter(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    rows, dim, index = along(self, dim, index)
+    return scatter_src.apply(rows, dim, index, source.reshape(index.shape)).reshape(self.shape)
+
+
 index_copy = Writing(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source)",
     _index_copy,
     {
         "self": lambda g, dim, index: g.index_fill(dim, index, 0),
         "index": None,
-        "source": lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
+        "source": lambda g, dim, index, source: g.index_select(dim, index).reshape(source.shape),
     },
     check=_check_copy,
+    linear=True,
+    batch=_copy_by_scatter,
 )
 publish(index_copy, forms="function method inplace")
 
@@ -215,10 +246,12 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
 class _IndexFill(Writing):
     repeats = True
 
+    def check_memory(self, target: Tensor, values: Any) -> None:
+        super().check_memory(target, values[1:2])  # the value is read before
+
     def prepare(self, values: Any, backend: Any) -> Any:
         arguments, _ = super().prepare(values, backend)
-        value = values[3].item() if values[3].__class__ not in (int, float, bool, complex) else values[3]
-        arguments[3] = fitting_array(value, values[0].dtype, backend)
+        arguments[3] = fitting_array(values[3], values[0].dtype, backend)
         return arguments, values[0].dtype
 
 
@@ -238,12 +271,21 @@ def _filled_sum(g: Tensor, dim: int, index: Tensor) -> Tensor:
     return g.index_select(dim, index.remainder(g.size(dim) if g.dim() else 1).unique()).sum()
 
 
+def _fill_by_scatter(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    rows, dim, index = along(self, dim, index)
+    index = index + rows.shape[dim] * (index < 0)
+    if not isinstance(value, TensorBase):
+        return scatter_value.apply(rows, dim, index, value).reshape(self.shape)
+    return scatter_src.apply(rows, dim, index, value.to(self.dtype).expand(index.shape)).reshape(self.shape)
+
+
 index_fill = _IndexFill(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
     _index_fill,
     {"self": _refilled, "index": None},
     order="K",
     check=_check_fill,
+    batch=_fill_by_scatter,
 )
 index_fill_tensor = _IndexFill(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)",
@@ -252,6 +294,7 @@ index_fill_tensor = _IndexFill(
     order="K",
     check=_check_fill_tensor,
     node="IndexFillBackward1",
+    batch=_fill_by_scatter,
 )
 publish(index_fill_tensor, index_fill, forms="function method inplace")
 

@@ -69,6 +69,7 @@ cumsum = Running(
     lambda xp, array, axis: xp.cumsum(array, axis, widened(xp, array)),
     lambda g, dim: from_the_end(g, Tensor.cumsum, dim),
     integers="int64",
+    linear=True,
 )
 publish(cumsum, forms="function method inplace")
 
@@ -93,14 +94,14 @@ def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
     return b
 
 
-def _cumprod_vjp(g: Tensor, self: Tensor, dim: int) -> Tensor:
+def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     """The product before each element, times the sum over what follows it, without dividing: zeros do no harm."""
     if not self.dim() or not self.numel():
         return g
     x = conj(self).to(g.dtype)
     after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
     n = x.shape[dim]
-    before = cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), x.narrow(dim, 0, n - 1).cumprod(dim)], dim)
+    before = cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), conj(result).to(g.dtype).narrow(dim, 0, n - 1)], dim)
     return before * after
 
 
@@ -129,7 +130,7 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
         Along(
             f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             _running_extreme(_combine),
-            lambda g, indices, self_shape, dim: g.new_zeros(self_shape).scatter_add(dim, indices, g),
+            lambda g, indices, self, dim: g.new_zeros(self.shape).scatter_add(dim, indices, g),
             result=("same", dt.int64),
             refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
             exact_out=True,
@@ -201,9 +202,7 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
         return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
     t = cat.apply(parts, dim) if len(parts) > 1 else input
-    if n >= t.shape[dim]:
-        return t.narrow(dim, 0, 0).clone()
-    for _ in range(n):
+    for _ in range(min(n, t.shape[dim])):
         t = _one_difference(t, dim)
     return t
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.batching import DYNAMIC
 from ..core import errors
 from ..core.op import Op
 from ..core.publish import publish, publish_python
@@ -74,6 +75,8 @@ def _unique_consecutive(xp: Any, array: Any, inverse: bool, counts: bool, dim: i
 
 class Unique(Op):
     """Differentiable in name only, as in PyTorch: its node raises."""
+
+    batch = DYNAMIC
 
     def __init__(self, schema: str, kernel: Any) -> None:
         super().__init__(f"{schema} -> (Tensor result0, Tensor result1, Tensor result2)", kernel, self.refuse)

@@ -7,11 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core import fast
+from ..core.batching import LEADING, Leading
 from ..core.dtype import dtype, of_numpy
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes as common_shape
 from ..core.errors import wrap_dim, wrap_dims
-from ..core.layout import contiguous_format, contiguous_strides, reshaped_strides
+from ..core.laid import LaidView, OnBackend
+from ..core.layout import contiguous_format, reshaped_strides
 from ..core.node import shared_counter
 from ..core.op import Op, ViewOp
 from ..core.overrides import dispatch, needs_dispatch
@@ -25,26 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Ints = tuple[int, ...]
-
-
-class OnBackend:
-    """The kernel gets its backend in place of the array namespace: only a backend can lay strides over memory."""
-
-    kernel: Any
-    kernels: dict[Any, Any]
-
-    def find_kernel(self, backend: Any) -> Any:
-        own = backend.kernels.get(self.name)
-        kernel = self.kernels[backend] = partial(self.kernel, backend) if own is None else own
-        return kernel
-
-
-class LaidView(OnBackend, ViewOp):
-    """A view whose kernel says shape and strides."""
-
-
-class LaidOp(OnBackend, Op):
-    """An op whose kernel needs such views."""
 
 
 # ---- as_strided: geometry in elements over the whole storage
@@ -120,10 +102,15 @@ def _places(flat: Tensor) -> Tensor:
     return arange(flat.numel(), device=flat.device)
 
 
+def _as_strided_batch(self: Tensor, size: Ints, strides: Ints, offset: int | None) -> Tensor:
+    return as_strided.apply(self, (self.shape[0], *size), (self.stride(0), *strides), offset)
+
+
 as_strided = LaidView(
     "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
     _as_strided,
     {"self": _as_strided_backward},
+    batch=Leading(call=_as_strided_batch),
 )
 publish(as_strided)
 AS_STRIDED.append(as_strided.apply)
@@ -172,16 +159,21 @@ reshape_alias = LaidView(
     "_reshape_alias(Tensor self, int[] size, int[] stride)",
     lambda backend, array, size, stride: backend.lay(array, size, stride),
     {"self": lambda g, self_shape: g.reshape(self_shape)},
+    batch=Leading(call=lambda self, size, stride: reshape(self, (self.shape[0], *size))),
 )
 unsafe_view = Op(
     "_unsafe_view(Tensor self, int[] size)",
     lambda xp, self, size: self.reshape(size),
     {"self": lambda g, self_shape: g.reshape(self_shape)},
+    linear=True,
+    batch=LEADING,
 )
 
 
 class _Alias(Op):
     """The result shares memory and version with the operand, but is no view of it for autograd."""
+
+    batch = LEADING
 
     def apply(self, *values: Any) -> Any:
         result = super().apply(*values)
@@ -298,7 +290,12 @@ def _squeeze_dims(xp: Any, array: Any, dim: Any) -> Any:
 
 
 squeeze_vjp = {"self": lambda g, self_shape: g.reshape(self_shape)}
-squeeze = ViewOp("squeeze(Tensor self)", _squeeze, squeeze_vjp)
+squeeze = ViewOp(
+    "squeeze(Tensor self)",
+    _squeeze,
+    squeeze_vjp,
+    batch=lambda self: squeeze_dims.apply(self, tuple([d for d, n in enumerate(self.shape) if n == 1])),
+)
 squeeze_dim = ViewOp("squeeze.dim(Tensor self, int dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward1")
 squeeze_dims = ViewOp("squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward2")
 publish(squeeze, squeeze_dim, squeeze_dims)
@@ -315,7 +312,9 @@ def _unsqueeze(backend: Any, array: Any, dim: int) -> Any:
     return backend.lay(array, wider, (*strides[:dim], step, *strides[dim:]))
 
 
-unsqueeze = LaidView("unsqueeze(Tensor self, int dim)", _unsqueeze, {"self": lambda g, dim: g.squeeze(dim)})
+unsqueeze = LaidView(
+    "unsqueeze(Tensor self, int dim)", _unsqueeze, {"self": lambda g, dim: g.squeeze(dim)}, batch=Leading(more=1)
+)
 publish(unsqueeze)
 
 
@@ -355,10 +354,20 @@ def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
     return backend.lay(array, tuple(reversed(shape)), tuple(reversed(strides)))
 
 
+def with_ndim(batch: Tensor, ndim: int) -> Tensor:
+    """A batch of tensors given dimensions of size one in front of their own until there are `ndim`."""
+    return reshape(batch, (batch.shape[0],) + (1,) * (ndim + 1 - batch.dim()) + tuple(batch.shape[1:]))
+
+
+def _expand_batch(self: Tensor, size: Ints, implicit: bool) -> Tensor:
+    return expand.apply(with_ndim(self, len(size)), (self.shape[0], *size), implicit)
+
+
 expand = LaidView(
     "expand(Tensor self, int[] size, *, bool implicit=False)",
     _expand,
     {"self": lambda g, self_shape: sum_to(g, self_shape)},
+    batch=Leading(call=_expand_batch),
 )
 publish(expand, forms="method")
 publish_python(
@@ -421,7 +430,13 @@ def _unpermute(g: Tensor, dims: Ints) -> Tensor:
     return permute.apply(g, tuple([dims.index(d) for d in range(len(dims))]))
 
 
-permute = ViewOp("permute(Tensor self, int[] dims)", _permute, {"self": _unpermute})
+def _permute_batch(self: Tensor, dims: Ints) -> Tensor:
+    return permute.apply(self, (0, *[d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
+
+
+permute = ViewOp(
+    "permute(Tensor self, int[] dims)", _permute, {"self": _unpermute}, batch=Leading(call=_permute_batch)
+)
 publish(permute)
 
 
@@ -469,7 +484,13 @@ def _t(xp: Any, array: Any) -> Any:
     return array.transpose()
 
 
-t = ViewOp("t(Tensor self)", _t, {"self": lambda g: g.t()}, node="TBackward0")
+t = ViewOp(
+    "t(Tensor self)",
+    _t,
+    {"self": lambda g: g.t()},
+    node="TBackward0",
+    batch=lambda self: transpose.apply(self, 0, 1) if self.dim() == 2 else alias.apply(self),
+)
 publish(t)
 
 

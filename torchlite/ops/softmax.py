@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.batching import LEADING
 from ..core.errors import wrap_dim
 from ..core.op import Op
 from ..core.publish import publish
@@ -38,6 +39,8 @@ def _log_softmax(xp: Any, array: Any, axis: int) -> Any:
 
 class Backward(Op):
     """The gradient of a softmax from that of its result; halves are computed in float32."""
+
+    batch = LEADING
 
     def prepare(self, values: Any, backend: Any) -> Any:
         g, output, dim, d = values

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import errors
+from ..core.layout import dense_strides
 from ..core.op import Op
 from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
@@ -17,13 +18,17 @@ from .matmul import into_exactly
 from .writing import check_range, warn_once
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _MEASURED = {dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64} | dt.FLOATS  # what has an order, and kernels for it
 _NO_ORDER = tuple([d for d in dt.DTYPES if d not in _MEASURED])
 
 
 # ---- sorting
+
+
+def _pick(xp: Any, array: Any, places: Any, axis: int) -> Any:
+    return array[places] if array.ndim == 1 else xp.take_along_axis(array, places, axis)
 
 
 def order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
@@ -49,7 +54,7 @@ def _argsort(xp: Any, array: Any, axis: int, descending: bool) -> Any:
 
 def _sort(xp: Any, array: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     places = order(xp, array, axis, descending)
-    return _like(xp, array, xp.take_along_axis(array, places, axis)), _like(xp, array, places)
+    return _like(xp, array, _pick(xp, array, places, axis)), _like(xp, array, places)
 
 
 def _refuse_sort(d: dt.dtype) -> Exception | None:
@@ -61,6 +66,17 @@ def _refuse_sort(d: dt.dtype) -> Exception | None:
 
 class Sort(Along):
     """The results lie in memory as the operand does."""
+
+    def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
+        outputs = super().run(state, kernel, arguments, values)
+        t: Tensor = values[0]
+        backend = t.backend.real
+        if not backend.strided or t.array.base is None:
+            return outputs
+        strides = dense_strides(t.array.shape, t.stride())
+        if outputs.__class__ is tuple:
+            return tuple([backend.ordered(o, strides) for o in outputs])
+        return backend.ordered(outputs, strides)
 
     def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
         super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
@@ -120,15 +136,41 @@ def _topk(xp: Any, array: Any, axis: int, k: int, largest: bool, sorted: bool) -
     if not k or not array.size:
         shape = (*array.shape[:axis], k, *array.shape[axis + 1 :])
         return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
+    if array.size <= _FEW:
+        places = order(xp, array, axis, largest)[_at(axis, slice(k))]
+        return _pick(xp, array, places, axis), places
     if largest:
-        places = xp.argpartition(array, n - k, axis)[_at(axis, slice(n - k, None))]
+        places = xp.moveaxis(_largest(xp, xp.moveaxis(array, axis, -1), k), -1, axis)
     else:
-        places = xp.argpartition(array, k - 1, axis)[_at(axis, slice(None, k))]
-    values = xp.take_along_axis(array, places, axis)
+        places = xp.argpartition(array, k - 1, axis)[_at(axis, slice(k))]
+    values = _pick(xp, array, places, axis)
     if sorted:
         ordered = order(xp, values, axis, largest)
-        places, values = [xp.take_along_axis(a, ordered, axis) for a in (places, values)]
+        places, values = [_pick(xp, a, ordered, axis) for a in (places, values)]
     return values, places
+
+
+_FEW = 256  # elements, which are sorted faster than selected from
+_BLOCK = 64
+
+
+def _largest(xp: Any, rows: Any, k: int) -> Any:
+    """Where the `k` largest elements of each row are, in no order.
+
+    Of a long row, they are sought in the blocks with the largest maxima, of which there are `k` at most.
+    """
+    n = rows.shape[-1]
+    blocks = n // _BLOCK
+    if blocks < 8 * k:
+        return xp.argpartition(rows, n - k, -1)[..., n - k :]
+    inside = blocks * _BLOCK
+    maxima = rows[..., :inside].reshape((*rows.shape[:-1], blocks, _BLOCK)).max(-1)
+    starts = _largest(xp, maxima, k) * _BLOCK
+    places = (starts[..., None] + xp.arange(_BLOCK)).reshape((*rows.shape[:-1], k * _BLOCK))
+    rest = xp.broadcast_to(xp.arange(inside, n), (*rows.shape[:-1], n - inside))
+    places = xp.concatenate([places, rest], -1)
+    chosen = _largest(xp, _pick(xp, rows, places, rows.ndim - 1), k)
+    return _pick(xp, places, chosen, rows.ndim - 1)
 
 
 def _refuse_topk(d: dt.dtype) -> Exception | None:
@@ -173,7 +215,7 @@ class _Kth(Reduction):
 kthvalue = _Kth(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     along(
-        "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))]
+        "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))].copy()
     ),
     put_at,
     result=INDICES,
@@ -238,15 +280,19 @@ class _Search(Op):
         return [*arrays, *rest, None if sorter is None else sorter.array], None
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
-        out_int32 = values[2]
-        if out.dtype is not (dt.int32 if out_int32 else dt.int64):
-            raise RuntimeError(
-                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
-                "depending on whether out_int32 flag is True, but we got output tensor's dtype "
-                f"{out.dtype.legacy} and out_int32 flag is {out_int32}"
-            )
-        write_out(out, self.apply(*values))
-        return out
+        return _into_places(out, self.apply, values, self.name)
+
+
+def _into_places(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    places = apply(*values)
+    if out.dtype is not places.dtype:
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+            "depending on whether out_int32 flag is True, but we got output tensor's dtype "
+            f"{out.dtype.legacy} and out_int32 flag is {places.dtype is dt.int32}"
+        )
+    write_out(out, places)
+    return out
 
 
 def _require(holds: bool, message: str) -> None:
@@ -309,5 +355,8 @@ def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> T
 
 
 publish_python(
-    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)", bucketize, forms="function"
+    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
+    bucketize,
+    forms="function",
+    into=_into_places,
 )

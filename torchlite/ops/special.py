@@ -56,7 +56,7 @@ def _gauss(self: Tensor) -> Tensor:
 
 _function("erf", kernels.erf, lambda g, self: g * _gauss(self), label="erf_vml_cpu")
 _function("erfc", kernels.erfc, lambda g, self: g * -_gauss(self), label="erfc_vml_cpu")
-_function("erfinv", kernels.erfinv, lambda g, result: g / _gauss(result), label="erfinv_vml_cpu")
+_function("erfinv", kernels.erfinv, lambda g, self: g / _gauss(self.erfinv()), label="erfinv_vml_cpu")
 erfcx = _function(
     "special_erfcx", kernels.erfcx, lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi)),
     forms="", dtypes=PRECISE, label="erfcx_cpu",

@@ -45,7 +45,7 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
                 stacklevel=4,
             )
         mean = add_reduce(xp, array, axis, True) / count
-        rest = array - mean
+        rest = xp.asarray(array - mean)
         squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
         result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom, squares.dtype)
         if root:

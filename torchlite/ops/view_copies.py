@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.batching import LEADING
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
@@ -11,7 +12,6 @@ from .join import split, split_with_sizes, unbind
 from .parts import check_narrow, diag_embed, diagonal, select, slice_, slice_backward, unfold
 from .shape import (
     Ints,
-    LaidOp,
     alias,
     as_strided,
     detach,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 class CopyOf(Op):
     """The op that copies what a view shows; it takes over the view's kernel and derivative."""
 
+    linear = True
+
     def __init__(self, viewed: Op, name: str | None = None) -> None:
         name_of, overload = viewed.signature.name, viewed.signature.overload
         schema = viewed.signature.text.replace(name_of, name or f"{name_of}_copy", 1)
@@ -44,6 +46,12 @@ class CopyOf(Op):
         derivatives = {"self": viewed.rules[0][1].fn} if viewed.rules else None
         super().__init__(schema, viewed.kernel, derivatives, node=f"{viewed.node_class.__name__}_copy")
         self.viewed = viewed
+        self.batch = self.copied
+
+    def copied(self, *values: Any) -> Any:
+        """The same by a view and a copy."""
+        shown = self.viewed.apply(*values)
+        return tuple([s.clone() for s in shown]) if isinstance(shown, tuple) else shown.clone()
 
     def find_kernel(self, backend: Any) -> Callable[..., Any]:
         shown = self.viewed.kernels.get(backend) or self.viewed.find_kernel(backend)
@@ -81,7 +89,13 @@ def _narrow_backward(g: Tensor, self_shape: Ints, dim: int, start: int, length: 
     return slice_backward.apply(g, self_shape, dim, start, start + length, 1)
 
 
-narrow_copy = LaidOp("narrow_copy(Tensor self, int dim, int start, int length)", _narrow, {"self": _narrow_backward})
+narrow_copy = LaidOp(
+    "narrow_copy(Tensor self, int dim, int start, int length)",
+    _narrow,
+    {"self": _narrow_backward},
+    linear=True,
+    batch=LEADING,
+)
 publish(narrow_copy)
 
 

@@ -44,6 +44,8 @@ class Writing(Picking):
     Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that.
     """
 
+    exclusive = True
+
     def __init__(
         self,
         schema: str,
@@ -67,10 +69,6 @@ class Writing(Picking):
         if not backend.strided or self.name in backend.kernels or before.array is not self_.array:
             super().overwrite(self_, before, values)
             return
-        if not self.repeats:
-            for value in values[1:]:
-                for other in tensors_in(value):
-                    check_apart(self_, other, whole=True)
         if self.check is not None:
             self.check(*values)
         arguments, _ = self.prepare(values, backend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def enable_strict() -> None:
     """Register the device `strict`, which is as narrow as a GPU's and needs none. See `torchlite.testing.strict`."""
-    from . import strict  # noqa: F401
+    from . import strict
 
 
 __all__ = ["enable_strict"]

@@ -11,13 +11,14 @@ import numpy as np
 
 from ..backends.base import get_backend
 from ..core import dtype as dt
+from ..core.generator import Generator
 from ..core.layout import contiguous_format
+from ..core.op import Op
 from ..core.tensor import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..core.op import Op
     from ..core.schema import Param
     from ..core.tensor import Tensor
 
@@ -45,10 +46,10 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "dim": (0, (0,)), "dim0": (0,), "dim1": (1, 0), "dim2": (1,), "dims": ((1, 0), (0,), (0, 1)), "dimension": (0,),
     "size": ((4, 3), (3, 4), (2, 3, 4), 2), "stride": ((1, 3), (4, 1)), "step": (1,), "start": (0,), "end": (2,),
     "input_sizes": ((3, 4),), "index": (1,), "split_size": (2,), "split_sizes": ((1, 2), (2, 1)), "k": (2,),
-    "shifts": ((1,),), "repeats": ((2, 1),), "n": (1, 2), "p": (2, 0.5), "maxnorm": (1,), "reduce": ("sum", "add", "prod"),
-    "rounding_mode": ("floor",), "decimals": (1,), "bins": ((2, 2, 2, 2), 3), "offset": (0,), "length": (2,),
-    "half_to_float": (False,), "stable": (True,), "value": (2,), "element": (2,), "test_element": (2,), "from": (0,),
-    "to": (5,), "dtype": (dt.float64,), "input_dtype": (dt.float32,),
+    "shifts": ((1,),), "repeats": ((2, 1),), "n": (1, 2), "p": (2, 0.5), "maxnorm": (1,), "offset": (0,),
+    "reduce": ("sum", "add", "prod"), "rounding_mode": ("floor",), "decimals": (1,), "bins": ((2, 2, 2, 2), 3),
+    "length": (2,), "half_to_float": (False,), "stable": (True,), "value": (2,), "element": (2,),
+    "test_element": (2,), "from": (0,), "to": (5,), "dtype": (dt.float64,), "input_dtype": (dt.float32,),
 }  # fmt: skip
 
 _BY_TYPE: dict[str, tuple[Any, ...]] = {
@@ -67,17 +68,28 @@ class Call:
     values: tuple[Any, ...]
 
     def on(self, backend: Any, requires_grad: bool = False) -> list[Any]:
-        """The arguments with tensors on a device."""
+        """The arguments with tensors on a device, and generators newly seeded."""
         return [_on(value, backend, requires_grad) for value in self.values]
+
+
+_SEEDED = object()  # stands for a generator
 
 
 def _on(value: Any, backend: Any, requires_grad: bool) -> Any:
     if isinstance(value, list):
         return [_on(item, backend, requires_grad) for item in value]
+    if value is _SEEDED:
+        return Generator(backend.device).manual_seed(1)
     if not isinstance(value, np.ndarray):
         return value
     t: Tensor = wrap(backend.from_host(value), dt.of_numpy(value.dtype), backend)
     return t.requires_grad_() if requires_grad and t.dtype.category >= dt.FLOAT else t
+
+
+def run(op: Op, values: list[Any]) -> Any:
+    """Call an op; one that only works in place does so on its first argument."""
+    in_place_only = op.kernel is None and type(op).apply is Op.apply
+    return op.apply_in_place(values) if in_place_only else op.apply(*values)
 
 
 def calls(op: Op, d: dt.dtype, count: int = 2) -> list[Call]:
@@ -91,7 +103,7 @@ def _takes(op: Op) -> Callable[[Call], bool]:
 
     def takes(call: Call) -> bool:
         try:
-            op.apply(*call.on(get_backend()))
+            run(op, call.on(get_backend()))
         except Exception:
             return False
         return True
@@ -115,6 +127,8 @@ def _choices(param: Param, d: dt.dtype, shapes: dict[str, Shape], random: np.ran
         made: Any = [_values(param.name, d, shape, random) for _ in range(2)]
         given = made if param.sequence else made[0]
         return (given,) if param.required else (param.default, given)
+    if param.type == "Generator":
+        return (_SEEDED,)
     if not param.required:
         return (param.default,)
     if param.optional:

@@ -1,4 +1,4 @@
-"""The device `strict`: host memory behind an interface as narrow as CuPy's, so that code for GPUs is tested without one.
+"""The device `strict`: host memory behind an interface as narrow as CuPy's, to test code for GPUs without one.
 
 Its arrays hold NumPy's, but like CuPy's they are never converted to these on the quiet, refuse operands from elsewhere,
 have no functions, methods, parameters or loops that CuPy lacks, give arrays where NumPy gives scalars, and wrap integer
@@ -267,16 +267,16 @@ class Ufunc:
                 return loop
         raise TypeError(f"CuPy's {self.name}() has no loop for {', '.join(map(str, given))}")
 
-    def reduce(self, array: StrictArray, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return self._as_method({"add": "sum", "multiply": "prod"}, array)(axis, dtype, out, keepdims)
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return self._method(array, add="sum", multiply="prod")(axis, dtype, out, keepdims)
 
-    def accumulate(self, array: StrictArray, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        return self._as_method({"add": "cumsum", "multiply": "cumprod"}, array)(axis, dtype, out)
+    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        return self._method(array, add="cumsum", multiply="cumprod")(axis, dtype, out)
 
-    def _as_method(self, methods: dict[str, str], array: StrictArray) -> Any:
-        if self.name not in methods:
+    def _method(self, array: Any, **names: str) -> Any:
+        if self.name not in names:
             raise NotImplementedError(f"CuPy's {self.name} neither reduces nor accumulates")
-        return getattr(array, methods[self.name])
+        return getattr(array, names[self.name])
 
     def outer(self, a: StrictArray, b: StrictArray, **kwargs: Any) -> Any:
         return self(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
@@ -312,7 +312,8 @@ class Namespace:
             return StrictArray
         known = path in _SURFACE.functions or path in _SURFACE.ufuncs or path in _SURFACE.values
         if not known or not hasattr(self._module, name):
-            raise AttributeError(f"the device 'strict' has no {path}, for want of one in {'NumPy' if known else 'CuPy'}")
+            where = "NumPy" if known else "CuPy"
+            raise AttributeError(f"the device 'strict' has no {path}, for want of one in {where}")
         if path in _SURFACE.ufuncs:
             return Ufunc(name)
         found = _OWN.get(path) or getattr(self._module, name)

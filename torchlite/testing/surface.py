@@ -53,6 +53,7 @@ class Parameters:
 class Surface:
     """Names by kind. Loops are pairs of type characters, those of the operands and those of the results."""
 
+    version: str = ""
     values: set[str] = field(default_factory=set)
     functions: dict[str, Parameters] = field(default_factory=dict)
     ufuncs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Surface:
     methods: dict[str, Parameters] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
+        yield f"version {self.version}"
         for name in sorted(self.values):
             yield f"value {name}"
         for name, parameters in sorted(self.functions.items()):
@@ -80,6 +82,8 @@ def listed() -> Surface:
     for line in LIST.read_text().splitlines():
         kind, name, *words = line.split()
         match kind:
+            case "version":
+                surface.version = name
             case "value":
                 surface.values.add(name)
             case "function":
@@ -99,7 +103,7 @@ def of_cupy() -> Surface:
     """The surface of the CuPy that is installed. It needs no GPU."""
     import cupy
 
-    surface = Surface()
+    surface = Surface(cupy.__version__)
     for prefix, module in (("", cupy), *((f"{name}.", getattr(cupy, name)) for name in _MODULES)):
         for name in dir(module):
             value = getattr(module, name)

@@ -1,0 +1,143 @@
+"""`__torch_function__`: who is asked, in which order, and about which function."""
+
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite.core.op import functions
+from torchlite.core.overrides import _disabled_torch_function_impl
+from torchlite.overrides import DisableTorchFunctionSubclass, TorchFunctionMode
+
+# Functions of no tensor, and one that stands behind another.
+UNASKED = {
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+    "LongTensor", "ShortTensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "frombuffer", "is_storage",
+    "_randint", "normal",
+}  # fmt: skip
+
+
+class Duck:
+    """Passes for a tensor by taking every call over."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func, types, args, kwargs or {}
+
+
+class Declines:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+class Base(torch.Tensor):
+    """Writes down what it is asked."""
+
+    asked: list = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        Base.asked.append((cls, types))
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+class Derived(Base):
+    pass
+
+
+@pytest.mark.parametrize("name", sorted(functions.keys() - UNASKED))
+def test_a_handler_is_told_the_public_function(name):
+    function, duck = getattr(torch, name, functions[name]), Duck()
+    for args in ((duck,), (duck, duck), (1, duck), ([duck],), ("i", duck)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                answer = function(*args)
+        except TypeError:
+            continue
+        assert answer[:3] == (function, (Duck,), args)
+        return
+    pytest.fail(f"torch.{name} asks no handler")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, duck: torch.add(t, duck),
+        lambda t, duck: torch.add(duck, t),
+        lambda t, duck: torch.stack([t, duck]),
+        lambda t, duck: torch.where(t > 0, t, duck),
+        lambda t, duck: torch.clamp(t, min=duck),
+        lambda t, duck: torch.sum(duck, 0),
+        lambda t, duck: t.add_(duck),
+        lambda t, duck: t.sub(other=duck),
+    ],
+)
+def test_an_operand_in_any_place_is_asked(call):
+    assert call(torch.ones(2), Duck())[1] == (Duck,)
+
+
+def test_keywords_reach_the_handler():
+    duck = Duck()
+    assert torch.div(duck, 2, rounding_mode="floor") == (torch.div, (Duck,), (duck, 2), {"rounding_mode": "floor"})
+    assert torch.sum(duck, dim=0, keepdim=True) == (torch.sum, (Duck,), (duck,), {"dim": 0, "keepdim": True})
+
+
+def test_subclasses_are_asked_before_their_bases():
+    base, derived = torch.ones(2).as_subclass(Base), torch.ones(2).as_subclass(Derived)
+    Base.asked.clear()
+    result = torch.add(base, derived)
+    assert Base.asked[0] == (Derived, (Derived, Base))
+    assert type(result) is Derived
+
+
+def test_results_keep_the_subclass():
+    t = torch.ones(2, 2).as_subclass(Base)
+    for result in (t + 1, 1 - t, t.sum(0), t[0], t.to(torch.float64), t.double(), t.pow(2), torch.relu(t), -t, t @ t):
+        assert type(result) is Base
+    values, indices = t.max(0)
+    assert type(values) is type(indices) is Base
+
+
+def test_who_declines_leaves_the_call_to_others():
+    duck, declines = Duck(), Declines()
+    assert torch.add(declines, duck)[1] == (Declines, Duck)
+    with pytest.raises(TypeError, match="Multiple dispatch failed for '.*add'.*returned NotImplemented"):
+        torch.add(declines, torch.ones(2))
+
+
+def test_modes_are_asked_first_and_the_innermost_of_them():
+    class Mode(TorchFunctionMode):
+        def __init__(self, name):
+            self.name = name
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            asked.append((self.name, func, types))
+            return func(*args, **(kwargs or {}))
+
+    asked: list = []
+    t, duck = torch.ones(2), Duck()
+    with Mode("outer"), Mode("inner"):
+        assert torch.equal(torch.square(t), t)
+        assert torch.add(duck, t)[1] == (Duck,)
+    assert asked[:2] == [("inner", torch.square, ()), ("outer", torch.square, ())]
+    assert ("inner", torch.add, (Duck,)) in asked
+    before = len(asked)
+    torch.square(t)
+    assert len(asked) == before
+
+
+def test_subclasses_can_be_left_unasked():
+    t = torch.ones(2).as_subclass(Base)
+    with DisableTorchFunctionSubclass():
+        result = t + 1
+    assert type(result) is torch.Tensor
+    assert type(t + 1) is Base
+
+
+def test_a_class_may_leave_every_call_alone():
+    class Plain(torch.Tensor):
+        __torch_function__ = _disabled_torch_function_impl
+
+    assert type(torch.ones(2).as_subclass(Plain) + 1) is torch.Tensor

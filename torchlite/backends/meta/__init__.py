@@ -1,0 +1,151 @@
+"""The device `meta`: tensors that have a form and no elements, for asking what a computation would give.
+
+The ops' own kernels run, over an array namespace that computes forms (`functions.py`). Kernels that look at values only
+to check them, or to choose among ways to one result, are replaced here; what depends on values is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...core.elementwise import Elementwise
+from ..base import Backend, register_backend
+from .array import MetaArray, NoValues, fresh, packed
+from .functions import broadcast_to, forms_in, replaced, xp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...core.op import Op
+
+
+# ---- kernels
+
+
+def _like_first(self: MetaArray, *_: Any) -> MetaArray:
+    return self.copy()
+
+
+def _gather(self: MetaArray, dim: int, index: MetaArray, sparse_grad: bool) -> MetaArray:
+    return fresh(index.shape, self.dtype)
+
+
+def _take(self: MetaArray, index: MetaArray) -> MetaArray:
+    return fresh(index.shape, self.dtype)
+
+
+def _index(self: MetaArray, indices: Sequence[Any]) -> MetaArray:
+    return self[tuple([slice(None) if i is None else i for i in indices])].copy()
+
+
+def _index_select(self: MetaArray, dim: int, index: MetaArray) -> MetaArray:
+    return xp.take(self, index.reshape(-1), dim) if self.ndim else self.copy()
+
+
+def _masked_scatter(self: MetaArray, mask: MetaArray, source: MetaArray) -> MetaArray:
+    return fresh(np.broadcast_shapes(self.shape, mask.shape), self.dtype)
+
+
+def _nonzero_static(self: MetaArray, size: int, fill_value: int) -> MetaArray:
+    return fresh((size, self.ndim), np.int64)
+
+
+def _repeats(repeats: MetaArray, output_size: int | None) -> MetaArray:
+    if output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+    return fresh((output_size,), repeats.dtype)
+
+
+def _searchsorted(sequence: MetaArray, sought: MetaArray, out_int32: bool, *_: Any) -> MetaArray:
+    return fresh(sought.shape, np.int32 if out_int32 else np.int64)
+
+
+def _histc(self: MetaArray, bins: int, *_: Any) -> MetaArray:
+    return fresh((bins,), self.dtype)
+
+
+_WRITING = (
+    "scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add", "scatter_reduce.two",
+    "index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_reduce", "index_put", "put",
+)  # fmt: skip
+
+# Products look at integers, to see whether floats can stand for them.
+_PRODUCTS = frozenset(("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "matmul"))
+
+
+class MetaBackend(Backend):
+    xp = xp
+    Array = MetaArray
+    values = False
+    kernels: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(_WRITING, _like_first), "gather": _gather, "take": _take, "index.Tensor": _index,
+        "index_select": _index_select, "masked_scatter": _masked_scatter, "nonzero_static": _nonzero_static,
+        "repeat_interleave.Tensor": _repeats, "searchsorted": _searchsorted, "histc": _histc,
+    }  # fmt: skip
+
+    def kernel(self, op: Op) -> Callable[..., Any]:
+        kernel = super().kernel(op)
+
+        def run(*arguments: Any) -> Any:
+            try:
+                return kernel(*arguments)
+            except NoValues:
+                if isinstance(op, Elementwise):
+                    return _broadcast(op, arguments)
+                if op.name in _PRODUCTS:
+                    return kernel(*replaced(arguments, lambda a: a.astype(np.float64))).astype(arguments[0].dtype)
+                raise NotImplementedError(
+                    f"aten::{op.name}: attempted to run this operator with Meta tensors, but there was no fake impl or "
+                    "Meta kernel registered. Its result depends on values, and a meta tensor has none."
+                ) from None
+
+        return run
+
+    # ---- making and moving
+
+    def asarray(self, value: Any, dtype: np.dtype | None = None) -> MetaArray:
+        return xp.asarray(value, dtype)
+
+    def from_host(self, array: np.ndarray) -> MetaArray:
+        return fresh(array.shape, array.dtype, packed(array.shape, array.strides))
+
+    def to_host(self, array: MetaArray) -> np.ndarray:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    def bring(self, array: Any, source: Backend) -> MetaArray:
+        return fresh(array.shape, array.dtype, packed(tuple(array.shape), source.strides(array)))
+
+    def write(self, array: MetaArray, value: Any) -> None:
+        broadcast_to(self.asarray(value), array.shape)
+
+    # ---- layout
+
+    def pointer(self, array: MetaArray) -> int:
+        return 0
+
+    def storage(self, array: MetaArray) -> MetaArray:
+        owner = array if array.base is None else array.base
+        return MetaArray((array.memory.nbytes,), np.dtype(np.uint8), (1,), 0, array.memory, owner)
+
+    def offset(self, array: MetaArray) -> int:
+        return array.offset // array.itemsize
+
+    def as_strided(self, array: MetaArray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> MetaArray:
+        item = array.itemsize
+        reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+        if reach * item > array.memory.nbytes:
+            raise ValueError("strides and offset lead out of the memory")
+        return array.shown(shape, tuple([s * item for s in strides]), offset * item - array.offset)
+
+
+def _broadcast(op: Op, arguments: Sequence[Any]) -> Any:
+    """The form of an elementwise op's results, but for the dtype, which the op knows."""
+    operands = list(forms_in(arguments))
+    shape = np.broadcast_shapes(*[a.shape for a in operands])
+    made = fresh(shape, operands[0].dtype)
+    return tuple([made.copy() for _ in op.signature.returns]) or made
+
+
+register_backend("meta", MetaBackend)

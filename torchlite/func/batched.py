@@ -1,0 +1,247 @@
+"""Batches: an array that is a tensor with one dimension more than the user sees, and the rules by which ops run on it.
+
+What an op declares as `batch=` (core/batching.py) says which rule is its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, SHAPES, Leading
+from ..core import dtype as dt
+from ..core.elementwise import Elementwise
+from ..core.operands import tensors_in
+from ..core.reduction import Reduction
+from ..core.tensor import Tensor, TensorBase
+from .transform import Level, Lifted, Transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Batched(Lifted):
+    """A tensor, and which of its dimensions is the batch."""
+
+    __slots__ = ("dim", "main", "shape")
+
+    def __init__(self, inside: Tensor, dim: int) -> None:
+        self.main = inside
+        self.dim = dim
+        shape = inside.array.shape
+        self.shape = (*shape[:dim], *shape[dim + 1 :])
+
+    @property
+    def steps(self) -> tuple[int, ...]:  # type: ignore[override]
+        steps = self.main.stride()
+        return (*steps[: self.dim], *steps[self.dim + 1 :])
+
+    def front(self, ndim: int = 0) -> Tensor:
+        """The tensor inside, its batch in front, and after that dimensions of size one to make up for `ndim`."""
+        t = self.main if self.dim == 0 else self.main.movedim(self.dim, 0)
+        for _ in range(ndim - len(self.shape)):
+            t = t.unsqueeze(1)
+        return t
+
+
+class BatchLevel(Level):
+    """One run of `vmap` over so many elements."""
+
+    def __init__(self, size: int, randomness: str) -> None:
+        super().__init__(BatchedBackend)
+        self.size = size
+        self.randomness = randomness
+
+
+class BatchedBackend(Transform):
+    Array = Batched
+    owner: BatchLevel
+
+    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+        rule = op.batch
+        if rule is None:
+            results = self.one_by_one(op, values)
+        elif rule is BROADCAST:
+            results = self.broadcast(op, values)
+        elif rule is DYNAMIC:
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+                "feature."
+            )
+        elif isinstance(rule, Leading):
+            results = self.leading(op, rule, values)
+        else:
+            return rule(*values)
+        if isinstance(results, tuple):
+            return tuple([self.batch(r) for r in results])
+        return self.batch(results)
+
+    def batch(self, t: Tensor) -> Tensor:
+        """A tensor with the batch in front as one of this level."""
+        return self.owner.wrap(Batched(t, 0))
+
+    # ---- the rules
+
+    def broadcast(self, op: Any, values: Sequence[Any]) -> Any:
+        """Dimensions are aligned from the last; a batch comes before all others."""
+        arrays = [self.owner.array_of(v) for v in values]
+        ndim = max([len(t.array.shape) for i in op.operands for t in tensors_in(values[i])])
+        arguments = list(values)
+        for i, array in enumerate(arrays):
+            if array is None:
+                continue
+            t = array.front(ndim)
+            if not array.shape and isinstance(op, Elementwise) and t.dtype is not dt.bool_:
+                t = t.to(op.compute_dtype(values))  # it promotes as the number does that it is a batch of
+            arguments[i] = t
+        return op.apply(*arguments)
+
+    def leading(self, op: Any, rule: Leading, values: Sequence[Any]) -> Any:
+        """The op on operands with the batch in front."""
+        if isinstance(op, Reduction) and op.dim_at is None:
+            raise AssertionError(f"op '{op.name}' reduces a whole tensor and has to say by what other op")
+        if rule.call is not None:
+            return rule.call(*[self.each(v, self.front) for v in values])
+        arguments = [self.each(v, self.expanded) for v in values]
+        params = op.signature.params
+        first = next(t for i in op.operands for t in tensors_in(values[i]))
+        ndim = len(first.array.shape)
+        flat = not ndim and not rule.more and any(p.name in DIMENSIONS for p in params)
+        if flat:  # dimension 0 of a number stands for the number
+            arguments = [self.each(v, _with_one) for v in arguments]
+            ndim = 1
+        for i, p in enumerate(params):
+            if p.type == "int" and p.name in DIMENSIONS:
+                arguments[i] = self.each(arguments[i], lambda d: _moved(d, ndim + rule.more))
+            elif p.type == "int" and p.sequence and p.name in SHAPES:
+                arguments[i] = (self.owner.size, *arguments[i])
+        if isinstance(op, Reduction):
+            self.whole(op, arguments, values, ndim)
+        results = op.apply(*arguments)
+        if flat:
+            return self.each(results, lambda t: t.squeeze(1) if t.dim() == 2 else t)
+        if isinstance(op, Reduction) and op.dim_at is not None and not params[op.dim_at].sequence:
+            keepdim = op.keepdim_at is not None and values[op.keepdim_at]
+            if values[op.dim_at] is None and keepdim:
+                return self.each(results, lambda t: t.reshape((-1,) + (1,) * ndim))
+        return results
+
+    def whole(self, op: Reduction, arguments: list[Any], values: Sequence[Any], ndim: int) -> None:
+        """Name the dimensions that a reduction over all of them is to go over."""
+        at = op.dim_at
+        if at is None or op.axis(values, ndim) is not None:
+            return
+        if op.signature.params[at].sequence:
+            arguments[at] = tuple(range(1, ndim + 1))
+        else:
+            arguments[0] = arguments[0].flatten(1)
+            arguments[at] = 1
+
+    def one_by_one(self, op: Any, values: Sequence[Any]) -> Any:
+        """The op on every element of the batch, and the results stacked."""
+        _warn(op.name)
+        if not self.owner.size:
+            raise RuntimeError(
+                f"vmap: the operator aten::{op.name} has no batching rule yet, and no batch of size zero can do without."
+            )
+        results = [
+            op.apply(*[self.each(v, functools.partial(self.element, at)) for v in values])
+            for at in range(self.owner.size)
+        ]
+        if isinstance(results[0], tuple):
+            return tuple([_stacked(parts) for parts in zip(*results, strict=True)])
+        return _stacked(results)
+
+    # ---- operands
+
+    def each(self, value: Any, f: Callable[[Any], Any]) -> Any:
+        if isinstance(value, (tuple, list)):
+            return tuple([f(v) for v in value])
+        return f(value)
+
+    def front(self, value: Any) -> Any:
+        array = self.owner.array_of(value)
+        return value if array is None else array.front()
+
+    def expanded(self, value: Any) -> Any:
+        """A tensor without a batch repeated for every element of it."""
+        array = self.owner.array_of(value)
+        if array is not None:
+            return array.front()
+        return value.expand((self.owner.size, *value.shape)) if isinstance(value, TensorBase) else value
+
+    def element(self, at: int, value: Any) -> Any:
+        array = self.owner.array_of(value)
+        return value if array is None else array.main.select(array.dim, at)
+
+    # ---- the backend
+
+    def map(self, array: Batched, f: Callable[[Tensor], Tensor]) -> Batched:
+        return Batched(f(array.main), array.dim)
+
+    def lift(self, t: Tensor) -> Batched:
+        return Batched(t.unsqueeze(0).repeat((self.owner.size,) + (1,) * t.dim()), 0)
+
+    def write(self, array: Batched, value: Batched) -> None:
+        array.front().copy_(value.front(len(array.shape)))
+
+    def adopt(self, t: Tensor) -> None:
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
+            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
+            "If said operator is being called inside the PyTorch framework, please file a bug report instead."
+        )
+
+    def as_strided(self, array: Batched, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Batched:
+        t = array.front()
+        return Batched(t.as_strided((self.owner.size, *shape), (t.stride(0), *strides), offset), 0)
+
+    def number(self, array: Batched) -> Any:
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
+            "inside PyTorch internals, please file a bug report."
+        )
+
+    def truth(self, array: Batched) -> bool:
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+            "that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+        )
+
+    def describe(self, array: Batched) -> str:
+        return f"BatchedTensor(lvl={self.owner.depth}, bdim={array.dim}"
+
+
+def _with_one(value: Any) -> Any:
+    return value.unsqueeze(1) if isinstance(value, TensorBase) and value.dim() == 1 else value
+
+
+def _moved(dim: Any, ndim: int) -> Any:
+    """A dimension counted with the batch; those counted from the end stay."""
+    if dim is None or -ndim <= dim < 0:
+        return dim
+    if 0 <= dim < ndim:
+        return dim + 1
+    raise IndexError(
+        f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+    )
+
+
+def _stacked(parts: Sequence[Tensor]) -> Tensor:
+    from ..ops.join import stack
+
+    return stack.apply(tuple(parts), 0)
+
+
+@functools.cache
+def _warn(name: str) -> None:
+    warnings.warn(
+        f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}. Please "
+        "file us an issue on GitHub so that we can prioritize its implementation.",
+        UserWarning,
+        stacklevel=2,
+    )
