@@ -1,6 +1,7 @@
 """`__torch_function__`: who is asked, in which order, and about which function."""
 
 import warnings
+from typing import ClassVar
 
 import pytest
 
@@ -11,9 +12,9 @@ from torchlite.overrides import DisableTorchFunctionSubclass, TorchFunctionMode
 
 # Functions of no tensor, and one that stands behind another.
 UNASKED = {
-    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
-    "LongTensor", "ShortTensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "frombuffer", "is_storage",
-    "_randint", "normal",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+    "IntTensor", "LongTensor", "ShortTensor", "_randint", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
+    "frombuffer", "is_storage", "normal",
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ class Declines:
 class Base(torch.Tensor):
     """Writes down what it is asked."""
 
-    asked: list = []
+    asked: ClassVar[list] = []
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -103,7 +104,7 @@ def test_results_keep_the_subclass():
 def test_who_declines_leaves_the_call_to_others():
     duck, declines = Duck(), Declines()
     assert torch.add(declines, duck)[1] == (Declines, Duck)
-    with pytest.raises(TypeError, match="Multiple dispatch failed for '.*add'.*returned NotImplemented"):
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for '.*add'.*returned NotImplemented"):
         torch.add(declines, torch.ones(2))
 
 

@@ -37,9 +37,9 @@ def _near(expected: Json, actual: Json, slack: float) -> bool:
     return isinstance(expected, float) and isinstance(actual, float) and abs(expected - actual) <= slack
 
 
-def agree(field: str, expected: Json, actual: Json, dtype: str) -> bool:
+def agree(field: str, expected: Json, actual: Json, tolerance: float) -> bool:
     if field == "values" and isinstance(expected, list) and isinstance(actual, list):
-        return close(expected, actual, TOLERANCE.get(dtype, 2e-4))
+        return close(expected, actual, tolerance)
     return expected == actual
 
 
@@ -48,12 +48,13 @@ def differences(program: Program, expected: dict[str, Json], actual: dict[str, J
     for step, before, after in zip(program, expected["errors"], actual["errors"]):
         if before != after:
             yield Difference("errors", step.line, "error", before, after)
+    dtypes = [seen["dtype"] for stage in ("values", "gradients") for seen in expected[stage].values() if "dtype" in seen]
+    tolerance = max([TOLERANCE[dtype] for dtype in dtypes if dtype in TOLERANCE], default=0.0)  # rounding spreads
     for stage in ("values", "gradients"):
         for where in expected[stage] | actual[stage]:
             before, after = expected[stage].get(where, {}), actual[stage].get(where, {})
-            dtype = before.get("dtype", "")
             for field in before | after:
-                if not agree(field, before.get(field), after.get(field), dtype):
+                if not agree(field, before.get(field), after.get(field), tolerance):
                     yield Difference(stage, where, field, before.get(field), after.get(field))
 
 

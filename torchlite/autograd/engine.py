@@ -105,7 +105,7 @@ class _Task:
                 if not keep_graph and node.saved:
                     node.saved = None
                 following = None
-                for edge, grad in zip(node.edges, results):  # noqa: B905
+                for edge, grad in zip(node.edges, results):
                     if edge is None:
                         continue
                     if edge.__class__ is tuple:
@@ -303,7 +303,7 @@ def _tensor(value: Any, form: Any) -> Any:
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))  # noqa: B905
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
 def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:

@@ -92,7 +92,8 @@ class Elementwise(Op):
         # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
         self.direct: dict[dt.dtype, dt.dtype] = {}
         for d in dt.DTYPES:
-            if self._accepts(d) and (refuse is None or refuse(d) is None) and not (result == "float" and d.category < dt.FLOAT) and not (halves == "wide" and d in dt.HALVES):
+            converted_first = (result == "float" and d.category < dt.FLOAT) or (halves == "wide" and d in dt.HALVES)
+            if self._accepts(d) and not converted_first and (refuse is None or refuse(d) is None):
                 self.direct[d] = self._result(d)
 
     def _accepts(self, d: dt.dtype) -> bool:
@@ -112,6 +113,7 @@ class Elementwise(Op):
         if self.refuse is not None and (error := self.refuse(common)) is not None:
             raise error
         if not self._accepts(common):
+            errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
             raise errors.not_implemented_for(self.label, common)
         return common
 
@@ -135,7 +137,7 @@ class Elementwise(Op):
                 if value.dtype is not common or value.backend is not backend:
                     return None
                 arguments[i] = value.array
-            elif kind is float and common in fast.PRECISE or kind is int and common in fast.WHOLE:
+            elif (kind is float and common in fast.PRECISE) or (kind is int and common in fast.WHOLE):
                 arguments[i] = scalar_array(value, common, backend)
             elif value is not None:
                 return None

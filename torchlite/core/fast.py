@@ -15,7 +15,7 @@ from . import dtype as dt
 from .mode import local
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .operands import SavedNumber
-from .overrides import PLAIN, dispatch, needs_dispatch, public
+from .overrides import dispatch, needs_dispatch, public
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
@@ -74,7 +74,9 @@ def binary(op: Any) -> Callable[..., Any]:
                 backend = input.backend
                 dtype = input.dtype
                 kind = other.__class__
-                if numbers and (dtype in PRECISE if kind is float else kind is int and dtype in WHOLE and _LOW <= other < _HIGH):
+                if numbers and (
+                    dtype in PRECISE if kind is float else kind is int and dtype in WHOLE and _LOW <= other < _HIGH
+                ):
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -241,7 +243,7 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
         if node.inputs is not None or saved is None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
         results: list[Any] = []
-        for (fn, kept, sources), edge in zip(formulas, node.edges):  # noqa: B905
+        for (fn, kept, sources), edge in zip(formulas, node.edges):
             if edge is None:
                 results.append(None)
             elif kept is None:

@@ -42,7 +42,18 @@ from .overrides import PLAIN, dispatch, needs_dispatch
 from .return_types import return_type
 from .schema import Signature, invalid_combination
 from .tensor import Tensor, TensorBase, wrap, wrap_shown
-from .view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, check_writable, requires_grad, resolve, set_history, view_of
+from .view import (
+    INFERENCE,
+    MULTI_OUTPUT,
+    NO_GRAD,
+    ORDINARY,
+    View,
+    check_writable,
+    requires_grad,
+    resolve,
+    set_history,
+    view_of,
+)
 from .write import check_apart, check_fits, check_no_overlap, into, write
 
 if TYPE_CHECKING:
@@ -322,7 +333,7 @@ class Op:
                 return [None] * len(node.edges)
             count = len(saved)
             results: list[Any] = []
-            for (fn, sources, kept), edge in zip(rules, (True,) if together else node.edges):  # noqa: B905
+            for (fn, sources, kept), edge in zip(rules, (True,) if together else node.edges):
                 if edge is None:
                     for s in kept:  # what was kept must not be stale, needed or not
                         node.read(saved[s])
@@ -412,9 +423,13 @@ class Op:
 
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
-        op = self
+        op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.plain:
+                values = at_once(args, kwargs)
+                if values is not None:
+                    return op.apply_in_place(values)
             if needs_dispatch(args, kwargs):
                 return dispatch(call, args, kwargs)
             return op.apply_in_place(op.bind(args, kwargs, True))
@@ -432,7 +447,11 @@ class Op:
         backend = common_backend(self, values)
         if backend.level > self_.backend.level:
             backend.adopt(self_)
-        recording = state.mode.grad and any(requires_grad(t) for v in values[1:] for t in tensors_in(v))
+        recording = False
+        if state.mode.grad:
+            for value in values[1:]:
+                for t in tensors_in(value):
+                    recording = recording or requires_grad(t)
         if state.mode.grad and self.rules:
             check_writable(self_, recording)
         if not backend.level:
@@ -449,7 +468,7 @@ class Op:
             before.edge = resolve(self_)
             edges = self.edges((before, *values[1:]))
             for is_result, at, _ in self._to_save:  # before anything is written
-                if not is_result:
+                if not is_result and at:
                     check_keepable(values[at])
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):

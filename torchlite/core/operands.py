@@ -82,7 +82,7 @@ def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     limit = _LARGEST.get(d.to_real(), math.inf)
     if any(limit < abs(part) < math.inf for part in (value.real, value.imag)):
         raise _overflow(d)
-    return backend.asarray(value).astype(d.numpy)
+    return backend.cast(backend.asarray(value), d.numpy)
 
 
 _LARGEST = {dt.float16: 65504.0, dt.bfloat16: 3.3895313892515355e38, dt.float32: 3.4028234663852886e38}
@@ -228,7 +228,7 @@ def result_type(*values: Any) -> dt.dtype:
     return known.get(kinds) or known.setdefault(kinds, _find_result_type(values))
 
 
-# The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> dtype of the result.
+# The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> the common dtype.
 _results: dict[dt.dtype, dict[tuple[Any, ...], dt.dtype]] = {}
 
 

@@ -91,7 +91,9 @@ def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
         if result is not NotImplemented:
             return result
     if outer.functions and not involved:
-        raise TypeError(f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented")
+        raise TypeError(
+            f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented"
+        )
     names = ", ".join(str(t) for t in types)
     raise TypeError(
         f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented:\n\n"

@@ -110,6 +110,10 @@ def reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], An
     return call
 
 
+# Operators that are no slots of a class in C: they look at what they are called on no sooner than at the rest.
+_IN_PYTHON = ("__rsub__", "__floordiv__")
+
+
 def publish(
     *ops: Op | Composite, names: str | tuple[str, ...] = (), forms: str = "function method"
 ) -> Callable[..., Any]:
@@ -139,7 +143,7 @@ def publish(
                 functions.setdefault(name + "_", inplace)
         kind, _, dunder = form.partition(":")
         if kind == "operator":
-            setattr(Tensor, dunder, ops[0].operator(dunder))
+            setattr(Tensor, dunder, ops[0].operator("" if dunder in _IN_PYTHON else dunder))
         elif kind == "reflected":
             setattr(Tensor, dunder, reflected(ops[0].operator()))
         elif dunder:

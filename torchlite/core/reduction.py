@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors
 from .batching import LEADING
+from .layout import contiguous_strides
 from .op import Op, Rule
 from .operands import array_of
 from .tensor import Tensor, TensorBase, wrap
@@ -110,6 +111,8 @@ class Along(Op):
             outputs = backend.cast(outputs, out_dtype.numpy)
         if not outputs.flags.c_contiguous:
             outputs = backend.copy(outputs, "C")
+        elif 1 in outputs.shape:  # along which NumPy's steps may be any
+            outputs = backend.ordered(outputs, contiguous_strides(outputs.shape))
         return wrap(outputs, out_dtype, backend)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:

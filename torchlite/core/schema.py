@@ -146,7 +146,9 @@ _QUICK: dict[str, set[type]] = {
 class Param:
     """One parameter of a signature."""
 
-    __slots__ = ("convert", "default", "kwonly", "name", "one", "optional", "quick", "required", "sequence", "single", "type")
+    __slots__ = (
+        "convert", "default", "kwonly", "name", "one", "optional", "quick", "required", "sequence", "single", "type",
+    )  # fmt: skip
 
     def __init__(self, text: str, kwonly: bool) -> None:
         match = _PARAM.fullmatch(text.strip())
@@ -163,8 +165,11 @@ class Param:
         self.default = None if self.required else ast.literal_eval(match["default"])
         self.kwonly = kwonly
         self.convert = _CONVERT[self.type]
-        self.one = int if self.type == "int" and self.single else None  # the class of what stands for a sequence of one
-        self.quick = (set() if self.sequence else _QUICK.get(self.type, set())) | ({type(None)} if self.optional else set())
+        # Values of these classes pass unchanged, and those of the class `one` stand for a sequence of one.
+        self.quick = set() if self.sequence else set(_QUICK.get(self.type, ()))
+        if self.optional:
+            self.quick.add(type(None))
+        self.one = int if self.type == "int" and self.single else None
 
     @property
     def is_tensor(self) -> bool:
@@ -255,7 +260,7 @@ class Signature:
         given = (*args, *kwargs.values()) if kwargs else args
         form = self.forms.get((len(args), *kwargs) if kwargs else len(args)) or self._form(args, kwargs, method)
         try:
-            values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]  # noqa: B905
+            values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]
         except Mismatch:
             if not must:
                 return None
@@ -269,7 +274,7 @@ class Signature:
         if form is None:
             return None
         values = []
-        for value, param in zip((*args, *kwargs.values()) if kwargs else args, form.params):  # noqa: B905
+        for value, param in zip((*args, *kwargs.values()) if kwargs else args, form.params):
             if value.__class__ in param.quick:
                 values.append(value)
             elif value.__class__ is param.one:
@@ -283,9 +288,10 @@ class Signature:
         """Whether the number and names of the arguments do."""
         if len(args) > self.positional and not (method and self.variadic):
             return False
-        if any(self._index(name) is None for name in kwargs):
+        named = {self._index(name) for name in kwargs}
+        if None in named:
             return False
-        return len(args) + len(kwargs) >= sum(p.required for p in self.params)
+        return all(i < len(args) or i in named or not p.required for i, p in enumerate(self.params))
 
     def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> Form:
         """What binds calls of this form, kept for the next one."""

@@ -218,7 +218,8 @@ class Tensor(TensorBase):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for this leaf's gradient, or stop asking."""
-        if not self.is_leaf:
+        edge = self.edge
+        if (edge.edge if edge.__class__ is View else edge).__class__ is tuple:
             if not requires_grad:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
@@ -230,7 +231,6 @@ class Tensor(TensorBase):
         if requires_grad and self.is_inference() and not _mode.local.state.mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         leaf = LEAF if requires_grad else None
-        edge = self.edge
         if edge.__class__ is View:
             edge.edge = leaf
         else:

@@ -9,8 +9,8 @@ import functools
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, SHAPES, Leading
 from ..core import dtype as dt
+from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, SHAPES, Leading
 from ..core.elementwise import Elementwise
 from ..core.operands import tensors_in
 from ..core.reduction import Reduction
@@ -120,8 +120,8 @@ class BatchedBackend(Transform):
         if isinstance(op, Reduction):
             self.whole(op, arguments, values, ndim)
         results = op.apply(*arguments)
-        if flat:
-            return self.each(results, lambda t: t.squeeze(1) if t.dim() == 2 else t)
+        if flat and not any([t.array.shape for i in op.operands for t in tensors_in(values[i])]):
+            return self.each(results, lambda t: t.squeeze(1) if t.dim() > 1 else t)
         if isinstance(op, Reduction) and op.dim_at is not None and not params[op.dim_at].sequence:
             keepdim = op.keepdim_at is not None and values[op.keepdim_at]
             if values[op.dim_at] is None and keepdim:

@@ -16,9 +16,9 @@ from ..core import dtype as dt
 from ..core.elementwise import Elementwise
 from ..core.mode import local, with_grad
 from ..core.node import LEAF, version_of
-from ..core.operands import form_of, tensors_in
+from ..core.operands import form_of, requires_grad, tensors_in
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import View, again, resolve
+from ..core.view import View, resolve
 from .transform import Level, Lifted, Transform
 from .tree import flatten, rebuild, spec_text
 
@@ -104,7 +104,9 @@ class DualBackend(Transform):
         if view.__class__ is View:
             if view.base.backend.level < self.level:
                 self.adopt(view.base)
-            made = again(view.base, t, view)
+            made = view.base
+            for op, arguments in view.path:
+                made = op.apply(made, *arguments)
             t.array, t.backend, t.edge, t.counter = made.array, made.backend, made.edge, made.counter
             return
         inside = t.alias()
@@ -198,7 +200,7 @@ def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], result
     outer = state.mode
     state.mode = with_grad(outer, True)
     try:
-        gradients = [zeros_like(r) if _moves(r) else None for r in results]
+        gradients = [_full_like(r, 1) if _moves(r) else None for r in results]
         for g in gradients:
             if g is not None:
                 g.edge = LEAF
@@ -211,7 +213,8 @@ def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], result
         if edge is not None:
             roots.append((edge, t.to(g.dtype)))
     goals = [g for g in gradients if g is not None]
-    made = iter(engine.run(roots, goals, True, outer.grad, accumulate=False))
+    differentiable = outer.grad and any(requires_grad(t) for v in (*primals, *tangents) for t in tensors_in(v))
+    made = iter(engine.run(roots, goals, True, differentiable, accumulate=False))
     moved = [None if g is None else next(made) for g in gradients]
     return [zeros_like(r) if t is None and _moves(r) else t for r, t in zip(results, moved, strict=True)]
 
@@ -227,9 +230,13 @@ def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Seque
     return node
 
 
-def zeros_like(t: Tensor) -> Tensor:
+def _full_like(t: Tensor, value: int) -> Tensor:
     backend = t.backend.real
-    return wrap(backend.full(t.array.shape, 0, t.dtype.numpy), t.dtype, backend)
+    return wrap(backend.full(t.array.shape, value, t.dtype.numpy), t.dtype, backend)
+
+
+def zeros_like(t: Tensor) -> Tensor:
+    return _full_like(t, 0)
 
 
 # ---- jvp

@@ -144,7 +144,7 @@ def _by_rows(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, li
     are not; and the numbers of the rows that are named."""
     places: list[Tensor | None] = []
     for i in indices:
-        if i is None or _width(i.array) == 1 and i.dtype.category == dt.INT and i.dtype is not dt.uint8:
+        if i is None or (_width(i.array) == 1 and i.dtype.category == dt.INT and i.dtype is not dt.uint8):
             places.append(i)
         elif i.backend.level >= self.backend.level:
             raise RuntimeError(
@@ -190,15 +190,19 @@ index = Op(
 # ---- writing
 
 
+def _fills(indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> bool:
+    """Whether one value is put where one mask is true."""
+    given = [i for i in indices if i is not None]
+    return not accumulate and values.numel() == 1 and len(given) == 1 and given[0].dtype is dt.bool_
+
+
 def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> None:
     _check(self, indices)
-    if values.dtype is not self.dtype:
-        masks = [i for i in indices if i is not None]
-        if accumulate or values.numel() != 1 or len(masks) != 1 or masks[0].dtype is not dt.bool_:
-            raise RuntimeError(
-                f"Index put requires the source and destination dtypes match, got {self.dtype.legacy} for the "
-                f"destination and {values.dtype.legacy} for the source."
-            )
+    if values.dtype is not self.dtype and not _fills(indices, values, accumulate):
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {self.dtype.legacy} for the "
+            f"destination and {values.dtype.legacy} for the source."
+        )
 
 
 def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
@@ -265,7 +269,15 @@ def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tens
     return made.permute([order.index(d) for d in range(len(order))])
 
 
-index_put = Writing(
+class _IndexPut(Writing):
+    repeats = True
+
+    def check_memory(self, target: Tensor, values: Any) -> None:
+        read = values[:1] if _fills(values[0], values[1], values[2]) else values  # one value is read before
+        super().check_memory(target, read)
+
+
+index_put = _IndexPut(
     "index_put(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False)",
     _index_put,
     {
@@ -278,7 +290,6 @@ index_put = Writing(
     linear=True,
     batch=_put_by_scatter,
 )
-index_put.repeats = True
 publish(index_put, forms="function method inplace")
 
 

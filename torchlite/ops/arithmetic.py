@@ -97,12 +97,16 @@ publish_python("positive(Tensor self)", positive)
 method("__pos__")(Tensor.positive)
 
 
+def _times(array: Any, value: Any) -> Any:
+    return array if value == 1 else array.dtype.type(value) * array
+
+
 def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    return self + self.dtype.type(value) * tensor1 * tensor2
+    return self + _times(tensor1, value) * tensor2
 
 
 def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    return self + self.dtype.type(value) * tensor1 / tensor2
+    return self + _times(tensor1, value) / tensor2
 
 
 def _no_integer_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
@@ -305,6 +309,9 @@ class _ScalarPower(Binary):
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         (base, _), out_dtype = super().prepare(values, backend)
         return [base, values[1]], out_dtype
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        return super().arranged(outputs, (values[0], None))
 
 
 def _no_negative_power(self: Tensor, exponent: Any) -> None:

@@ -11,6 +11,7 @@ from ..core.elementwise import Elementwise, Unary
 from ..core.op import Op, ViewOp, functions
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from .parts import select
 from .pointwise import where
 
 # ---- views as pairs of real numbers, and back
@@ -60,30 +61,17 @@ view_as_complex = ViewOp(
 )
 publish(view_as_complex, forms="function")
 
-real_part = ViewOp(
-    "real(Tensor self)",
-    lambda xp, array: array.real,
-    {"self": lambda g, self_dtype: g.to(self_dtype)},
-    node="SelectBackward0",
-)
-imaginary_part = ViewOp(
-    "imag(Tensor self)",
-    lambda xp, array: array.imag,
-    {"self": lambda g: g * 1j},
-    node="SelectBackward0",
-)
-
 
 def real(self: Tensor) -> Tensor:
     """The real parts, as a view; a real tensor itself."""
-    return real_part.apply(self) if self.dtype.is_complex else self
+    return select.apply(view_as_real.apply(self), -1, 0) if self.dtype.is_complex else self
 
 
 def imag(self: Tensor) -> Tensor:
     """The imaginary parts, as a view."""
     if not self.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return imaginary_part.apply(self)
+    return select.apply(view_as_real.apply(self), -1, 1)
 
 
 for _name, _part in (("real", real), ("imag", imag)):

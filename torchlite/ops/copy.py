@@ -9,6 +9,7 @@ from ..core import dtype as dt
 from ..core import errors
 from ..core.batching import LEADING
 from ..core.device import device
+from ..core.elementwise import fit_gradient
 from ..core.laid import LaidOp
 from ..core.layout import (
     channels_last,
@@ -20,7 +21,6 @@ from ..core.layout import (
     preserve_format,
 )
 from ..core.mode import local
-from ..core.elementwise import fit_gradient
 from ..core.op import Op
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch, overridable
@@ -291,10 +291,25 @@ class _Fill(Op):
         backend.write(self_.array, fitting_array(value, self_.dtype, backend))
         bump(self_)
 
+    def prepare(self, values: Any, backend: Any) -> Any:
+        return [values[0].array, fitting_array(values[1], values[0].dtype, backend)], None
 
-fill_number = _Fill("fill.Scalar(Tensor self, Scalar value)", None, {"self": _zeros}, node="FillBackward2")
+
+def _filled(xp: Any, self: Any, value: Any) -> Any:
+    result = xp.empty_like(self)
+    result[...] = value
+    return result
+
+
+fill_number = _Fill(
+    "fill.Scalar(Tensor self, Scalar value)", _filled, {"self": _zeros}, node="FillBackward2", batch=LEADING
+)
 fill_tensor = _Fill(
-    "fill.Tensor(Tensor self, Tensor value)", None, {"self": _zeros, "value": lambda g: g.sum()}, node="FillBackward3"
+    "fill.Tensor(Tensor self, Tensor value)",
+    _filled,
+    {"self": _zeros, "value": lambda g: g.sum()},
+    node="FillBackward3",
+    batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
 )
 publish(fill_tensor, fill_number, names="fill", forms="inplace")
 
@@ -305,6 +320,6 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 
 publish_python("fill(Tensor self, Operand value)", fill, forms="function")
-zero = _Fill("zero(Tensor self, Scalar value=0)", None, {"self": _zeros})
+zero = _Fill("zero(Tensor self, Scalar value=0)", _filled, {"self": _zeros}, batch=LEADING)
 publish(zero, forms="inplace")
 fill_number.repeats = zero.repeats = True

@@ -68,7 +68,7 @@ def factory(
             if like:
                 source = values[0]
                 d = d or source.dtype
-                backend = source.backend.real if where is None else get_backend(where)
+                backend = source.backend.real if where in (None, source.backend.device) else get_backend(where)
             else:
                 backend = get_backend(where or get_default_device())
             if out is not None:

@@ -176,7 +176,8 @@ def _lay(t: Tensor, term: list[Any], labels: list[Any]) -> Tensor:
             t = t.diagonal(0, first, second).movedim(-1, first)
             del term[second]
     sizes = dict(zip(term, t.array.shape, strict=True))
-    return t.permute([term.index(x) for x in labels if x in sizes]).reshape([sizes.get(x, 1) for x in labels])
+    laid = t.permute([term.index(x) for x in labels if x in sizes])
+    return laid if laid.dim() == len(labels) else laid.reshape([sizes.get(x, 1) for x in labels])
 
 
 def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:

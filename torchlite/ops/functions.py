@@ -93,7 +93,7 @@ publish(sigmoid, forms="function method inplace")
 
 def _logit(xp: Any, x: Any, eps: float | None) -> Any:
     if eps is not None:
-        x = xp.clip(x, eps, 1 - eps)
+        x = xp.minimum(xp.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
     return xp.log(x / (1 - x))
 
 
@@ -105,7 +105,7 @@ def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
 
 
 logit = Elementwise(
-    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS, halves="wide"
+    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS
 )
 publish(logit, forms="function method inplace")
 

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.batching import LEADING
 from ..core import errors
+from ..core.batching import LEADING
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
 from ..core.publish import publish_python

@@ -208,7 +208,9 @@ def _shared(data: Any, d: Any, where: Any) -> Tensor:
     return _made(data, d, where, False)
 
 
-_asarray = Signature("asarray(any obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, bool requires_grad=False)")
+_asarray = Signature(
+    "asarray(any obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, bool requires_grad=False)"
+)
 
 
 @function("asarray")
@@ -249,8 +251,8 @@ def _warn_read_only(what: str, verb: str) -> None:
     if what not in _warned:
         _warned.add(what)
         warnings.warn(
-            f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {verb} You "
-            f"may want to copy the {'array' if what == 'NumPy array' else 'buffer'} to protect its data or make it "
+            f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {verb} "
+            f"You may want to copy the {'array' if what == 'NumPy array' else 'buffer'} to protect its data or make it "
             "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program.",
             UserWarning,
@@ -266,7 +268,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     if any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     d = dt.of_numpy(ndarray.dtype)
     if ndarray.dtype != d.numpy or not ndarray.dtype.isnative:
@@ -306,10 +309,13 @@ def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
     if not size or not count:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
     if count < 0 and (size - offset) % item:
         raise ValueError(
-            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({item})"
         )
     if count > 0 and offset + count * item > size:
         raise ValueError(

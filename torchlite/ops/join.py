@@ -10,6 +10,7 @@ from ..core import dtype as dt
 from ..core.batching import LEADING, Leading
 from ..core.elementwise import fit_gradient
 from ..core.errors import wrap_dim
+from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import channels_last_strides
 from ..core.op import Op, ViewOp
 from ..core.operands import result_type

@@ -9,7 +9,7 @@ from ..core import dtype as dt
 from ..core.batching import BROADCAST, DYNAMIC
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes
-from ..core.op import Op
+from ..core.laid import OnBackend
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method, publish
@@ -187,7 +187,16 @@ class _Finding(Picking):
     gives = dt.int64
 
 
-nonzero_op = _Finding("nonzero(Tensor self)", lambda xp, self: xp.argwhere(self), batch=DYNAMIC)
+class _Nonzero(OnBackend, _Finding):
+    """Found dimension by dimension, so that each one's places lie side by side."""
+
+
+def _nonzero(backend: Any, self: Any) -> Any:
+    found = backend.xp.argwhere(self)
+    return backend.ordered(found, (1, len(found)))
+
+
+nonzero_op = _Nonzero("nonzero(Tensor self)", _nonzero, batch=DYNAMIC)
 
 
 @function("nonzero")
@@ -205,7 +214,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(nonzero_op.apply(input).unbind(1))
 
 
-publish(Op("argwhere(Tensor self)", lambda xp, self: xp.argwhere(self), batch=DYNAMIC))
+publish(_Nonzero("argwhere(Tensor self)", _nonzero, batch=DYNAMIC))
 
 
 def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:

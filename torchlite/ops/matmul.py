@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.batching import Leading
 from ..core import errors, fast
+from ..core.batching import Leading
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
 from ..core.operands import fitting_array, result_type

@@ -66,7 +66,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     lead = len(shape) - len(size)
     if lead < 0 or any(want not in (have, 1) for want, have in zip(size, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
-    return sum_to(input, size)
+    return sum_to(input, size) if size else input.sum()
 
 
 publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, forms="method")

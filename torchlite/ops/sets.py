@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.batching import DYNAMIC
 from ..core import errors
+from ..core.batching import DYNAMIC
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor, wrap

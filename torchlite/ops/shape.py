@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core import fast
@@ -12,7 +11,7 @@ from ..core.dtype import dtype, of_numpy
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes as common_shape
 from ..core.errors import wrap_dim, wrap_dims
-from ..core.laid import LaidView, OnBackend
+from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
 from ..core.node import shared_counter
 from ..core.op import Op, ViewOp
@@ -110,6 +109,7 @@ as_strided = LaidView(
     "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
     _as_strided,
     {"self": _as_strided_backward},
+    linear=False,  # in the memory, not in the elements
     batch=Leading(call=_as_strided_batch),
 )
 publish(as_strided)
@@ -161,12 +161,12 @@ reshape_alias = LaidView(
     {"self": lambda g, self_shape: g.reshape(self_shape)},
     batch=Leading(call=lambda self, size, stride: reshape(self, (self.shape[0], *size))),
 )
-unsafe_view = Op(
+unsafe_view = LaidOp(
     "_unsafe_view(Tensor self, int[] size)",
-    lambda xp, self, size: self.reshape(size),
+    _view,
     {"self": lambda g, self_shape: g.reshape(self_shape)},
     linear=True,
-    batch=LEADING,
+    batch=Leading(call=lambda self, size: reshape(self, (self.shape[0], *size))),
 )
 
 

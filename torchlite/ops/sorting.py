@@ -39,22 +39,9 @@ def order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
     return array.shape[axis] - 1 - xp.flip(backwards, axis)
 
 
-def _like(xp: Any, model: Any, array: Any) -> Any:
-    """`array` laid out in memory as `model` is."""
-    if model.flags.c_contiguous:
-        return array
-    laid = xp.empty_like(model, array.dtype)
-    laid[...] = array
-    return laid
-
-
-def _argsort(xp: Any, array: Any, axis: int, descending: bool) -> Any:
-    return _like(xp, array, order(xp, array, axis, descending))
-
-
 def _sort(xp: Any, array: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     places = order(xp, array, axis, descending)
-    return _like(xp, array, _pick(xp, array, places, axis)), _like(xp, array, places)
+    return _pick(xp, array, places, axis), places
 
 
 def _refuse_sort(d: dt.dtype) -> Exception | None:
@@ -67,19 +54,19 @@ def _refuse_sort(d: dt.dtype) -> Exception | None:
 class Sort(Along):
     """The results lie in memory as the operand does."""
 
+    def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
+        super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
+
     def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
         outputs = super().run(state, kernel, arguments, values)
         t: Tensor = values[0]
         backend = t.backend.real
-        if not backend.strided or t.array.base is None:
+        if not backend.strided or t.array.flags.c_contiguous:
             return outputs
         strides = dense_strides(t.array.shape, t.stride())
         if outputs.__class__ is tuple:
             return tuple([backend.ordered(o, strides) for o in outputs])
         return backend.ordered(outputs, strides)
-
-    def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
-        super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
 
     def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
         if outputs.__class__ is tuple:
@@ -98,15 +85,15 @@ sort_stable = Sort(
     result=INDICES,
     node="SortBackward1",
 )
-publish(sort_stable, sort)
+publish(sort, sort_stable)
 
-argsort = Sort(f"argsort{_BY_DIM}", _argsort, result=dt.int64)
+argsort = Sort(f"argsort{_BY_DIM}", order, result=dt.int64)
 argsort_stable = Sort(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
-    lambda xp, array, axis, stable, descending: _argsort(xp, array, axis, descending),
+    lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),
     result=dt.int64,
 )
-publish(argsort_stable, argsort)
+publish(argsort, argsort_stable)
 
 
 def msort(input: Tensor) -> Tensor:
@@ -132,7 +119,6 @@ def _check_topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> 
 
 
 def _topk(xp: Any, array: Any, axis: int, k: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
-    n = array.shape[axis]
     if not k or not array.size:
         shape = (*array.shape[:axis], k, *array.shape[axis + 1 :])
         return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
@@ -174,8 +160,11 @@ def _largest(xp: Any, rows: Any, k: int) -> Any:
 
 
 def _refuse_topk(d: dt.dtype) -> Exception | None:
-    kind = "bool" if d is dt.bool_ else "complex" if d.is_complex else None
-    return RuntimeError(f"topk does not support {kind} dtypes on CPU") if kind else refused("topk_cpu", *_NO_ORDER)(d)
+    if d is dt.bool_:
+        return RuntimeError("topk does not support bool dtypes on CPU")
+    if d.is_complex:
+        return RuntimeError(" topk does not support complex dtypes on CPU")
+    return refused("topk_cpu", *_NO_ORDER)(d)
 
 
 class _TopK(Along):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.batching import LEADING
+from ..core.laid import LaidOp
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor

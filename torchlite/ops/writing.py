@@ -7,11 +7,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.laid import OnBackend
 from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import tensors_in
 from ..core.tensor import TensorBase
 from ..core.write import bump, check_apart, check_no_overlap
+from .copy import in_order_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +40,7 @@ class Picking(Op):
         return super().into(out, values)
 
 
-class Writing(Picking):
+class Writing(OnBackend, Picking):
     """An op that is defined by what it writes into its first array.
 
     Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that.
@@ -56,12 +58,14 @@ class Writing(Picking):
         kernel: Callable[..., Any] | None = None,
         **more: Any,
     ) -> None:
-        def on_copy(xp: Any, self: Any, *arguments: Any) -> Any:
-            result = self.copy(order)
-            write(xp, result, *arguments)
+        def on_copy(backend: Any, self: Any, *arguments: Any) -> Any:
+            if kernel is not None:
+                return kernel(backend.xp, self, *arguments)
+            result = in_order_of(backend, self.copy("K"), self) if order == "K" else self.copy("C")
+            write(backend.xp, result, *arguments)
             return result
 
-        super().__init__(schema, kernel or on_copy, vjp, **more)
+        super().__init__(schema, on_copy, vjp, **more)
         self.write = write
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:

@@ -195,12 +195,13 @@ class Function:
 
     def call(self, function: Any, args: Any, kwargs: Any, sources: tuple[StrictArray, ...] = ()) -> Any:
         self.parameters.check(self.name, args, kwargs)
-        sources = (*sources, *args, *kwargs.values())
+        operands = (*sources, *args)
+        sources = (*operands, *kwargs.values())
         if self.name in _SORTING and any(getattr(s, "dtype", None) == ml_dtypes.bfloat16 for s in sources):
             raise TypeError(f"CuPy's {self.name}() does not take bfloat16")
         if self.name in _STABLE and kwargs.setdefault("kind", "stable") not in (None, "stable"):
             raise ValueError(f"CuPy's {self.name}() has no kind '{kwargs['kind']}'")
-        if self.name in ("take", "put") and any(s.__class__ is StrictArray for s in args):
+        if self.name in ("take", "put") and operands[1].__class__ is StrictArray:
             kwargs["mode"] = "wrap"
         if self.name not in _ARRAYS_FROM_ANYTHING:
             args, kwargs = unwrapped(args), {name: unwrapped(value) for name, value in kwargs.items()}

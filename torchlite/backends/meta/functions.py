@@ -1,7 +1,7 @@
 """The array namespace of forms: NumPy's functions, which here say the form of what they would give.
 
 Dtypes are NumPy's own: each function is run on tiny arrays of these dtypes. Shapes follow rules, by kind of function.
-Functions without a rule run on stand-ins, zeros of the full shape; where these are large, that is refused.
+Functions without a rule run on stand-ins of the full shape; where these are large, that is refused.
 """
 
 from __future__ import annotations
@@ -134,8 +134,21 @@ class Reduction(Function):
         return fresh(kept, made.dtype)
 
 
+def _zeros(form: MetaArray) -> np.ndarray:
+    return np.zeros(form.shape, form.dtype)
+
+
+def _identities(form: MetaArray) -> np.ndarray:
+    """Matrices that can be inverted."""
+    return np.broadcast_to(np.eye(*form.shape[-2:], dtype=form.dtype), form.shape) if form.ndim > 1 else _zeros(form)
+
+
 class StandIn(Function):
-    """Whatever NumPy gives for zeros, where these are few enough."""
+    """Whatever NumPy gives for arrays of the full shape, where they are small enough."""
+
+    def __init__(self, function: Any, make: Callable[[MetaArray], np.ndarray] = _zeros) -> None:
+        super().__init__(function)
+        self.make = make
 
     def form(self, args: Any, kwargs: Any) -> Any:
         size = sum(f.size for f in forms_in(args, tuple(kwargs.values())))
@@ -144,7 +157,7 @@ class StandIn(Function):
                 f"torchlite has no rule for the form of '{self.function.__name__}', and arrays of {size} elements on "
                 "the device 'meta' are too large to find it by trying"
             )
-        return formed(self.tried(args, kwargs, lambda f: np.zeros(f.shape, f.dtype)))
+        return formed(self.tried(args, kwargs, self.make))
 
 
 class Ufunc(Pointwise):
@@ -439,9 +452,10 @@ class Namespace:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name)
-        made = RULES.get(name) if self._module is np else None
-        if made is None:
-            made = _made(name, found)
+        if self._module is np:
+            made = RULES.get(name) or _made(name, found)
+        else:
+            made = StandIn(found, _identities) if inspect.isroutine(found) else found
         setattr(self, name, made)
         return made
 
