@@ -69,7 +69,7 @@ class Backend:
             return found
         if kernel is None:
             raise missing_kernel(op.name, self.device)
-        return functools.partial(kernel, self.xp)
+        return functools.partial(kernel, self if op.on_backend else self.xp)
 
     # Making and moving
 

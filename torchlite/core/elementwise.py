@@ -170,9 +170,10 @@ class Elementwise(Op):
         if outputs.__class__ is tuple:
             return tuple([self.arranged(o, values) for o in outputs])
         for i in self.operands:
-            if isinstance(values[i], TensorBase) and values[i].array.base is not None:
+            value = values[i]
+            if isinstance(value, TensorBase) and (value.array.base is not None or not value.array.flags.c_contiguous):
                 break
-        else:  # no operand is a view: NumPy has laid the result out already
+        else:  # all operands lie in order: NumPy has laid the result out already
             return outputs
         operands = [values[i] for i in self.operands if values[i] is not None]
         tensors = [v for v in operands if isinstance(v, TensorBase)]
@@ -193,8 +194,9 @@ class Elementwise(Op):
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if isinstance(out, Tensor):
-            for i in self.operands:
-                for other in tensors_in(values[i]):
+            read = [t for i in self.operands for t in tensors_in(values[i])]
+            if out.array.shape == errors.broadcast_shapes(*[t.array.shape for t in read]):  # else it gets new memory
+                for other in read:
                     check_apart(out, other)
         return super().into(out, values)
 

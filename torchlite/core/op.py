@@ -104,6 +104,7 @@ class Op:
 
     repeats = False  # whether the in-place form may write to the same memory several times
     exclusive = False  # whether its operands may not even be the very memory it writes to
+    on_backend = False  # whether the kernel's first argument is the backend, not its array namespace
     moves = False  # whether other operands may lie on another device than the first
     # Whether the results are linear in the operands that have derivatives: in all together, or in "each" by itself.
     linear: bool | str = False

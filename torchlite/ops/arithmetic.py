@@ -246,7 +246,7 @@ publish(
     forms="function method inplace operator:__floordiv__ reflected:__rfloordiv__ inplace:__ifloordiv__",
 )
 
-for _op in (add, sub, mul, div, floor_divide):
+for _op in (add, sub, mul, div, divide_rounded, floor_divide):
     _op.of_numbers = True
 
 remainder = Binary(

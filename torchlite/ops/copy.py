@@ -236,6 +236,10 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 class _Copy(Op):
     """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
 
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        if values[0] is not target:
+            super().check_memory(target, values)
+
     moves = True
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:

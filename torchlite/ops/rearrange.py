@@ -7,25 +7,27 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.batching import DYNAMIC, LEADING, Leading
 from ..core.errors import not_implemented_for, wrap_dim, wrap_dims
+from ..core.laid import LaidOp
 from ..core.layout import contiguous_format
 from ..core.op import Op
 from ..core.publish import Composite, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
-from .copy import clone
+from .copy import clone, in_order_of
 from .shape import Ints, expand, flatten, unsqueeze, with_ndim
 
 # ---- another order
 
 
-def _flip(xp: Any, array: Any, dims: Ints) -> Any:
+def _flip(backend: Any, array: Any, dims: Ints) -> Any:
     turned = wrap_dims(dims, array.ndim)
     if not array.ndim:
         return array.copy()
     backwards = slice(None, None, -1)
-    return array[tuple([backwards if d in turned else slice(None) for d in range(array.ndim)])].copy("K")
+    result = array[tuple([backwards if d in turned else slice(None) for d in range(array.ndim)])].copy("K")
+    return in_order_of(backend, result, array)
 
 
-flip = Op(
+flip = LaidOp(
     "flip(Tensor self, int[] dims)",
     _flip,
     {"self": lambda g, dims: flip.apply(g, dims)},
@@ -78,7 +80,7 @@ roll = Op(
 publish(roll)
 
 
-def _rot90(xp: Any, array: Any, k: int, dims: Ints) -> Any:
+def _rot90(backend: Any, array: Any, k: int, dims: Ints) -> Any:
     ndim = array.ndim
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -90,11 +92,11 @@ def _rot90(xp: Any, array: Any, k: int, dims: Ints) -> Any:
     k %= 4
     if not k:
         return array.copy("C")
-    turned = _flip(xp, array, ((second,), (first, second), (first,))[k - 1])
+    turned = _flip(backend, array, ((second,), (first, second), (first,))[k - 1])
     return turned if k == 2 else turned.swapaxes(first, second)
 
 
-rot90 = Op(
+rot90 = LaidOp(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
     _rot90,
     {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},

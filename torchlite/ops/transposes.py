@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import publish_python
 from ..core.tensor import Tensor
-from .shape import alias, permute, transpose
+from .shape import permute, transpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     if not self.dim():
         _deprecated("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
-        return alias.apply(self)
+        return self
     return transpose.apply(self, -2, -1)
 
 
