@@ -38,13 +38,16 @@ globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
 _LATER = frozenset(("func", "nn", "special", "storage", "testing"))
+_FUNCTIONS_LATER = {"vmap": "func"}
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _importlib.import_module(f".{name}", __name__)
+    if name in _FUNCTIONS_LATER:
+        return getattr(_importlib.import_module(f".{_FUNCTIONS_LATER[name]}", __name__), name)
     raise AttributeError(f"torchlite has no torch.{name} yet (docs/coverage.md lists what there is)")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER} - {"annotations"})
+    return sorted({*globals(), *_LATER, *_FUNCTIONS_LATER} - {"annotations"})

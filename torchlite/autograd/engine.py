@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import mode as _mode
 from ..core.elementwise import fit_gradient
-from ..core.node import Node
+from ..core.node import FIRST, Node
 from ..core.operands import form_of
 from ..core.tensor import Tensor, wrap
 from ..core.write import bump
@@ -83,6 +83,8 @@ class _Task:
                     self.reach_leaf(edge, waiting.pop(to))
                 elif (-to.seq, to) not in ready:
                     heapq.heappush(ready, (-to.seq, to))
+                    if to.seq == FIRST:
+                        self.drain(ready)
         self.drain(ready)
         if self.inputs is None:
             return []

@@ -15,7 +15,7 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.device import CPU, KNOWN_TYPES, device, find_types
+from ..core.device import CPU, KNOWN_TYPES, device, find_backend, find_types
 from ..core.errors import missing_kernel
 from ..core.layout import contiguous_strides
 
@@ -233,3 +233,6 @@ def _unavailable(type_: str) -> Exception:
         f"Could not run 'aten::empty.memory_format' with arguments from the '{type_.upper()}' backend. "
         f"torchlite has no backend of this name; there are {', '.join(backend_names())}."
     )
+
+
+find_backend.append(get_backend)

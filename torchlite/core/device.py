@@ -22,6 +22,10 @@ KNOWN_TYPES: list[str] = [
 find_types: list[Callable[[], None]] = []
 
 
+# backends/base.py puts `get_backend` here: what computes stands above this room.
+find_backend: list[Callable[[Any], Any]] = []
+
+
 class device:
     """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`.
 

@@ -164,6 +164,7 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
         and set(op.value_names) <= {"alpha"}
         and first_name not in op.rules[0][1].names
         and second_name not in op.rules[1][1].names
+        and not op.node_class.fails
     )
     new, node_class = _new, op.node_class
     number_class = dict(op.number_nodes).get(1, node_class)
@@ -245,6 +246,8 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
         results: list[Any] = []
         for (fn, kept, sources), edge in zip(formulas, node.edges):
             if edge is None:
+                if len(formulas) == 1:
+                    return None  # the general way sees to what was saved all the same
                 results.append(None)
             elif kept is None:
                 results.append(g if fn is None else quiet(fn, *[_source(node, s, g) for s in sources]))
@@ -433,7 +436,9 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                     return result
                 if edge.__class__ is not tuple:
                     edge = input if edge is LEAF else resolve(input)
-                if edge is not None:
+                if edge is None:
+                    record((input, None), (result,))
+                else:
                     node = new(node_class)
                     node.edges = (edge,)
                     node.seq = next(sequence)

@@ -34,6 +34,8 @@ class _Leaf:
 LEAF = _Leaf()
 
 sequence = itertools.count()
+NOT_IMPLEMENTED = "torch::autograd::NotImplemented"  # the title of nodes that only raise an error,
+FIRST = 1 << 64  # and their sequence number: they run before all others
 
 _SUFFIX = re.compile(r"Backward\d*$")
 
@@ -303,6 +305,7 @@ class OpNode(Node):
 
     op: Op
     title: str
+    fails: ClassVar[bool] = False  # it only raises an error
 
     def name(self) -> str:
         return self.title

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from .batching import LEADING
 from .mode import local, with_grad
-from .node import SECOND_BACKWARD, UNVERSIONED, OpNode
+from .node import FIRST, NOT_IMPLEMENTED, SECOND_BACKWARD, UNVERSIONED, OpNode
 from .operands import (
     NOWHERE,
     array_of,
@@ -188,8 +188,13 @@ class Op:
     def _declare_nodes(self, node: str | None, number_nodes: Mapping[str, str]) -> None:
         """Make the class of the op's nodes, and those that it has where an operand is a number."""
 
+        def failing(node: OpNode, grads: list[Any]) -> Sequence[Any]:
+            raise RuntimeError(f"derivative for aten::{self.signature.name} is not implemented")
+
         def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
             named = {"__slots__": (), "title": title, "__module__": "torch.autograd"}
+            if title == NOT_IMPLEMENTED:
+                more |= {"apply": failing, "fails": True}
             return type(title.rpartition("::")[2], (base,), named | more)
 
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
@@ -292,6 +297,8 @@ class Op:
             if values[at] is not None and not isinstance(values[at], TensorBase):
                 node_class = named
         node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
+        if node_class.fails:
+            node.seq = FIRST
         for nr, r in enumerate(results):
             if r is not None and r.dtype.category >= dt.FLOAT:
                 r.edge = (node, nr)
@@ -307,7 +314,7 @@ class Op:
         for is_result, at, users in self._to_save:
             if is_result:
                 saved.append(keep_output(results[at], at, hooks))
-            elif selective and len(users) == 1 and edges[users[0]] is None:
+            elif selective and self.spared(users, edges):
                 saved.append(None)
             else:
                 saved.append(keep(values[at], hooks))
@@ -317,6 +324,10 @@ class Op:
                 described((results if of_result else values)[at], what) if what else values[at]
                 for of_result, at, what in self._to_note
             ])  # fmt: skip
+
+    def spared(self, users: tuple[int, ...], edges: Sequence[Any]) -> bool:
+        """Whether an input that these derivatives name need not be kept."""
+        return len(users) == 1 < len(self.rules) and edges[users[0]] is None
 
     def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
         """The node's `apply`: gradients for its edges from those of its results."""
@@ -445,18 +456,18 @@ class Op:
         """Compute the result, write it into the first operand, and make the op the last step of its history."""
         state = local.state
         self_: Tensor = values[0]
-        backend = common_backend(self, values)
-        if backend.level > self_.backend.level:
-            backend.adopt(self_)
+        backend = self_.backend
         recording = False
-        if state.mode.grad:
-            for value in values[1:]:
-                for t in tensors_in(value):
-                    recording = recording or requires_grad(t)
+        for value in values[1:]:
+            for t in tensors_in(value):
+                recording = recording or (state.mode.grad and requires_grad(t))
+                if t.backend.level > backend.level:
+                    backend = t.backend
+        if backend is not self_.backend:
+            backend.adopt(self_)
         if state.mode.grad and self.rules:
             check_writable(self_, recording)
-        if not backend.level:
-            self.check_memory(self_, values[1:])
+        self.check_memory(self_, values[1:])
         recorded = (
             bool(self.rules)
             and state.mode.grad
@@ -468,15 +479,15 @@ class Op:
         if recorded:
             before.edge = resolve(self_)
             edges = self.edges((before, *values[1:]))
-            for is_result, at, _ in self._to_save:  # before anything is written
-                if not is_result and at:
+            for is_result, at, users in self._to_save if edges else ():  # before anything is written
+                if not is_result and at and not self.spared(users, edges):
                     check_keepable(values[at])
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
                 before.array = self_.backend.real.copy(self_.array)
                 before.counter = None
         if backend.level:  # the tensors inside have histories of their own
-            Op.overwrite(self, self_, before, values)
+            self.overwrite_inside(self_, before, values)
         else:
             state_mode, state.mode = state.mode, with_grad(state.mode, False)
             try:
@@ -500,6 +511,10 @@ class Op:
         result = self.apply(before, *values[1:])
         check_fits(self_, result)
         write(self_, result)
+
+    def overwrite_inside(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        """The same where `self_` is made of other tensors."""
+        Op.overwrite(self, self_, before, values)
 
     def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> None:
         node = self.record_on(edges, (before, *values[1:]), (self_.alias(),))

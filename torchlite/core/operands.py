@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from . import errors
+from .device import CPU, find_backend
 from .node import UNVERSIONED, OpNode, Saved, version_of
 from .overrides import PLAIN
 from .tensor import TensorBase
@@ -198,9 +199,7 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
     tensors = [t for i in op.operands for t in tensors_in(values[i])]
     if not tensors:
         if op.of_numbers:
-            from ..backends.base import get_backend
-
-            return get_backend()
+            return find_backend[0](CPU)
         raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
     found = max([t.backend.real for t in tensors], key=_level)
     if found.level:

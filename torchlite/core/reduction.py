@@ -69,6 +69,8 @@ class Along(Op):
         t: Tensor = values[0]
         d = t.dtype
         asked = None if self.dtype_at is None else values[self.dtype_at]
+        ndim = t.array.ndim
+        place = self.place(values, ndim)
         if self.refuse is not None and (error := self.refuse(asked or d)) is not None:
             raise error
         if asked is not None:
@@ -77,8 +79,7 @@ class Along(Op):
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
         compute = dt.float32 if d in dt.HALVES else d
         array = t.array if t.dtype is compute else backend.cast(t.array, compute.numpy)
-        ndim = array.ndim
-        arguments = [array, *self.place(values, ndim)]
+        arguments = [array, *place]
         for i in self.rest:
             arguments.append(array_of(values[i]))
         if not ndim and arguments[1] is not None:

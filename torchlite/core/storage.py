@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtype as dt
-from .device import CPU, device
+from .device import CPU, device, find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +24,7 @@ class UntypedStorage:
     __slots__ = ("__weakref__", "backend", "bytes")
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
-        from ..backends.base import get_backend
-
-        self.backend = get_backend(device or CPU)
+        self.backend = find_backend[0](device or CPU)
         values = np.zeros(size, np.uint8) if isinstance(size, int) else np.array(size, np.uint8)
         self.bytes = self.backend.from_host(values)
 

@@ -28,17 +28,28 @@ def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
     """Refuse to write into memory that is also read from; unless `whole`, the very same elements are no harm."""
     if target is not other and (target.counter is None or target.counter is not other.counter):
         return
+    if target.backend.level:  # the tensors inside are asked when they are written to
+        return
     a, b = target.array, other.array
     backend = target.backend.real
-    if not whole and (
-        a is b or (a.shape == b.shape and a.strides == b.strides and backend.pointer(a) == backend.pointer(b))
-    ):
-        return
-    if a.size and b.size and backend.xp.may_share_memory(a, b) and _dense(a) and _dense(b):
+    if target is other or _same_elements(backend, a, b):
+        overlap = whole
+    else:
+        overlap = a.size and b.size and _dense(a) and _dense(b) and backend.xp.may_share_memory(a, b)
+    if overlap:
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
             "memory location. Please clone() the tensor before performing the operation."
         )
+
+
+def _same_elements(backend: Any, a: Any, b: Any) -> bool:
+    return (
+        a.shape == b.shape
+        and a.itemsize == b.itemsize
+        and backend.pointer(a) == backend.pointer(b)
+        and all([n == 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True)])
+    )
 
 
 def _dense(array: Any) -> bool:

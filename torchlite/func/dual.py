@@ -100,6 +100,7 @@ class DualBackend(Transform):
                 array.tangent.copy_(value.tangent)
 
     def adopt(self, t: Tensor) -> None:
+        self.owner.adopted.append(t)
         view = t.edge
         if view.__class__ is View:
             if view.base.backend.level < self.level:

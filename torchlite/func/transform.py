@@ -40,6 +40,7 @@ class Level:
         self.serial = next(_serials)
         self.depth = 0
         self.backends: dict[Backend, Transform] = {}
+        self.adopted: list[Tensor] = []  # those from below that were written to with values of this level
 
     def over(self, inner: Backend) -> Transform:
         """This level's backend for what is made of tensors of `inner`."""
@@ -61,7 +62,12 @@ class Level:
         self.depth = _running.levels
 
     def __exit__(self, *_: object) -> None:
+        """Tensors from below that this level took over become again what they were."""
         _running.levels -= 1
+        for t in self.adopted:
+            inside = self.array_of(t).main
+            t.array, t.backend, t.edge = inside.array, inside.backend, inside.edge
+        self.adopted.clear()
 
 
 class Lifted:

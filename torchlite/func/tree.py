@@ -102,6 +102,8 @@ def spec_text(spec: Spec, indent: int = 0) -> str:
     """A structure as errors show it."""
     if spec.cls is None:
         return "*"
-    context = None if spec.keys is None else list(spec.keys)
+    named = hasattr(spec.cls, "_fields")
+    name = "namedtuple" if named else spec.cls.__name__
+    context = spec.cls if named else None if spec.keys is None else list(spec.keys)
     inner = ",\n".join([" " * (indent + 2) * bool(i) + spec_text(s, indent + 2) for i, s in enumerate(spec.items)])
-    return f"TreeSpec({spec.cls.__name__}, {context}, [{inner}])"
+    return f"TreeSpec({name}, {context}, [{inner}])"

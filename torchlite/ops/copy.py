@@ -22,12 +22,13 @@ from ..core.layout import (
 )
 from ..core.mode import local
 from ..core.op import Op
+from ..core.node import UNVERSIONED
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import method, publish, publish_python
 from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.write import bump
+from ..core.write import bump, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,15 @@ def check_format(ndim: int, format_: memory_format) -> None:
         raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
 
 
-clone = LaidOp(
+class _Clone(LaidOp):
+    def apply(self, *values: Any) -> Any:
+        t: Tensor = values[0]
+        if t.counter is not UNVERSIONED or local.state.mode.inference:
+            return super().apply(*values)
+        return t.new_empty(t.shape).copy_(t)  # a clone of a tensor made in inference mode is an ordinary one
+
+
+clone = _Clone(
     "clone(Tensor self, *, MemoryFormat? memory_format=None)",
     _clone,
     {"self": lambda g: g},
@@ -72,6 +81,9 @@ class _Cast(LaidOp):
 
     def prepare(self, values: Any, backend: Any) -> Any:
         return [values[0].array, values[1].numpy], values[1]
+
+    def record(self, values: Any, results: Any) -> Any:
+        return super().record(values, results) if values[1].category >= dt.FLOAT else None
 
 
 def real_if(g: Tensor, d: dt.dtype) -> Tensor:
@@ -256,6 +268,9 @@ class _Copy(Op):
             array = backend.cast(array, self_.dtype.numpy)
         backend.write(self_.array, array)
         bump(self_)
+
+    def overwrite_inside(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        write(self_, values[1])
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

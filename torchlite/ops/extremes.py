@@ -23,7 +23,7 @@ def put_at(g: Tensor, indices: Tensor, self_shape: tuple[int, ...], dim: int) ->
 
 def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:
     """The gradient goes in equal parts to all elements that are as large."""
-    return g * chosen / chosen.sum(dim, True)
+    return (g / chosen.sum(dim, True)).masked_fill(chosen.logical_not(), 0)
 
 
 def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
@@ -62,7 +62,7 @@ def check_nonzero(name: str, array: Any, axis: Any) -> None:
 
 def _whole(name: str, which: str) -> Callable[..., Any]:
     def kernel(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
-        if not array.size and (axis is None or len(axis) == array.ndim):
+        if not array.size and axis is None:
             raise RuntimeError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
                 "with the 'dim' argument."

@@ -372,7 +372,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         return self.cpu().numpy()
     if self.array.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
-    return self.array.view()
+    return self.backend.real.to_host(self.array).view()
 
 
 @method("__array__")

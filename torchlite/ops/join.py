@@ -503,7 +503,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     from .create import arange
 
     chosen = meshgrid(*[arange(self.numel(), device=self.device)] * r, indexing="ij")
-    mask = self.new_ones(chosen[0].shape, dtype=dt.bool_)
+    mask = chosen[0].new_ones(chosen[0].shape, dtype=dt.bool_)
     for a, b in itertools.pairwise(chosen):
         mask = mask & (a <= b if with_replacement else a < b)
     return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)

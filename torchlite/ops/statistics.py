@@ -135,8 +135,6 @@ def _check_quantile(name: str, t: Tensor, q: Tensor, interpolation: str) -> None
 def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     """Between which neighbours of the sorted elements each quantile lies, and how far."""
     _check_quantile(name, t, q, interpolation)
-    if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     ndim = t.dim()
     axis = None if dim is None else wrap_dim(dim, ndim)
     rows = t.reshape(-1) if axis is None or not ndim else t.movedim(axis, -1)
@@ -171,6 +169,8 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
 
 def _declare_quantile(name: str) -> None:
     def of_tensor(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
         return _quantile(name, self, q, dim, keepdim, interpolation)
 
     def of_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
