@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import namedtuple
 
@@ -11,9 +12,10 @@ torch = pytest.importorskip("torch")
 hypothesis = pytest.importorskip("hypothesis")
 
 import numpy as np  # noqa: E402
-import torchlite  # noqa: E402
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+
+import torchlite  # noqa: E402
 
 BOTH = (torch, torchlite)
 
@@ -39,14 +41,15 @@ def agree(program, *, rtol=1e-9):
     for wanted, got in zip(expected, found):
         assert tuple(got.shape) == tuple(wanted.shape)
         assert str(got.dtype) == str(wanted.dtype)
-        torch.testing.assert_close(torch.tensor(got.tolist(), dtype=wanted.dtype), wanted.detach(), rtol=rtol, atol=1e-9)
+        values = torch.tensor(got.tolist(), dtype=wanted.dtype)
+        torch.testing.assert_close(values, wanted.detach(), rtol=rtol, atol=1e-9)
 
 
 def same_error(program):
     """Both libraries raise the same exception."""
     errors = []
     for library in BOTH:
-        with pytest.raises(Exception) as caught:  # noqa: PT011
+        with pytest.raises(Exception) as caught:
             program(library)
         errors.append((type(caught.value), str(caught.value)))
     assert errors[1] == errors[0]
@@ -61,13 +64,17 @@ FUNCTIONS = {
     "whole": lambda torch, x: torch.stack([x.sum(), x.max(), x.std(), x.norm(), x.median()]),
     "views": lambda torch, x: x.t().reshape(-1)[1:].unfold(0, 2, 1).flip(0).unsqueeze(-1).expand(-1, -1, 2),
     "products": lambda torch, x: x @ x.t() @ x + torch.outer(x[:, 0], x[0]),
-    "indexing": lambda torch, x: x[[0, 0]] * x.gather(0, x.argsort(0)) [:1] + x.index_select(1, x[0].argsort()).sum(),
+    "indexing": lambda torch, x: x[[0, 0]] * x.gather(0, x.argsort(0))[:1] + x.index_select(1, x[0].argsort()).sum(),
     "sorting": lambda torch, x: x.sort(0).values.cumsum(1) + x.topk(1, 0).values,
     "softmax": lambda torch, x: x.softmax(-1) * x.log_softmax(0),
     "joining": lambda torch, x: torch.cat([x, x.cos()], 1).split(2, 1)[0] + torch.stack([x, x]).sum(0)[:, :2],
     "masks": lambda torch, x: torch.where(x > 0, x, x * 0.1).masked_fill(x > 1, 2.0) + x.clamp(-0.5, 0.5),
-    "complex": lambda torch, x: (torch.complex(x, x.cos()) ** 2).abs() + torch.view_as_real(torch.polar(x.exp(), x)).sum(-1),
-    "scatter": lambda torch, x: torch.zeros_like(x).scatter_add(0, (x > 0).long(), x * x) + x.index_add(0, torch.tensor([0]), x[:1]),
+    "complex": lambda torch, x: (
+        (torch.complex(x, x.cos()) ** 2).abs() + torch.view_as_real(torch.polar(x.exp(), x)).sum(-1)
+    ),
+    "scatter": lambda torch, x: (
+        torch.zeros_like(x).scatter_add(0, (x > 0).long(), x * x) + x.index_add(0, torch.tensor([0]), x[:1])
+    ),
 }
 
 
@@ -102,7 +109,10 @@ def test_vmap(function, dim):
 
 
 def test_jvp_of_vmap(function):
-    agree(lambda torch: along(torch, lambda torch, x: torch.func.vmap(lambda x: function(torch, x))(x), numbers(torch, (2, 3, 4))))
+    def mapped(torch, x):
+        return torch.func.vmap(lambda x: function(torch, x))(x)
+
+    agree(lambda torch: along(torch, mapped, numbers(torch, (2, 3, 4))))
 
 
 def test_vmap_of_jvp(function):
@@ -118,7 +128,10 @@ def test_vmap_of_vmap(function):
 
 
 def test_jvp_of_jvp(function):
-    agree(lambda torch: along(torch, lambda torch, x: along(torch, function, x, 3)[1], numbers(torch, (3, 4))), rtol=1e-7)
+    def derivative(torch, x):
+        return along(torch, function, x, 3)[1]
+
+    agree(lambda torch: along(torch, derivative, numbers(torch, (3, 4))), rtol=1e-7)
 
 
 def test_gradient_of_jvp(function):
@@ -182,9 +195,10 @@ def test_dimensions_under_vmap(shape, data):
 
     def function(torch, x):
         return (
-            x.sum(dim), x.cumsum(dim), x.amax(dim, keepdim=True), x.argmin(dim), x.transpose(dim, other), x.unsqueeze(dim),
-            x.select(dim, 0), x.flip(dim), x.unbind(dim)[-1], torch.stack([x, x], dim), x.sort(dim).indices, x.narrow(dim, 0, 1),
-            x.movedim(dim, other), x.flatten(), x.repeat_interleave(2, dim), x.logsumexp(dim), x.argmax(),
+            x.sum(dim), x.cumsum(dim), x.amax(dim, keepdim=True), x.argmin(dim), x.transpose(dim, other), x.argmax(),
+            x.select(dim, 0), x.flip(dim), x.unbind(dim)[-1], torch.stack([x, x], dim), x.sort(dim).indices,
+            x.flatten(), x.movedim(dim, other), x.narrow(dim, 0, 1), x.repeat_interleave(2, dim), x.logsumexp(dim),
+            x.unsqueeze(dim),
         )  # fmt: skip
 
     agree(lambda torch: torch.func.vmap(lambda x: function(torch, x), in_dims=at)(numbers(torch, tuple(whole))))
@@ -239,7 +253,8 @@ def test_containers():
 
     def vmap(torch):
         point = {"x": numbers(torch, (3, 2)), "y": (numbers(torch, (3,), 1),)}
-        return torch.func.vmap(lambda d: f(torch, d), in_dims=({"x": 1, "y": None},), out_dims={"out": Pair(1, 0)})(point)
+        dims = {"in_dims": ({"x": 1, "y": None},), "out_dims": {"out": Pair(1, 0)}}
+        return torch.func.vmap(lambda d: f(torch, d), **dims)(point)
 
     agree(jvp)
     agree(vmap)
@@ -248,8 +263,11 @@ def test_containers():
 
 def test_results_that_do_not_depend_on_the_arguments():
     agree(lambda torch: torch.func.vmap(lambda x: torch.ones(2))(numbers(torch, (3, 2))))
+    def constant(torch, x):
+        return x.detach() * 2, x.argmax(), torch.ones(2)
+
     agree(lambda torch: torch.func.vmap(lambda x: torch.ones(2), out_dims=None)(numbers(torch, (3, 2))))
-    agree(lambda torch: along(torch, lambda torch, x: (x.detach() * 2, x.argmax(), torch.ones(2)), numbers(torch, (3, 2))))
+    agree(lambda torch: along(torch, constant, numbers(torch, (3, 2))))
 
 
 def test_aux():
@@ -359,3 +377,52 @@ def test_an_error_inside_leaves_nothing_behind():
     found = []
     torchlite.vmap(lambda x: (found.append(repr(x)), x)[1])(x)
     assert found[0].startswith("BatchedTensor(lvl=1,")
+
+
+# ---- random numbers
+
+
+def noisy(torch, x):
+    made = torch.empty_like(x).uniform_() + torch.bernoulli(x.sigmoid())
+    return x * made
+
+
+def test_random_numbers_in_jvp():
+    def program(torch):
+        torch.manual_seed(0)
+        return along(torch, noisy, numbers(torch, (3, 4)))
+
+    agree(program)
+
+
+def test_the_same_random_numbers_for_every_element():
+    torchlite.manual_seed(0)
+    first, second = torchlite.vmap(lambda x: torchlite.rand_like(x), randomness="same")(torchlite.ones(2, 3))
+    assert first.equal(second)
+
+
+def test_different_random_numbers_for_every_element():
+    torchlite.manual_seed(0)
+    first, second = torchlite.vmap(lambda x: torchlite.randn_like(x), randomness="different")(torchlite.ones(2, 3))
+    assert not first.equal(second)
+
+
+def test_no_random_numbers():
+    same_error(lambda torch: torch.func.vmap(lambda x: noisy(torch, x))(numbers(torch, (2, 3))))
+
+
+def test_no_reference_cycles():
+    x = numbers(torchlite, (3, 4))
+
+    def f(x):
+        return x.softmax(0) * filled(torchlite, x.reshape(2, 2)).sum()
+
+    program = torchlite.vmap(lambda x: torchlite.func.jvp(f, (x,), (x,)))
+    program(x)
+    gc.collect()
+    gc.disable()
+    try:
+        program(x)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

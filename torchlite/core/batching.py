@@ -5,6 +5,8 @@
 - `BROADCAST`  an elementwise op: operands are aligned, and broadcast
 - `LEADING`    the op treats leading dimensions alike: it runs on operands with the batch in front, with the dimensions
                and shapes among its arguments moved accordingly; `Leading` says more about it
+- `RANDOM`     the op draws numbers: the same for all elements, others for each, or none, as `vmap` was told
+- `FILLING`    the same, but of its first operand only the form matters
 - `DYNAMIC`    the shape of the result depends on values, so that there can be no batch of them
 - a function of the op's arguments that gets the same result from other ops, which have rules of their own
 - None         no rule: the op runs on one element of the batch after the other
@@ -33,6 +35,8 @@ class Leading:
 
 BROADCAST = "broadcast"
 DYNAMIC = "dynamic"
+RANDOM = "random"
+FILLING = "filling"
 LEADING = Leading()
 
 # Arguments that name dimensions, and those that are shapes of operands.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import mode as _mode
 from .dtype import FLOAT

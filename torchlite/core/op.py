@@ -345,7 +345,8 @@ class Op:
                 return [None] * len(node.edges)
             count = len(saved)
             results: list[Any] = []
-            for (fn, sources, kept), edge in zip(rules, (True,) if together else node.edges):
+            edges = (next((e for e in node.edges if e is not None), None),) if together else node.edges
+            for (fn, sources, kept), edge in zip(rules, edges):
                 if edge is None:
                     for s in kept:  # what was kept must not be stale, needed or not
                         node.read(saved[s])
@@ -369,7 +370,9 @@ class Op:
                     else:
                         arguments.append(grads if s == -2 else tuple([e is not None for e in node.edges]))
                 results.append(fn(*arguments))
-            return op.fit(node, results[0] if together else results)
+            if together:
+                results = [None] * len(node.edges) if edges[0] is None else results[0]
+            return op.fit(node, results)
 
         return apply
 

@@ -148,7 +148,7 @@ def check_keepable(value: Any) -> None:
         )
 
 
-def keep_output(result: Tensor, nr: int, hooks: tuple[Any, ...]) -> Saved:
+def keep_output(result: Any, nr: int, hooks: tuple[Any, ...]) -> Saved:
     saved = Saved(result, nr)
     if hooks:
         saved.register_hooks(*hooks[-1])

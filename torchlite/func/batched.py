@@ -10,11 +10,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, SHAPES, Leading
+from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
 from ..core.elementwise import Elementwise
 from ..core.operands import tensors_in
 from ..core.reduction import Reduction
 from ..core.tensor import Tensor, TensorBase
+from ..ops.join import stack
 from .transform import Level, Lifted, Transform
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class BatchedBackend(Transform):
                 f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
                 "feature."
             )
+        elif rule is RANDOM or rule is FILLING:
+            results = self.drawn(op, values, values[1:] if rule is FILLING else values)
         elif isinstance(rule, Leading):
             results = self.leading(op, rule, values)
         else:
@@ -112,9 +115,10 @@ class BatchedBackend(Transform):
         if flat:  # dimension 0 of a number stands for the number
             arguments = [self.each(v, _with_one) for v in arguments]
             ndim = 1
+        move = functools.partial(_moved, ndim + rule.more)
         for i, p in enumerate(params):
             if p.type == "int" and p.name in DIMENSIONS:
-                arguments[i] = self.each(arguments[i], lambda d: _moved(d, ndim + rule.more))
+                arguments[i] = self.each(arguments[i], move)
             elif p.type == "int" and p.sequence and p.name in SHAPES:
                 arguments[i] = (self.owner.size, *arguments[i])
         if isinstance(op, Reduction):
@@ -144,7 +148,8 @@ class BatchedBackend(Transform):
         _warn(op.name)
         if not self.owner.size:
             raise RuntimeError(
-                f"vmap: the operator aten::{op.name} has no batching rule yet, and no batch of size zero can do without."
+                f"vmap: the operator aten::{op.name} has no batching rule yet, and a batch of size zero cannot do "
+                "without."
             )
         results = [
             op.apply(*[self.each(v, functools.partial(self.element, at)) for v in values])
@@ -153,6 +158,23 @@ class BatchedBackend(Transform):
         if isinstance(results[0], tuple):
             return tuple([_stacked(parts) for parts in zip(*results, strict=True)])
         return _stacked(results)
+
+    def drawn(self, op: Any, values: Sequence[Any], parameters: Sequence[Any]) -> Tensor:
+        """Random numbers for every element, or the same for all."""
+        if self.owner.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        if self.owner.randomness == "different":
+            return op.apply(*[self.expanded(v) for v in values])
+        if any([self.owner.array_of(v) is not None for v in parameters]):
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
+                "with functorch"
+            )
+        one = op.apply(*[self.element(0, v) for v in values])
+        return one.expand((self.owner.size, *one.shape))
 
     # ---- operands
 
@@ -182,7 +204,10 @@ class BatchedBackend(Transform):
         return Batched(f(array.main), array.dim)
 
     def lift(self, t: Tensor) -> Batched:
-        return Batched(t.unsqueeze(0).repeat((self.owner.size,) + (1,) * t.dim()), 0)
+        return Batched(t.expand((self.owner.size, *t.shape)), 0)
+
+    def full(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Batched:
+        return Batched(self.of_inner(self.inner.full((self.owner.size, *shape), value, dtype)), 0)
 
     def write(self, array: Batched, value: Batched) -> None:
         array.front().copy_(value.front(len(array.shape)))
@@ -208,8 +233,8 @@ class BatchedBackend(Transform):
 
     def truth(self, array: Batched) -> bool:
         raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
-            "that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
         )
 
     def describe(self, array: Batched) -> str:
@@ -220,20 +245,16 @@ def _with_one(value: Any) -> Any:
     return value.unsqueeze(1) if isinstance(value, TensorBase) and value.dim() == 1 else value
 
 
-def _moved(dim: Any, ndim: int) -> Any:
+def _moved(ndim: int, dim: Any) -> Any:
     """A dimension counted with the batch; those counted from the end stay."""
     if dim is None or -ndim <= dim < 0:
         return dim
     if 0 <= dim < ndim:
         return dim + 1
-    raise IndexError(
-        f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
-    )
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:
-    from ..ops.join import stack
-
     return stack.apply(tuple(parts), 0)
 
 

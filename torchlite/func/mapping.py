@@ -83,7 +83,9 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
         if dim is None:
             continue
         if not isinstance(dim, int):
-            raise ValueError(f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(
+                f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            )
         if not isinstance(leaf, TensorBase):
             raise ValueError(
                 f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
@@ -91,8 +93,8 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
             )
         if not -leaf.dim() <= dim < leaf.dim():
             raise ValueError(
-                f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so "
-                f"expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+                f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} "
+                f"so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
             )
     return leaves, form, dims
 
@@ -104,8 +106,8 @@ def _size(leaves: Sequence[Any], dims: Sequence[Any]) -> int:
         raise ValueError("vmap: got no tensor to map over: every in_dim is None")
     if any(n != sizes[0] for n in sizes):
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
-            "dimension"
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+            "mapped dimension"
         )
     return sizes[0]
 

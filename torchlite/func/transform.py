@@ -65,9 +65,11 @@ class Level:
         """Tensors from below that this level took over become again what they were."""
         _running.levels -= 1
         for t in self.adopted:
-            inside = self.array_of(t).main
-            t.array, t.backend, t.edge = inside.array, inside.backend, inside.edge
+            array = self.array_of(t)
+            if array is not None:
+                t.array, t.backend, t.edge = array.main.array, array.main.backend, array.main.edge
         self.adopted.clear()
+        self.backends.clear()  # they know this level: a cycle
 
 
 class Lifted:
@@ -109,14 +111,23 @@ class Lifted:
         return 0 in self.shape or all(n == 1 or s == wanted for n, s, wanted in sizes)
 
 
+class _Itself:
+    """An attribute that is the object it is read from, without a cycle; a `guarded` twin sets its own."""
+
+    def __get__(self, backend: Any, cls: type) -> Any:
+        return backend
+
+
 class Transform(Backend):
     """The backend of a level over another backend."""
 
     Array = Lifted
     strided = False
+    real = _Itself()
 
     def __init__(self, owner: Level, inner: Backend) -> None:
         super().__init__(inner.device)
+        del self.real
         self.owner = owner
         self.level = owner.serial
         self.inner = inner

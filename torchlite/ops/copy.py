@@ -21,8 +21,8 @@ from ..core.layout import (
     preserve_format,
 )
 from ..core.mode import local
-from ..core.op import Op
 from ..core.node import UNVERSIONED
+from ..core.op import Op
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import method, publish, publish_python

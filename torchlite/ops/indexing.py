@@ -77,7 +77,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 items = (None, ...) if index is None else index if Ellipsis in index else (*index, ...)
                 array = self.array[items]
                 if None in items:  # for which NumPy makes strides of zero
-                    if not array.flags.c_contiguous or array.size != self.array.size or int in [i.__class__ for i in items]:
+                    some = array.size != self.array.size or int in [item.__class__ for item in items]
+                    if some or not array.flags.c_contiguous:
                         return _get(self, index)
                     array = array.squeeze().reshape(array.shape)
                 step = (_BASIC, (index,))

@@ -103,7 +103,8 @@ def cut_slice(backend: Any, array: Any, dim: int, start: int | None, end: int | 
         return cut
     strides = backend.strides(array)  # NumPy lets a slice without elements begin anywhere
     first = slice(start, end, step).indices(array.shape[dim])[0]
-    return backend.lay(array, cut.shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), first * strides[dim])
+    steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
+    return backend.lay(array, cut.shape, steps, first * strides[dim])
 
 
 _RANGE = "int dim=0, int? start=None, int? end=None, int step=1"

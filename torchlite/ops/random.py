@@ -13,10 +13,12 @@ import numpy as np
 from ..backends.cpu_random import MT19937Stream
 from ..core import dtype as dt
 from ..core import generator as generators
+from ..core.batching import FILLING, RANDOM
 from ..core.errors import not_implemented_for
 from ..core.generator import default_generator
 from ..core.mode import local
 from ..core.op import Op
+from ..core.operands import common_backend
 from ..core.overrides import overridable, public
 from ..core.publish import functions, method, publish, publish_python
 from ..core.tensor import Tensor, wrap
@@ -67,9 +69,18 @@ def write_drawn(t: Tensor, draw: Callable[[int, np.dtype], np.ndarray]) -> None:
 class _Draw(Op):
     """An in-place draw. The tensor no longer depends on what it was: its gradient is zero."""
 
+    batch = FILLING
+
     def __init__(self, schema: str, draw: Callable[..., np.ndarray], **others: None) -> None:
         super().__init__(schema, None, {"self": lambda g: g.new_zeros(g.shape), **others})
         self.draw = draw
+
+    def apply(self, *values: Any) -> Tensor:
+        """The same into a new tensor, which is what transforms ask for."""
+        like_, *parameters = values
+        if like_.backend.level:
+            return super().apply(*values)
+        return self.apply_in_place([_new(like_.array.shape, like_.dtype, like_.backend.real), *parameters])
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
@@ -239,7 +250,11 @@ def _sampler(schema: str, law: str, vjp: Any = None, types: str = "") -> Op:
     """An op whose elements are drawn each with a parameter of its own."""
 
     class Sampler(Op):
+        batch = RANDOM
+
         def apply(self, *values: Any) -> Tensor:
+            if common_backend(self, values).level:
+                return super().apply(*values)
             *parameters, generator = values
             first = parameters[0]
             if types and first.dtype.category < dt.FLOAT:
