@@ -323,13 +323,13 @@ def _on_numbers(rule: Any, count: int) -> tuple[Callable[..., Any] | None, int |
     if sources == (-1,):
         try:
             return (None if fn(g) is g else fn), None, sources
-        except TypeError:
+        except (AttributeError, TypeError):
             return fn, None, sources
     if len(sources) != 2 or sources[0] != -1 or not 0 <= sources[1] < count:
         return fn, None, sources
     try:
         done = fn(g, x)
-    except TypeError:
+    except (AttributeError, TypeError):
         done = None
     if done.__class__ is tuple and done[1:] == (g, x):
         fn = done[0]

@@ -11,11 +11,10 @@ from ..core.elementwise import Binary, Elementwise, Unary
 from ..core.op import Op
 from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
+from ..core.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from ..core.tensor import Tensor
 
 REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
 ORDERED = REAL | {dt.bool_}
@@ -87,10 +86,36 @@ publish_python(
 
 # ---- relu
 
+
+def _kept_bits(g: Any, x: Any, threshold: Any) -> Any:
+    """`where(x <= threshold, 0, g)` on arrays, by masking bits: neither slow nor wrong where `g` is not finite."""
+    bits = f"i{g.itemsize}"
+    mask = (x <= threshold).astype(bits)
+    mask -= 1
+    mask &= g.view(bits)
+    return mask.view(g.dtype)
+
+
+threshold_backward = Op(
+    "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
+    lambda xp, grad_output, self, threshold: _kept_bits(grad_output, self, threshold),
+    {
+        "grad_output": lambda g, self, threshold: threshold_backward.apply(g, self, threshold),
+        "self": lambda g: g.new_zeros(g.shape),
+    },
+)
+publish(threshold_backward, forms="function")
+
+
+def _relu_backward(g: Any, result: Any) -> Any:
+    """For arrays too, see `operators` of Elementwise."""
+    return threshold_backward.apply(g, result, 0) if isinstance(g, Tensor) else _kept_bits(g, result, 0)
+
+
 relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
-    lambda g, result: g * (result > 0),
+    _relu_backward,
     dtypes=REAL,
     operators=True,
     refuse=lambda d: (
@@ -99,6 +124,13 @@ relu = Unary(
     ),
 )  # fmt: skip
 publish(relu, forms="function method inplace")
+threshold = Elementwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value)",
+    lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value).astype(x.dtype), x),
+    {"self": lambda g, self, threshold: threshold_backward.apply(g, self, threshold)},
+    dtypes=REAL - {dt.bool_},
+)
+publish(threshold, forms="function inplace")
 
 
 # ---- bounds
