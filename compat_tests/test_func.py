@@ -263,6 +263,7 @@ def test_containers():
 
 def test_results_that_do_not_depend_on_the_arguments():
     agree(lambda torch: torch.func.vmap(lambda x: torch.ones(2))(numbers(torch, (3, 2))))
+
     def constant(torch, x):
         return x.detach() * 2, x.argmax(), torch.ones(2)
 

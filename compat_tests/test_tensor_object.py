@@ -7,6 +7,7 @@ import pickle
 import threading
 import warnings
 import weakref
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -29,15 +30,15 @@ def test_from_numpy_and_numpy_share_memory():
 
 
 def test_numpy_refuses_what_it_cannot_show():
-    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
         tl.ones(2, requires_grad=True).numpy()
     with pytest.raises(TypeError, match="Got unsupported ScalarType BFloat16"):
         tl.ones(2, dtype=tl.bfloat16).numpy()
     with pytest.raises(ValueError, match="negative"):
         tl.from_numpy(np.arange(3)[::-1])
-    with pytest.raises(TypeError, match="expected np.ndarray"):
+    with pytest.raises(TypeError, match=r"expected np\.ndarray"):
         tl.from_numpy([1, 2])
-    with pytest.raises(TypeError, match="can't convert np.ndarray of type"):
+    with pytest.raises(TypeError, match=r"can't convert np\.ndarray of type"):
         tl.from_numpy(np.array(["a"]))
 
 
@@ -135,7 +136,7 @@ class Tagged(tl.Tensor):
 class Logged(tl.Tensor):
     """A subclass that sees every call."""
 
-    calls: list = []
+    calls: ClassVar[list[str]] = []
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

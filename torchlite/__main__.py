@@ -1,4 +1,4 @@
-"""Run a PyTorch script on torchlite: `python -m torchlite script.py args…`, or `python -m torchlite -m module args…`."""
+"""Run a PyTorch script on torchlite: `python -m torchlite script.py args…`, or `… -m module args…`."""
 
 from __future__ import annotations
 

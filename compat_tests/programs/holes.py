@@ -40,6 +40,17 @@ def is_protected(tensor: Tensor) -> bool:
     return owner.is_leaf and owner.requires_grad
 
 
+def is_tangled(tensor: Tensor) -> bool:
+    """Whether elements overlap in a way that PyTorch does not refuse to write to: what that gives is left to chance."""
+    reach = 0
+    for step, extent in sorted(zip(tensor.stride(), tensor.shape)):
+        if extent > 1 and step:
+            if step <= reach:
+                return True
+            reach += (extent - 1) * step
+    return False
+
+
 def is_bool(tensor: Tensor) -> bool:
     return str(tensor.dtype) == "torch.bool"
 
@@ -131,7 +142,9 @@ def target_hole(name: str, fits: Callable[[Tensor], bool]) -> None:
 
     def rule(scene: Scene) -> str:
         bold = not scene.recording or scene.rng.random() < 0.05
-        return scene.operand(lambda t: fits(t) and not is_bool(t) and (bold or not is_protected(t)))
+        return scene.operand(
+            lambda t: fits(t) and not is_bool(t) and not is_tangled(t) and (bold or not is_protected(t))
+        )
 
     HOLES[name] = rule
 
@@ -139,7 +152,7 @@ def target_hole(name: str, fits: Callable[[Tensor], bool]) -> None:
 target_hole("target", lambda t: True)
 target_hole("real_target", is_real)
 target_hole("array_target", lambda t: t.dim() >= 1)
-target_hole("plane_target", lambda t: t.dim() >= 2)
+target_hole("plane_target", lambda t: t.dim() >= 2 and 0 not in t.stride())  # `tril_` does not refuse those either
 
 
 @hole
@@ -313,6 +326,14 @@ def window(scene: Scene) -> str:
     """dim, size, step"""
     which, extent = scene.axis()
     return f"{which}, {scene.rng.randint(0, extent) + scene.careless}, {scene.rng.choice([1, 2])}"
+
+
+@hole
+def tiles(scene: Scene) -> str:
+    """dim, size, step of windows that do not overlap, so that they can be written to"""
+    which, extent = scene.axis()
+    size = scene.rng.randint(0, extent) + scene.careless
+    return f"{which}, {size}, {max(size, 1)}"
 
 
 @hole

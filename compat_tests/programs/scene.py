@@ -38,6 +38,8 @@ class Scene:
     def operand(self, fits: Callable[[Tensor], bool]) -> str:
         """The name of a live tensor that fits: the younger and the more entangled in autograd, the likelier."""
         names = [name for name, tensor in self.live.items() if self.careless or holds(fits, tensor)]
+        if self.recording and not self.operands:  # PyTorch goes around autograd then: what its kernels do inside shows
+            names = [name for name in names if not self.live[name].is_inference()]
         if not names:
             raise NoFit
         weights = [age * entanglement(self.live[name]) for age, name in enumerate(names, start=2)]

@@ -137,7 +137,7 @@ FAMILIES = {
         {exact}.frac()
         {exact}.heaviside({same})
         {a}.isnan()
-        {a}.isfinite()
+        {real}.isfinite()
         {exact}.logical_not()
         ~{discrete}
         torch.sin({a})
@@ -389,7 +389,7 @@ FAMILIES = {
         {exact}.unique(return_inverse=True, return_counts=True)
         torch.searchsorted({vector}.detach().sort().values, {exact})
         torch.bucketize({exact}, torch.tensor([-1.0, 0.0, 1.0]))
-        torch.isin({exact}, {exact1})
+        torch.isin({exact}, {exact1}.flatten())
         """,
     ),
     "question": expressions(
@@ -468,7 +468,7 @@ FAMILIES = {
         {target}.data.mul_({number})
         {target}.expand({wider}).add_(1)
         {plane_target}.diagonal().zero_()
-        {target}.unfold({window}).mul_(2)
+        {target}.unfold({tiles}).mul_(2)
         {array_target}[{index}].mul_({number})
         {array_target}[{index}].copy_({scalar_of})
         torch.add({a}, {number}, out={twin})

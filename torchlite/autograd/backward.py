@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.elementwise import fit_gradient
 from ..core.publish import method
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import requires_grad, resolve
@@ -12,7 +11,6 @@ from . import engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
 
 
 def _listed(value: Any) -> list[Any]:
@@ -32,9 +30,7 @@ def _roots(tensors: Sequence[Tensor], grads: Sequence[Tensor | None], create_gra
             if t.array.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if t.dtype.is_complex:
-                raise RuntimeError(
-                    f"grad can be implicitly created only for real scalar outputs but got {t.dtype!r}"
-                )
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype!r}")
             backend = t.backend.real
             one = backend.asarray(1, t.dtype.numpy)
             g = wrap(one.reshape(t.array.shape) if t.array.shape else one, t.dtype, backend)
@@ -42,17 +38,16 @@ def _roots(tensors: Sequence[Tensor], grads: Sequence[Tensor | None], create_gra
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g.array.shape != t.array.shape:
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}."
             )
         elif g.dtype.is_complex != t.dtype.is_complex:
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                 f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}."
             )
-        else:
-            if create_graph is False and requires_grad(g):
-                g = g.detach()
-            g = fit_gradient(g, t.array.shape, t.dtype)
+        elif create_graph is False and requires_grad(g):
+            g = g.detach()
         roots.append((edge, g))
     return roots
 
@@ -74,7 +69,7 @@ def backward(
         if not listed:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         goals = []
-        for i, t in enumerate(listed):
+        for t in listed:
             if not requires_grad(t):
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
             goals.append(resolve(t))

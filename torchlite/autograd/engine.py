@@ -18,6 +18,8 @@ from ..core.write import bump
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..core.dtype import dtype
+
 _accumulating = threading.Lock()
 
 
@@ -70,10 +72,11 @@ class _Task:
         self.count([edge for edge, _ in roots])
         if self.captures is not None:
             self.wanted = self.needed_for(self.captures)
-        for edge, grad in roots:
+        for number, (edge, grad) in enumerate(roots):
             entry = waiting[_target(edge)]
             at = 2 * edge[1] + 1 if edge.__class__ is tuple else 1
-            grad = self.bare(grad)
+            shape, d, _ = edge[0].outputs[edge[1]] if edge.__class__ is tuple else form_of(edge)
+            grad = self.bare(_fitted(grad, shape, d, number, None))
             entry[at] = grad if entry[at] is None else self.total(entry[at], grad)
         ready: list[tuple[int, Any]] = []
         for edge, _ in roots:
@@ -178,12 +181,7 @@ class _Task:
             else:
                 shape, d = edge.array.shape, edge.dtype
             if grad.dtype is not d or grad.array.shape != shape:
-                if grad.array.shape != shape and not _expands(shape, grad.array.shape):
-                    raise RuntimeError(
-                        f"Function {node.name()} returned an invalid gradient at index {at} - got "
-                        f"{list(grad.array.shape)} but expected shape compatible with {list(shape)}"
-                    )
-                grad = fit_gradient(grad, shape, d)
+                grad = _fitted(grad, shape, d, at, node)
             found.append(self.bare(grad))
         return found
 
@@ -304,6 +302,17 @@ def _tensor(value: Any, form: Any) -> Any:
     return wrap(value if value.__class__ is backend.Array else backend.asarray(value), form[1], backend)
 
 
+def _fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:
+    """A gradient with the shape and dtype of what it is for; without a `giver`, one that the user has given."""
+    have = grad.array.shape
+    if have != shape and not _expands(shape, have):
+        who = "" if giver is None else f"Function {giver.name()} returned an "
+        raise RuntimeError(
+            f"{who}invalid gradient at index {at} - got {list(have)} but expected shape compatible with {list(shape)}"
+        )
+    return fit_gradient(grad, shape, d, real_parts=False)
+
+
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
@@ -313,7 +322,9 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:
     with _accumulating:
         have = leaf._grad
         if isinstance(grad, Tensor):
-            leaf._grad = _laid_out_like(grad, leaf) if have is None else have + grad if create_graph else have.add_(grad)
+            leaf._grad = (
+                _laid_out_like(grad, leaf) if have is None else have + grad if create_graph else have.add_(grad)
+            )
         elif have is not None:
             if have.__class__ is Tensor and have.dtype is leaf.dtype and have.edge is None:
                 _mode.local.state.quiet(iadd, have.array, grad)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-
-
 @method("register_hook")
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Call `hook(grad)` when this tensor's gradient is computed; what it returns replaces the gradient."""

@@ -40,9 +40,7 @@ class device:
         elif isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         elif not isinstance(type, str):
-            raise TypeError(
-                f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}"
-            )
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         elif index is None:
             type, index = _parse(type)
         elif ":" in type:

@@ -190,9 +190,7 @@ def of_number(value: Any) -> dtype:
     return default_complex() if isinstance(value, complex) else _Defaults.floating
 
 
-def result_of(
-    dimensioned: Iterable[dtype], zero_dim: Iterable[dtype] = (), numbers: Iterable[dtype] = ()
-) -> dtype:
+def result_of(dimensioned: Iterable[dtype], zero_dim: Iterable[dtype] = (), numbers: Iterable[dtype] = ()) -> dtype:
     """PyTorch's promotion over operands: a weaker kind counts only when its category is higher."""
     result: dtype | None = None
     for kind in (dimensioned, zero_dim, numbers):

@@ -19,6 +19,7 @@ from .write import check_apart
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+
 def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Undo broadcasting: sum `g` down to `shape`."""
     have = g.array.shape
@@ -31,11 +32,17 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     return g.reshape(shape) if lead else g
 
 
-def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype) -> Any:
-    """A gradient for an operand of this shape and dtype."""
+def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype, real_parts: bool = True) -> Any:
+    """A gradient for an operand of this shape and dtype; `real_parts`: a real one gets a complex one's real part."""
     if g is None:
         return None
     if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
+        if not real_parts:
+            raise RuntimeError(
+                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
+                "got false.  (Could this error message be improved?  If so, please report an enhancement request to "
+                "PyTorch.)"
+            )
         g = g.real
     g = sum_to(g, shape)
     return g if g.dtype is d else g.to(d)
@@ -65,6 +72,8 @@ class Elementwise(Op):
     """
 
     batch = BROADCAST
+    real_parts = True  # whether a real operand gets the real part of a complex gradient, which is refused otherwise
+    numbers_count = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
 
     def __init__(
         self,
@@ -180,7 +189,8 @@ class Elementwise(Op):
         backend = tensors[0].backend
         if outputs.__class__ is not backend.Array or len(outputs.shape) < 2:
             return outputs
-        return arranged(backend, outputs, [t.array for t in tensors], len(tensors) < len(operands))
+        numbers = self.numbers_count and len(tensors) < len(operands)
+        return arranged(backend, outputs, [t.array for t in tensors], numbers)
 
     def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
         if outputs.__class__ is tuple:
@@ -204,9 +214,10 @@ class Elementwise(Op):
         super().save(node, values, results)
         shape, d, _ = node.outputs[0]
         node.inputs = None
+        nowhere = all([edge is None for edge in node.edges])  # then backward only sees to what was saved
         for i, _ in self.rules:
             value = values[i]
-            if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):
+            if isinstance(value, TensorBase) and (nowhere or value.dtype is not d or value.array.shape != shape):
                 node.inputs = tuple([form_of(values[i]) for i, _ in self.rules])
                 break
 
@@ -214,8 +225,10 @@ class Elementwise(Op):
         forms = node.inputs
         if forms is None:
             return grads
+        real_parts = self.real_parts or None in forms  # beside a number, PyTorch converts the tensor first
         return [
-            g if g is None or form is None else fit_gradient(g, form[0], form[1]) for g, form in zip(grads, forms, strict=True)
+            g if g is None or form is None else fit_gradient(g, form[0], form[1], real_parts)
+            for g, form in zip(grads, forms, strict=True)
         ]
 
 
@@ -231,6 +244,8 @@ class Unary(Elementwise):
 
 class Binary(Elementwise):
     """Two operands, tensors or numbers."""
+
+    numbers_count = True
 
     def __init__(
         self,
@@ -270,4 +285,3 @@ class Scaled(Binary):
                 raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
             second = backend.xp.multiply(second, scalar_array(alpha, dt.of_numpy(second.dtype), backend))
         return [first, second], out_dtype
-

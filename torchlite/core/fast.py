@@ -113,7 +113,10 @@ def binary(op: Any) -> Callable[..., Any]:
 def binary_in_place(op: Any) -> Callable[..., Any]:
     """The in-place method of a function of two operands."""
     kernels, direct = op.kernels, op.direct
-    writes = isinstance(op.kernel, str) and op.result in ("same", "float")  # the kernel takes the result's array as a third
+    writes = isinstance(op.kernel, str) and op.result in (
+        "same",
+        "float",
+    )  # the kernel takes the result's array as a third
 
     def call(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         state = local.state
@@ -315,8 +318,8 @@ class _Symbol:
 def _on_numbers(rule: Any, count: int) -> tuple[Callable[..., Any] | None, int | None, tuple[int, ...]]:
     """What a formula does on real numbers: a function, which saved value it takes beside the gradient, its sources.
 
-    `lambda g: g` is None, and `lambda g, other: g * conj(other)` is plain multiplication. Only a formula of the gradient
-    and one saved value has the second.
+    `lambda g: g` is None, and `lambda g, other: g * conj(other)` is plain multiplication. Only a formula of the
+    gradient and one saved value has the second.
     """
     fn, sources = rule.fn, rule.sources
     g, x = _Symbol(), _Symbol()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class layout:
-    """How a tensor is stored. Only `torch.strided` tensors exist here; the other names are there to be compared with."""
+    """How a tensor is stored. Only `torch.strided` tensors exist here; the other names are there to compare with."""
 
     __slots__ = ("name",)
 
@@ -139,9 +139,7 @@ def dense_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     return tuple(made)
 
 
-def result_strides(
-    shape: tuple[int, ...], operands: list[tuple[tuple[int, ...], tuple[int, ...]]]
-) -> tuple[int, ...]:
+def result_strides(shape: tuple[int, ...], operands: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> tuple[int, ...]:
     """The strides of the result of an elementwise op on operands of these shapes and strides."""
     if all([one == shape for one, _ in operands]):
         if all([is_contiguous(*operand) for operand in operands]):
@@ -176,9 +174,7 @@ def arranged(backend: Any, result: Any, arrays: Sequence[Any], numbers: bool = F
     return backend.ordered(result, strides)
 
 
-def reshaped_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]
-) -> tuple[int, ...] | None:
+def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """The strides that show these elements in the shape `new`; None when that takes a copy."""
     if 0 in shape:
         return strides if new == shape else contiguous_strides(new)

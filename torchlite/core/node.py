@@ -49,6 +49,24 @@ class Counter:
         self.n = n
 
 
+class DetachedCounter(Counter):
+    """The counter of a tensor that `detach_()` was called on: one ahead, so that what was saved before is refused."""
+
+    __slots__ = ("since", "writes")
+
+    def __init__(self, writes: Counter) -> None:
+        self.writes = writes
+        self.since = writes.n
+
+    @property  # type: ignore[override]
+    def n(self) -> int:
+        return self.writes.n + 1
+
+    @n.setter
+    def n(self, value: int) -> None:
+        self.writes.n = value - 1
+
+
 class _Unversioned(Counter):
     """The counter of all tensors made in inference mode: it counts nothing, and lets nobody write outside that mode."""
 
@@ -63,7 +81,8 @@ class _Unversioned(Counter):
         if value and not _mode.local.state.mode.inference:
             raise RuntimeError(
                 "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-                "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+                "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+                "details."
             )
 
 
@@ -110,11 +129,11 @@ class Saved:
     def register_hooks(self, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         """Keep `pack(tensor)` in place of the tensor; `unpack` turns it back each time it is read."""
         if self.hooks is not None:
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set is not allowed.")
-        if self.tensor is None:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor after it has been freed. " + SECOND_BACKWARD
+                "Calling register_hooks on a saved tensor whose hooks have already been set is not allowed."
             )
+        if self.tensor is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + SECOND_BACKWARD)
         tensor = self.tensor
         before = version_of(tensor)
         state = _mode.local.state
@@ -149,7 +168,12 @@ class Saved:
 
 
 def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output: int) -> RuntimeError:
-    """The error for a saved tensor that was overwritten before backward read it."""
+    """The error for a saved tensor that was overwritten, or detached in place, before backward read it."""
+    if tensor.counter.__class__ is DetachedCounter and expected <= tensor.counter.since:
+        return RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+            "please use out-of-place `.detach()` instead"
+        )
     edge = getattr(tensor.edge, "edge", tensor.edge)  # that of a view, or the tensor's own
     if node is None and edge.__class__ is tuple:
         node, output = edge

@@ -1,7 +1,7 @@
 """Operations: one declaration each, and what happens when they are called.
 
-A declaration says the signature, the kernel over an array namespace, and the derivatives. Everything else (broadcasting,
-promotion, recording, the in-place and `out=` forms, methods) comes from the class of the op:
+A declaration says the signature, the kernel over an array namespace, and the derivatives. Everything else
+(broadcasting, promotion, recording, the in-place and `out=` forms, methods) comes from the class of the op:
 
 - `Op`           any signature; the kernel's results are taken as they are
 - `Elementwise` (elementwise.py)  operands are promoted and broadcast together; gradients are reduced to each operand's
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 # Every op by its full name ("sum.dim"), and the public functions and methods by theirs.
 registry: dict[str, Op] = {}
 functions: dict[str, Callable[..., Any]] = {}
+
 
 class Rule:
     """A derivative, and where its arguments come from: `sources` are places in `Node.saved`, then `Node.values`."""
@@ -427,7 +428,9 @@ class Op:
         def call_or_leave(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> Any:
             if name and not isinstance(args[0], Tensor):
                 kind = type(args[0]).__name__
-                raise TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object")
+                raise TypeError(
+                    f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object"
+                )
             try:
                 return self.call(function, args, *more)
             except TypeError:

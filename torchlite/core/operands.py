@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .op import Op
 
+
 def tensors_in(value: Any) -> Sequence[Any]:
     """The tensors in one argument."""
     if value.__class__ is tuple or value.__class__ is list:
@@ -61,7 +62,7 @@ def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
 
 
 def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
-    """A 0-dim array of a number or a tensor's; RuntimeError when `d` cannot hold it (the fraction of a float may go)."""
+    """A 0-dim array of a number or a tensor's; RuntimeError when `d` cannot hold it (a float's fraction may go)."""
     if isinstance(value, TensorBase):
         if not value.backend.values:
             return backend.empty((), d.numpy)
@@ -227,7 +228,7 @@ def result_type(*values: Any) -> dt.dtype:
     return known.get(kinds) or known.setdefault(kinds, _find_result_type(values))
 
 
-# The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> the common dtype.
+# The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> the common one.
 _results: dict[dt.dtype, dict[tuple[Any, ...], dt.dtype]] = {}
 
 
@@ -239,5 +240,3 @@ def _find_result_type(values: Sequence[Any]) -> dt.dtype:
         else:
             numbers.append(dt.of_number(v))
     return dt.result_of(dimensioned, zero_dim, numbers)
-
-

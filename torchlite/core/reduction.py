@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors
 from .batching import LEADING
+from .elementwise import fit_gradient
 from .layout import contiguous_strides
 from .op import Op, Rule
 from .operands import array_of
@@ -40,6 +41,7 @@ class Along(Op):
     """
 
     batch = LEADING
+    real_parts = False  # as of elementwise ops
 
     def __init__(
         self,
@@ -143,9 +145,7 @@ class Along(Op):
             return grads
         shape, d, _ = node.inputs
         if g.dtype is not d:
-            if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
-                g = g.real
-            g = g.to(d)
+            g = fit_gradient(g, g.array.shape, d, self.real_parts)
         return [g if g.array.shape == shape else g.expand(shape)]
 
 

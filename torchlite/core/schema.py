@@ -35,7 +35,15 @@ _SAID = {
 }  # fmt: skip
 
 # Names NumPy's users write for PyTorch's.
-_ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+_ALIASES = {
+    "axis": "dim",
+    "axes": "dims",
+    "keepdims": "keepdim",
+    "x": "input",
+    "a": "input",
+    "x1": "input",
+    "x2": "other",
+}
 
 
 class Mismatch(TypeError):
@@ -96,7 +104,11 @@ def _operand(value: Any) -> Any:
 
 
 def _scalar_type(value: Any) -> dtype:
-    found = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(value) if isinstance(value, type) else None
+    found = (
+        {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(value)
+        if isinstance(value, type)
+        else None
+    )
     if found is not None:
         from .dtype import of_name
 
@@ -138,8 +150,8 @@ _PYTHON = {int, float, bool, complex}
 
 # Values of just these classes pass unchanged.
 _QUICK: dict[str, set[type]] = {
-    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON, "int": {int}, "bool": {bool}, "float": {float},
-    "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
+    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON, "int": {int}, "bool": {bool},
+    "float": {float}, "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
 }  # fmt: skip
 
 
@@ -201,7 +213,7 @@ class Param:
 
 
 class Form:
-    """How calls with so many positional arguments, and these keywords, are bound: what they hold for every signature."""
+    """How calls with so many positional arguments, and these keywords, are bound to a signature."""
 
     __slots__ = ("arrange", "params", "rest")
 
@@ -364,12 +376,12 @@ def _returns(text: str | None) -> tuple[str, ...]:
     return tuple(piece.split()[-1] for piece in text.strip().strip("()").split(","))
 
 
-def invalid_combination(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], candidates: list[Signature]) -> TypeError:
+def invalid_combination(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], candidates: list[Signature]
+) -> TypeError:
     """The error for a call that fits none of an op's overloads."""
     got = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     lines = "".join(f" * {s.shown()}\n" for s in candidates)
     return TypeError(
         f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n{lines}"
     )
-
-

@@ -179,7 +179,9 @@ class TypedStorage:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         array = self._untyped_storage.as_array(self.dtype)
-        self._untyped_storage.backend.write(array[index if isinstance(index, slice) else slice(index, index + 1)], value)
+        self._untyped_storage.backend.write(
+            array[index if isinstance(index, slice) else slice(index, index + 1)], value
+        )
 
     def fill_(self, value: Any) -> TypedStorage:
         self[:] = value

@@ -13,10 +13,10 @@ from . import mode as _mode
 from .dtype import FLOAT
 from .format import tensor_str
 from .layout import contiguous_strides, strided
-from .node import LEAF, UNVERSIONED, Counter, Node, shared_counter, version_of
+from .node import LEAF, UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
 from .size import Size, size
-from .view import View, base_of, current_edge, requires_grad, resolve
+from .view import View, base_of, current_edge, last_edge, requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,13 +78,16 @@ def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
 def wrap_shown(array: Any, dtype_: dtype, backend: Any) -> Tensor:
     """A plain tensor over an array that shows another's memory.
 
-    Where it has dimensions of size one or steps of zero that NumPy would lay otherwise, it holds its backend's twin,
-    which keeps it off the fast paths: those leave the strides of results to NumPy.
+    Where it has dimensions of size one or none, equal steps or steps of zero that NumPy would lay otherwise, it holds
+    its backend's twin, which keeps it off the fast paths: those leave the strides of results to NumPy.
     """
     t = wrap(array, dtype_, backend)
     shape = array.shape
-    if len(shape) > 1 and (1 in shape or 0 in array.strides) and backend.strides(array) != contiguous_strides(shape):
-        t.backend = backend.guarded
+    if len(shape) > 1:
+        strides = array.strides
+        odd = 1 in shape or 0 in shape or 0 in strides or len(set(strides)) < len(strides)
+        if odd and backend.strides(array) != contiguous_strides(shape):
+            t.backend = backend.guarded
     return t
 
 
@@ -256,7 +259,7 @@ class Tensor(TensorBase):
 
     @property
     def grad(self) -> Tensor | None:
-        if self._grad is None and not self.is_leaf and not (self.extra is not None and self.extra.retains_grad):
+        if self._grad is None and last_edge(self).__class__ is tuple and not (self.extra is not None and self.extra.retains_grad):
             import warnings
 
             warnings.warn(
@@ -284,7 +287,8 @@ class Tensor(TensorBase):
     def _version(self) -> int:
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        return version_of(self)
+        version = version_of(self)
+        return version - 1 if self.counter.__class__ is DetachedCounter else version
 
     def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode."""
@@ -320,9 +324,7 @@ class Tensor(TensorBase):
         if not isinstance(value, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if value.dtype.category < FLOAT and self.requires_grad:
-            raise RuntimeError(
-                "data set to a tensor that requires gradients must be floating point or complex dtype"
-            )
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self.array, self.dtype = value.array, value.dtype
         self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
 
@@ -386,9 +388,7 @@ class Tensor(TensorBase):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex)):
             return bool((element == self).any())
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __reversed__(self) -> Tensor:
         return self.flip(0) if self.array.shape else self

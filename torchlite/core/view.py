@@ -64,11 +64,17 @@ def resolve(t: Tensor) -> Any:
     return t if current is LEAF else current
 
 
+def last_edge(t: Tensor) -> Any:
+    """The edge of `t`, that of a view as it was last read: PyTorch asks some questions without looking at the base."""
+    edge = t.edge
+    return edge.edge if edge.__class__ is View else edge
+
+
 def current_edge(t: Tensor, view: View) -> Any:
     """The history of a view, made anew from its base if memory was written to since."""
     base = view.base
     version = version_of(base)
-    if version == view.seen or view.edge is LEAF:
+    if version == view.seen:
         return view.edge
     if base.edge is None:
         view.seen = version
@@ -158,11 +164,15 @@ def check_writable(t: Tensor, recording: bool) -> None:
     if edge.__class__ is not View:
         return
     base_edge = edge.base.edge
-    if edge.kind and (base_edge is not None or edge.edge is not None or recording):
+    if base_edge is None and edge.edge is None:
+        if edge.kind and recording:
+            raise _forbidden(edge, "is being")
+        return
+    if edge.kind:
         raise _forbidden(edge, "is being")
-    if base_edge is LEAF:
+    if base_edge.__class__ is not tuple:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if current_edge(t, edge) is LEAF:
+    if last_edge(t).__class__ is not tuple:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
@@ -178,6 +188,7 @@ def set_history(t: Tensor, node: Node, output: int = 0) -> None:
     base.edge = (CopySlices(base, t, edge, node), 0)
     _keep_retaining(base, old, base.edge)
     edge.seen = -1  # stale, whatever the version is
+    edge.edge = edge.edge or base.edge
 
 
 class CopySlices(Node):
@@ -186,7 +197,9 @@ class CopySlices(Node):
     __slots__ = ("cut",)
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
-        super().__init__((resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.real),), (inner,))
+        super().__init__(
+            (resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.real),), (inner,)
+        )
         self.cut = _cutter(base, written, view)
 
     def name(self) -> str:

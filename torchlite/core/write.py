@@ -15,9 +15,14 @@ from .view import requires_grad
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+
 def check_no_overlap(t: Tensor) -> None:
     array = t.array
-    if 0 in array.strides and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+    if (
+        0 in array.strides
+        and array.size
+        and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+    ):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -26,16 +31,18 @@ def check_no_overlap(t: Tensor) -> None:
 
 def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
     """Refuse to write into memory that is also read from; unless `whole`, the very same elements are no harm."""
-    if target is not other and (target.counter is None or target.counter is not other.counter):
-        return
-    if target.backend.level:  # the tensors inside are asked when they are written to
+    backend = target.backend.real
+    if target.backend.level or other.backend.real is not backend:  # tensors inside are asked when they are written to
         return
     a, b = target.array, other.array
-    backend = target.backend.real
-    if target is other or _same_elements(backend, a, b):
+    if target is other:
         overlap = whole
+    elif a.base is None and b.base is None:  # each with memory of its own
+        overlap = a is b and whole
+    elif a.size and b.size and backend.strided and backend.xp.may_share_memory(a, b) and _dense(a) and _dense(b):
+        overlap = whole or not same_elements(backend, a, b)
     else:
-        overlap = a.size and b.size and _dense(a) and _dense(b) and backend.xp.may_share_memory(a, b)
+        overlap = False
     if overlap:
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
@@ -43,12 +50,10 @@ def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
         )
 
 
-def _same_elements(backend: Any, a: Any, b: Any) -> bool:
+def same_elements(backend: Any, a: Any, b: Any) -> bool:
+    """Whether two arrays of one shape, or two dense ones, show the same elements in the same order."""
     return (
-        a.shape == b.shape
-        and a.itemsize == b.itemsize
-        and backend.pointer(a) == backend.pointer(b)
-        and all([n == 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True)])
+        backend.pointer(a) == backend.pointer(b) and a.nbytes == b.nbytes and backend.strides(a) == backend.strides(b)
     )
 
 
@@ -108,7 +113,8 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
     """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     if local.state.mode.grad and (
-        any(requires_grad(o) for o in outs if isinstance(o, TensorBase)) or any(requires_grad(t) for v in values for t in tensors_in(v))
+        any(requires_grad(o) for o in outs if isinstance(o, TensorBase))
+        or any(requires_grad(t) for v in values for t in tensors_in(v))
     ):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "

@@ -32,9 +32,7 @@ def vmap(
     where it goes in the results. Both are one int, or a structure of them like that of the arguments or results.
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None:
         raise NotImplementedError("torchlite has no vmap(chunk_size=...) yet")
 

@@ -8,27 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import Binary, Elementwise, Scaled, Unary, conj
+from ..core.layout import contiguous_strides
+from ..core.node import NOT_IMPLEMENTED
 from ..core.op import functions
-from ..core.operands import converted
+from ..core.operands import converted, fitting_array, result_type
 from ..core.overrides import dispatch, needs_dispatch, overridable, public
 from ..core.publish import function, method, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
-from .pointwise import ORDERED, REAL, no_complex, undifferentiable, where
+from .choosing import where
+from .rules import (
+    INEXACT,
+    ORDERED,
+    REAL,
+    TENSOR_FIRST,
+    TENSORS,
+    no_complex,
+    scaled,
+    undifferentiable,
+    zero_gradient,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-INEXACT = dt.FLOATS | dt.COMPLEXES
-INTEGRAL = dt.INTEGERS | {dt.bool_}
-TENSORS = "Tensor self, Tensor other"
-TENSOR_FIRST = "Tensor self, Operand other"
-
-
 # ---- sums and products
-
-
-def _scaled(g: Tensor, alpha: Any) -> Tensor:
-    return g if alpha == 1 else g * conj(alpha)
 
 
 def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
@@ -53,17 +56,17 @@ class _ReversedDifference(Scaled):
         return [scaled, other], out_dtype
 
 
-add = Scaled("add", "add", (lambda g: g, _scaled), operators=True)
+add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True)
 publish(add, forms="function method inplace operator:__add__ operator:__radd__ inplace:__iadd__")
 
 sub = Scaled(
-    "sub", "subtract", (lambda g: g, lambda g, alpha: -_scaled(g, alpha)),
+    "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
     dtypes=dt.NUMBERS, check=_no_bool_difference, operators=True,
 )  # fmt: skip
 publish(sub, names=("sub", "subtract"), forms="function method inplace operator:__sub__ inplace:__isub__")
 
 rsub = _ReversedDifference(
-    "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -_scaled(g, alpha), lambda g: g),
+    "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
     first="Tensor", dtypes=dt.NUMBERS, check=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
 )  # fmt: skip
 publish(rsub, forms="function operator:__rsub__")
@@ -97,16 +100,28 @@ publish_python("positive(Tensor self)", positive)
 method("__pos__")(Tensor.positive)
 
 
-def _times(array: Any, value: Any) -> Any:
-    return array if value == 1 else array.dtype.type(value) * array
+def times(xp: Any, array: Any, factor: Any) -> Any:
+    """An array times a number, in the array's type."""
+    return array if factor == 1 else xp.multiply(array, xp.asarray(factor).astype(array.dtype))
+
+
+def check_factors(d: dt.dtype, t: Tensor, *factors: Any) -> None:
+    """Whether numbers can be converted to `d`."""
+    for factor in factors:
+        if factor not in (0, 1):
+            fitting_array(factor, d, t.backend.real)
+
+
+def _fitting_value(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
+    check_factors(result_type(self, tensor1, tensor2), self, value)
 
 
 def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    return self + _times(tensor1, value) * tensor2
+    return self + times(xp, tensor1, value) * tensor2
 
 
 def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
-    return self + _times(tensor1, value) / tensor2
+    return self + times(xp, tensor1, value) / tensor2
 
 
 def _no_integer_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
@@ -128,7 +143,7 @@ addcmul = Elementwise(
         "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
         "tensor2": lambda g, tensor1, value: g * conj(tensor1 * value),
     },
-    halves="wide", dtypes=dt.NUMBERS, label="addcmul_cpu_out",
+    halves="wide", dtypes=dt.NUMBERS, check=_fitting_value, label="addcmul_cpu_out",
 )  # fmt: skip
 addcdiv = Elementwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
@@ -228,9 +243,10 @@ div = _Divide(
 divide_rounded = Elementwise(
     "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
     _divide_rounded,
-    {"self": lambda g, other: g.new_zeros(g.shape), "other": lambda g, self, other: g.new_zeros(g.shape)},
+    {"self": lambda g, other: zero_gradient(g), "other": lambda g, self, other: zero_gradient(g)},
     dtypes=REAL, check=_known_rounding, node="DivBackward2", label="div_floor_cpu",
 )  # fmt: skip
+divide_rounded.numbers_count = True
 publish(
     div, names=("div", "divide", "true_divide"),
     forms="function method inplace operator:__truediv__ operator:__div__ inplace:__itruediv__ inplace:__idiv__",
@@ -239,7 +255,7 @@ publish(
 _unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
 floor_divide = Binary(
     "floor_divide", _floor_divide, (_unknown, _unknown),
-    dtypes=REAL, halves="mixed", label="div_floor_cpu", node="torch::autograd::NotImplemented",
+    dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED,
 )  # fmt: skip
 publish(
     floor_divide,
@@ -253,7 +269,7 @@ remainder = Binary(
     "remainder", _remainder,
     (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "floor")),
     dtypes=REAL, halves="wide", node="RemainderBackward1",
-    number_nodes={"self": "torch::autograd::NotImplemented", "other": "RemainderBackward0"},
+    number_nodes={"self": NOT_IMPLEMENTED, "other": "RemainderBackward0"},
 )  # fmt: skip
 publish(remainder, forms="function method inplace operator:__mod__ reflected:__rmod__ inplace:__imod__")
 
@@ -263,8 +279,15 @@ fmod = Binary(
 )  # fmt: skip
 publish(fmod, forms="function method inplace")
 
+_POLE = complex(math.inf, math.nan)  # what 0 gives where it has no complex value
+
+
+def _reciprocal(xp: Any, x: Any) -> Any:
+    return xp.reciprocal(x) if x.dtype.kind != "c" else xp.where(x == 0, x.dtype.type(_POLE), xp.divide(1, x))
+
+
 reciprocal = Unary(
-    "reciprocal", "reciprocal", lambda g, result: -g * conj(result * result), result="float", operators=True
+    "reciprocal", _reciprocal, lambda g, result: -g * conj(result * result), result="float", operators=True
 )
 publish(reciprocal, forms="function method inplace")
 
@@ -283,14 +306,21 @@ _SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
     3: lambda xp, x: x * x * x,
     0.5: lambda xp, x: xp.sqrt(x),
     -0.5: lambda xp, x: 1 / xp.sqrt(x),
-    -1: lambda xp, x: xp.reciprocal(x),
-    -2: lambda xp, x: xp.reciprocal(x * x),
+    -1: _reciprocal,
+    -2: lambda xp, x: _reciprocal(xp, x * x),
 }
+
+
+def _power_of_inexact(xp: Any, self: Any, exponent: Any) -> Any:
+    value = xp.power(self, exponent)
+    if value.dtype.kind != "c":
+        return value
+    return xp.where((self == 0) & (exponent.real < 0), value.dtype.type(_POLE), value)
 
 
 def _pow(xp: Any, self: Any, exponent: Any) -> Any:
     if self.dtype.kind != "i":
-        return xp.power(self, exponent)
+        return _power_of_inexact(xp, self, exponent)
     value = xp.power(self, xp.maximum(exponent, 0))
     sign = xp.where(exponent % 2 == 0, 1, self)
     return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)
@@ -299,19 +329,28 @@ def _pow(xp: Any, self: Any, exponent: Any) -> Any:
 def _pow_scalar(xp: Any, self: Any, exponent: Any) -> Any:
     short = _SHORT_POWERS.get(exponent)
     if short is None or (self.dtype.kind in "iu" and exponent < 0):
-        return xp.power(self, exponent)
+        return _power_of_inexact(xp, self, exponent)
     return short(xp, self)
 
 
 class _ScalarPower(Binary):
     """The exponent counts for the result's dtype, but stays a number."""
 
+    numbers_count = False
+
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         (base, _), out_dtype = super().prepare(values, backend)
         return [base, values[1]], out_dtype
 
+
+class _PowerOfNumber(Elementwise):
+    """The result is contiguous, however the exponents lie."""
+
     def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        return super().arranged(outputs, (values[0], None))
+        backend = values[1].backend.real
+        if outputs.__class__ is not backend.Array:
+            return outputs
+        return backend.ordered(outputs, contiguous_strides(outputs.shape))
 
 
 def _no_negative_power(self: Tensor, exponent: Any) -> None:
@@ -324,7 +363,7 @@ def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
 
 
 def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
-    return g.new_zeros(g.shape) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
+    return zero_gradient(g) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
 
 
 def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
@@ -350,7 +389,7 @@ pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",
 )  # fmt: skip
-pow_of_scalar = Elementwise(
+pow_of_scalar = _PowerOfNumber(
     "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
 )  # fmt: skip
@@ -442,7 +481,7 @@ def _sgn(xp: Any, x: Any) -> Any:
 def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """What the gradient has across the direction of a complex number."""
     if not self.dtype.is_complex:
-        return g.new_zeros(g.shape)
+        return zero_gradient(g)
     size = self.abs()
     return where(size == 0, 0, (g - (g * conj(result)).real * result) / size)
 
@@ -459,7 +498,7 @@ publish(absolute, names=("abs", "absolute"), forms="function method inplace oper
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
 publish(sgn, forms="function method inplace")
 sign = Unary(
-    "sign", _sgn, lambda g: g.new_zeros(g.shape),
+    "sign", _sgn, zero_gradient,
     refuse=no_complex(
         NotImplementedError,
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
@@ -469,7 +508,7 @@ publish(sign, forms="function method inplace")
 
 copysign = Binary(
     "copysign", "copysign",
-    (lambda g, self, result: where(self == 0, 0, g * (result / self)), lambda g: g.new_zeros(g.shape)),
+    (lambda g, self, result: where(self == 0, 0, g * (result / self)), zero_gradient),
     schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
 )  # fmt: skip
 publish(copysign, forms="function method inplace")
@@ -487,7 +526,7 @@ def _one_dtype(self: Tensor, values: Tensor) -> None:
 _unknown = undifferentiable("derivative for aten::heaviside is not implemented")
 heaviside = Elementwise(
     "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
-    check=_one_dtype, dtypes=ORDERED, node="torch::autograd::NotImplemented",
+    check=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
     refuse=no_complex(RuntimeError, "heaviside is not yet implemented for complex tensors."),
 )  # fmt: skip
 publish(heaviside, forms="function method inplace")
@@ -499,7 +538,7 @@ hypot = Binary(
 publish(hypot, forms="function method inplace")
 nextafter = Binary(
     "nextafter", "nextafter",
-    (lambda g, self, other: where(self == other, 0, g), lambda g: g.new_zeros(g.shape)),
+    (lambda g, self, other: where(self == other, 0, g), zero_gradient),
     schema=TENSORS, dtypes=dt.FLOATS,
 )  # fmt: skip
 publish(nextafter, forms="function method inplace")

@@ -10,8 +10,7 @@ from ..core.elementwise import Binary, Elementwise, Unary
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
-from .arithmetic import INTEGRAL, TENSOR_FIRST, TENSORS
-from .pointwise import ORDERED, no_complex
+from .rules import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,28 +18,20 @@ if TYPE_CHECKING:
 # ---- comparisons
 
 
-def _zeros(g: Tensor) -> Tensor:
-    """The gradient through a comparison that was written into its first operand."""
-    return g.new_zeros(g.shape)
-
-
-for _name, _alias, _kernel in (
-    ("eq", "eq", "equal"),
-    ("ne", "not_equal", "not_equal"),
-    ("lt", "less", "less"),
-    ("le", "less_equal", "less_equal"),
-    ("gt", "greater", "greater"),
-    ("ge", "greater_equal", "greater_equal"),
-):
+# Written into its first operand, a comparison has a gradient: zero.
+for _name, _numpy in (
+    ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
+    ("ge", "greater_equal"),
+):  # fmt: skip
     publish(
         Binary(
-            _name, _kernel, (_zeros, _zeros), schema=TENSOR_FIRST, result="bool",
+            _name, _numpy, (zero_gradient, zero_gradient), schema=TENSOR_FIRST, result="bool",
             dtypes=None if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
             number_nodes={"other": f"{_name.capitalize()}Backward0"},
         ),
-        names=(_name, _alias),
+        names=_name if _name == "eq" else (_name, _numpy),  # `torch.equal` is another function
         forms=f"function method inplace operator:__{_name}__",
-    )
+    )  # fmt: skip
 
 
 def _isclose(xp: Any, self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -88,6 +79,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 
 publish_python("equal(Tensor self, Tensor other)", equal)
+
 
 def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:
     for t in (elements, test_elements):
@@ -170,17 +162,10 @@ publish(Unary("logical_not", _logical("logical_not"), result="bool"), forms="fun
 # ---- bits
 
 
-class _Bitwise(Binary):
-    """Kernels are ufuncs of integers and bool."""
-
-    def __init__(self, name: str, kernel: Any, **more: Any) -> None:
-        super().__init__(name, kernel, dtypes=INTEGRAL, **more)
-
-
-for _name, _short in (("and", "and"), ("or", "or"), ("xor", "xor")):
+for _name in ("and", "or", "xor"):
     publish(
-        _Bitwise(f"bitwise_{_name}", f"bitwise_{_name}"),
-        forms=f"function method inplace operator:__{_short}__ operator:__r{_short}__ inplace:__i{_short}__",
+        Binary(f"bitwise_{_name}", f"bitwise_{_name}", dtypes=INTEGRAL),
+        forms=f"function method inplace operator:__{_name}__ operator:__r{_name}__ inplace:__i{_name}__",
     )
 
 

@@ -11,8 +11,9 @@ from ..core.elementwise import Elementwise, Unary
 from ..core.op import Op, ViewOp, functions
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from .choosing import where
 from .parts import select
-from .pointwise import where
+from .rules import zero_gradient
 
 # ---- views as pairs of real numbers, and back
 
@@ -87,9 +88,7 @@ for _name, _part in (("real", real), ("imag", imag)):
 
 conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
 publish(conj_physical, forms="inplace")
-publish_python(
-    "conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self
-)
+publish_python("conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self)
 conj_copy = Op("conj(Tensor self)", "conjugate", {"self": lambda g: g.conj()}, linear=True, batch=LEADING)
 
 
@@ -133,7 +132,7 @@ def _angle(xp: Any, x: Any) -> Any:
 
 def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
-        return g.new_zeros(g.shape)
+        return zero_gradient(g)
     size = self.abs()
     return where(size == 0, 0, g * self / (size * size) * 1j)
 

@@ -28,7 +28,8 @@ from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import method, publish, publish_python
 from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.write import bump, write
+from ..core.write import bump, same_elements, write
+from .rules import zero_gradient
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +53,11 @@ def _clone(backend: Any, array: Any, format_: memory_format | None) -> Any:
     return channels_inside.transpose((0, ndim - 1, *range(1, ndim - 1)))
 
 
+_RANKS = {channels_last: 4, channels_last_3d: 5}  # of the tensors that may have these formats
+
+
 def check_format(ndim: int, format_: memory_format) -> None:
-    rank = {"channels_last": 4, "channels_last_3d": 5}[format_.name]
+    rank = _RANKS[format_]
     if ndim != rank:
         raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
 
@@ -143,17 +147,15 @@ def convert(
 
 def _suggested(t: Tensor) -> memory_format:
     """The memory format that the strides of a tensor are taken for."""
-    last = {4: channels_last, 5: channels_last_3d}.get(t.dim())
+    last = next((f for f, rank in _RANKS.items() if rank == t.dim()), None)
     return last if last and is_contiguous(t, last) and not is_contiguous(t) else contiguous_format
 
 
 # Tensor.to is three functions in one name.
-_TO_OTHER = Signature("to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None)")
-_TO_DTYPE = Signature("to(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None)")
-_TO_DEVICE = Signature(
-    "to(Tensor self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, bool copy=False, *, "
-    "MemoryFormat? memory_format=None)"
-)
+_HOW = "bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None"
+_TO_OTHER = Signature(f"to(Tensor self, Tensor other, {_HOW})")
+_TO_DTYPE = Signature(f"to(Tensor self, ScalarType dtype, {_HOW})")
+_TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=None, {_HOW})")
 
 
 @method("to")
@@ -227,7 +229,7 @@ def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format
         return bool(self.array.flags.c_contiguous)
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    if len(shape) != {"channels_last": 4, "channels_last_3d": 5}[memory_format.name]:
+    if len(shape) != _RANKS[memory_format]:
         return False
     wanted = channels_last_strides(shape)
     return all(n == 1 or s == w for n, s, w in zip(shape, self.stride(), wanted, strict=True))
@@ -249,8 +251,13 @@ class _Copy(Op):
     """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
-        if values[0] is not target:
-            super().check_memory(target, values)
+        source, backend = values[0], target.backend.real
+        a, b = target.array, source.array
+        if source is target or (
+            a.shape == b.shape and source.backend.real is backend and backend.strided and same_elements(backend, a, b)
+        ):
+            return
+        super().check_memory(target, values)
 
     moves = True
 
@@ -278,15 +285,11 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
-def _zeros(g: Tensor) -> Tensor:
-    return g.new_zeros(g.shape)
-
-
 copy_ = _Copy(
     "copy(Tensor self, Tensor src, bool non_blocking=False)",
     None,
     {
-        "self": _zeros,
+        "self": zero_gradient,
         "src": lambda g, src_shape, src_dtype, src_device: fit_gradient(g.to(src_device), src_shape, src_dtype),
     },
     node="torch::autograd::CopyBackwards",
@@ -321,12 +324,12 @@ def _filled(xp: Any, self: Any, value: Any) -> Any:
 
 
 fill_number = _Fill(
-    "fill.Scalar(Tensor self, Scalar value)", _filled, {"self": _zeros}, node="FillBackward2", batch=LEADING
+    "fill.Scalar(Tensor self, Scalar value)", _filled, {"self": zero_gradient}, node="FillBackward2", batch=LEADING
 )
 fill_tensor = _Fill(
     "fill.Tensor(Tensor self, Tensor value)",
     _filled,
-    {"self": _zeros, "value": lambda g: g.sum()},
+    {"self": zero_gradient, "value": lambda g: g.sum()},
     node="FillBackward3",
     batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
 )
@@ -339,6 +342,6 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 
 publish_python("fill(Tensor self, Operand value)", fill, forms="function")
-zero = _Fill("zero(Tensor self, Scalar value=0)", _filled, {"self": _zeros}, batch=LEADING)
+zero = _Fill("zero(Tensor self, Scalar value=0)", _filled, {"self": zero_gradient}, batch=LEADING)
 publish(zero, forms="inplace")
 fill_number.repeats = zero.repeats = True

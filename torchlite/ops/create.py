@@ -24,28 +24,28 @@ from ..core.layout import (
 from ..core.mode import local
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
-from ..core.publish import functions, method
+from ..core.publish import function, method
 from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.write import write_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _OPTIONS = (
-    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-    "bool? requires_grad=None"
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
 )
 
 
 def factory(
-    schema: str, as_method: bool = False, flat: bool = False, warns: bool = False
+    schema: str, forms: str = "function", flat: bool = False, warns: bool = False
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Publish a function that makes a tensor. To its own signature come the options all such functions share.
+    """Publish a function that makes a tensor: "function", "method", or "" for neither.
 
-    The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
-    `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
-    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning.
+    To its own signature come the options all such functions share. The function gets its arguments, then a dtype (or
+    None) and a backend. For a method, or a function of a tensor `self`, these are the tensor's where the call names
+    none. With `flat`, the result is a vector, and an `out` of as many elements keeps its shape; other shapes are
+    changed, and `warns` says whether with a warning.
     """
     name, _, params = schema.partition("(")
     params = params.rstrip(")")
@@ -84,16 +84,14 @@ def factory(
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = f.__doc__
-        if as_method:
-            method(name)(call)
-        else:
-            functions[name] = call
+        if forms:
+            {"function": function, "method": method}[forms](name)(call)
         return call
 
     return publish_
 
 
-def _checked(size: tuple[int, ...], name: str) -> tuple[int, ...]:
+def _checked(size: Sequence[int], name: str) -> Sequence[int]:
     for n in size:
         if n < 0:
             if name == "empty":
@@ -102,7 +100,7 @@ def _checked(size: tuple[int, ...], name: str) -> tuple[int, ...]:
     return size
 
 
-def filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Any) -> Tensor:
+def _filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Any) -> Tensor:
     return wrap(backend.full(size, value, d.numpy), d, backend)
 
 
@@ -112,28 +110,32 @@ def filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Any) -> Tens
 @factory("zeros(int[] size)")
 def zeros(size: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of zeros."""
-    return filled(_checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
+    return _filled(_checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
 
 
 @factory("ones(int[] size)")
 def ones(size: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of ones."""
-    return filled(_checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
+    return _filled(_checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
 
 
 @factory("empty(int[] size, *, MemoryFormat? memory_format=None)")
 def empty(size: Any, format_: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of whatever is in memory."""
-    return _uninitialized(_checked(size, "empty"), format_, d or dt.get_default_dtype(), backend)
+    return uninitialized(size, d or dt.get_default_dtype(), backend, format_)
+
+
+def _with_value(fresh: Tensor, value: Any) -> Tensor:
+    backend = fresh.backend
+    backend.write(fresh.array, fitting_array(value, fresh.dtype, backend))
+    return fresh
 
 
 @factory("full(int[] size, Scalar fill_value)")
 def full(size: Any, value: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of one value."""
     d = d or dt.of_number(value)
-    array = backend.empty(_checked(size, "full"), d.numpy)
-    backend.write(array, fitting_array(value, d, backend))
-    return wrap(array, d, backend)
+    return _with_value(wrap(backend.empty(_checked(size, "full"), d.numpy), d, backend), value)
 
 
 @factory("scalar_tensor(Scalar s)")
@@ -143,10 +145,12 @@ def scalar_tensor(value: Any, d: Any, backend: Any) -> Tensor:
     return wrap(fitting_array(value, d, backend), d, backend)
 
 
-def _uninitialized(size: Any, format_: memory_format | None, d: dt.dtype, backend: Any) -> Tensor:
+def uninitialized(size: Sequence[int], d: dt.dtype, backend: Any, format_: memory_format | None = None) -> Tensor:
+    """A tensor of whatever is in memory."""
+    _checked(size, "empty")
     if format_ in (channels_last, channels_last_3d):
         return empty_in(size, channels_last_strides(size), d, backend)
-    return wrap(backend.empty(size, d.numpy), d, backend)
+    return wrap(backend.empty(tuple(size), d.numpy), d, backend)
 
 
 def empty_in(size: Any, strides: Any, d: dt.dtype, backend: Any) -> Tensor:
@@ -208,6 +212,7 @@ def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
 
 
 def like(t: Tensor, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
+    """Uninitialised memory of the form of `t`."""
     return empty_in(t.array.shape, strides_like(t, format_), d, backend)
 
 
@@ -217,57 +222,49 @@ def empty_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     return like(self, format_, d, backend)
 
 
-def _filled_like(self: Tensor, value: Any, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
-    result = like(self, format_, d, backend)
-    backend.write(result.array, fitting_array(value, d, backend))
-    return result
-
-
 @factory("zeros_like(Tensor self, *, MemoryFormat? memory_format=None)")
 def zeros_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """Zeros of a tensor's form."""
-    return _filled_like(self, 0, format_, d, backend)
+    return _with_value(like(self, format_, d, backend), 0)
 
 
 @factory("ones_like(Tensor self, *, MemoryFormat? memory_format=None)")
 def ones_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """Ones of a tensor's form."""
-    return _filled_like(self, 1, format_, d, backend)
+    return _with_value(like(self, format_, d, backend), 1)
 
 
 @factory("full_like(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None)")
 def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Any) -> Tensor:
     """One value in a tensor's form."""
-    return _filled_like(self, value, format_, d, backend)
+    return _with_value(like(self, format_, d, backend), value)
 
 
-@factory("new_zeros(Tensor self, int[] size)", as_method=True)
+@factory("new_zeros(Tensor self, int[] size)", forms="method")
 def new_zeros(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Zeros of this tensor's dtype on its device."""
-    return filled(_checked(size, "zeros"), 0, d, backend)
+    return _filled(_checked(size, "zeros"), 0, d, backend)
 
 
-@factory("new_ones(Tensor self, int[] size)", as_method=True)
+@factory("new_ones(Tensor self, int[] size)", forms="method")
 def new_ones(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Ones of this tensor's dtype on its device."""
-    return filled(_checked(size, "ones"), 1, d, backend)
+    return _filled(_checked(size, "ones"), 1, d, backend)
 
 
-@factory("new_empty(Tensor self, int[] size)", as_method=True)
+@factory("new_empty(Tensor self, int[] size)", forms="method")
 def new_empty(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory of this tensor's dtype on its device."""
-    return _uninitialized(_checked(size, "empty"), None, d, backend)
+    return uninitialized(size, d, backend)
 
 
-@factory("new_full(Tensor self, int[] size, Scalar fill_value)", as_method=True)
+@factory("new_full(Tensor self, int[] size, Scalar fill_value)", forms="method")
 def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Any) -> Tensor:
     """One value in this tensor's dtype on its device."""
-    array = backend.empty(_checked(size, "full"), d.numpy)
-    backend.write(array, fitting_array(value, d, backend))
-    return wrap(array, d, backend)
+    return _with_value(wrap(backend.empty(_checked(size, "full"), d.numpy), d, backend), value)
 
 
-@factory("new_empty_strided(Tensor self, int[] size, int[] stride)", as_method=True)
+@factory("new_empty_strided(Tensor self, int[] size, int[] stride)", forms="method")
 def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory with these strides, of this tensor's dtype on its device."""
     _check_strides(size, strides)
@@ -447,7 +444,7 @@ def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
         if length < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
         if length < 2:
-            return filled((length,), 1, d, backend)
+            return _filled((length,), 1, d, backend)
         points = length + 1 if periodic else length
         return _from_host(shape(np.arange(points) / (points - 1), *parameters)[:length], d, backend)
 
@@ -463,5 +460,3 @@ _window("hamming_window", ", float alpha=0.54, float beta=0.46", _cosines)
 _window("bartlett_window", "", lambda x: 1 - np.abs(2 * x - 1))
 _window("blackman_window", "", lambda x: 0.42 - 0.5 * np.cos(2 * np.pi * x) + 0.08 * np.cos(4 * np.pi * x))
 _window("kaiser_window", ", float beta=12.0", lambda x, beta: np.i0(beta * np.sqrt(1 - (2 * x - 1) ** 2)) / np.i0(beta))
-
-

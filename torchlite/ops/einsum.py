@@ -12,6 +12,7 @@ from ..core.tensor import Tensor, TensorBase
 from .arithmetic import mul
 from .create import eye
 from .matmul import bmm, matmul
+from .shape import inverse, spread
 from .writing import warn_once
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -25,7 +26,7 @@ def einsum(*args: Any) -> Tensor:
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
     left, arrow, right = equation.partition("->")
-    terms = [_letters(term, 0) for term in left.split(",")]
+    terms = [_letters(term, i) for i, term in enumerate(left.split(","))]
     if len(terms) > len(operands):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(terms) < len(operands):
@@ -58,10 +59,7 @@ def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
             "subscripts list"
         )
     if isinstance(args[0], str):
-        operands = args[1:]
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = tuple(operands[0])
-        return args[0], list(operands)
+        return args[0], list(spread(args[1:]))
 
     def letters(subscripts: Any) -> str:
         out = []
@@ -83,7 +81,7 @@ def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
     return equation, [args[2 * i] for i in range(pairs)]
 
 
-def _letters(term: str, offset: int) -> list[str]:
+def _letters(term: str, operand: int) -> list[str]:
     """The subscripts of one term; an ellipsis is one of them."""
     found: list[str] = []
     at = 0
@@ -92,7 +90,7 @@ def _letters(term: str, offset: int) -> list[str]:
         if c == ".":
             if term[at : at + 3] != "..." or "..." in found:
                 where = "more than once" if "..." in found else "that is not part of any ellipsis"
-                raise RuntimeError(f"einsum(): found '.' for operand {offset} {where}")
+                raise RuntimeError(f"einsum(): found '.' for operand {operand} {where}")
             found.append("...")
             at += 3
             continue
@@ -206,14 +204,14 @@ def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
     made = bmm.apply(first, second)
     order = both + only_a + only_b + summed + rest
     made = made.reshape(size(a, both) + size(a, only_a) + size(b, only_b) + [1] * (len(summed) + len(rest)))
-    return made.permute([order.index(d) for d in range(rank)])
+    return made.permute(inverse(order))
 
 
 @function("chain_matmul")
 @overridable
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, bracketed so that it costs least."""
-    items = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else list(matrices)
+    items = list(spread(matrices))
     if not items:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for m in items:

@@ -8,6 +8,7 @@ from ..core import dtype as dt
 from ..core.publish import Composite, publish
 from ..core.reduction import Reduction, refused
 from ..core.tensor import Tensor
+from .rules import no_complex
 from .scan import positions, running
 
 if TYPE_CHECKING:
@@ -87,10 +88,6 @@ def _with_place(name: str) -> Callable[..., Any]:
     return kernel
 
 
-def no_complex(name: str) -> Callable[[dt.dtype], Exception | None]:
-    return lambda d: RuntimeError(f"{name}(): does not support complex input") if d.is_complex else None
-
-
 INDICES = ("same", dt.int64)
 
 # ---- largest and smallest
@@ -114,7 +111,7 @@ def _declare_extreme(name: str) -> None:
             _with_place(name),
             put_at,
             result=INDICES,
-            refuse=no_complex(name),
+            refuse=no_complex(RuntimeError, f"{name}(): does not support complex input"),
             exact_out=True,
         ),
     )

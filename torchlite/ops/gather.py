@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.batching import LEADING
 from ..core.errors import broadcast_shapes, not_implemented_for, wrap_dim
-from ..core.operands import fitting_array
+from ..core.node import NOT_IMPLEMENTED
 from ..core.publish import publish, publish_python
 from ..core.tensor import TensorBase
-from .reducing import into_mean, reduce_backward, reduction, start_of
-from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds, warn_once
+from .reduce_at import into_mean, reduce_backward, start_of, ufunc_of
+from .rules import undifferentiable
+from .writing import (
+    Picking,
+    Writing,
+    WritingValue,
+    check_range,
+    combine,
+    flat_places,
+    from_front,
+    grid,
+    out_of_bounds,
+    warn_once,
+)
 
 if TYPE_CHECKING:
     from ..core.tensor import Tensor
@@ -91,7 +104,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     )
     spread = indices.expand([-1 if d == dim else n for d, n in enumerate(common)])
     source = input.expand([-1 if d == dim else n for d, n in enumerate(common)])
-    return source.gather(dim, spread + size * (spread < 0))
+    return source.gather(dim, from_front(spread, size))
 
 
 publish_python("take_along_dim(Tensor self, Tensor indices, int? dim=None)", take_along_dim)
@@ -147,13 +160,6 @@ def _scatter_combine(xp: Any, ufunc: str, self: Any, dim: int, index: Any, src: 
         self[...] = flat.reshape(self.shape)
 
 
-class _ScatterValue(Writing):
-    def prepare(self, values: Any, backend: Any) -> Any:
-        arguments, _ = super().prepare(values, backend)
-        arguments[3] = fitting_array(values[3], values[0].dtype, backend)
-        return arguments, values[0].dtype
-
-
 def _scatter_deprecated(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> None:
     if index.size:
         self, dim, index, src = _opened(xp, self, dim, index, src)
@@ -171,8 +177,7 @@ def _check_scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Any, reduc
         )
 
 
-def _no_derivative(g: Tensor) -> Any:
-    raise RuntimeError("derivative for aten::scatter is not implemented")
+_unknown = undifferentiable("derivative for aten::scatter is not implemented")
 
 
 def _emptied(g: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -187,7 +192,7 @@ scatter_src = Writing(
     linear=True,
     batch=LEADING,
 )
-scatter_value = _ScatterValue(
+scatter_value = WritingValue(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
     _scatter,
     {"self": _emptied, "index": None},
@@ -198,17 +203,17 @@ scatter_value = _ScatterValue(
 scatter_src_reduce = Writing(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
     _scatter_deprecated,
-    {"self": _no_derivative, "index": None, "src": _no_derivative},
+    {"self": _unknown, "index": None, "src": _unknown},
     check=_check_scatter_reduce,
-    node="torch::autograd::NotImplemented",
+    node=NOT_IMPLEMENTED,
     batch=LEADING,
 )
-scatter_value_reduce = _ScatterValue(
+scatter_value_reduce = WritingValue(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
     _scatter_deprecated,
-    {"self": _no_derivative, "index": None},
+    {"self": _unknown, "index": None},
     check=_check_scatter_reduce,
-    node="torch::autograd::NotImplemented",
+    node=NOT_IMPLEMENTED,
     batch=LEADING,
 )
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, forms="function method inplace")
@@ -245,7 +250,7 @@ def _scatter_reduce(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: 
     self, dim, index, src = _opened(xp, self, dim, index, src)
     if not include_self:
         self[grid(xp, index, dim)] = start_of(xp, reduce, self.dtype)
-    _scatter_combine(xp, reduction(reduce), self, dim, index, src)
+    _scatter_combine(xp, ufunc_of(reduce), self, dim, index, src)
     if reduce == "mean":
         count = xp.full(self.shape, int(include_self))
         _scatter_combine(xp, "add", count, dim, index, xp.ones(index.shape, dtype=count.dtype))
@@ -286,7 +291,7 @@ def _in_flat(xp: Any, index: Any, size: int) -> Any:
 
 def _take_by_gather(self: Tensor, index: Tensor) -> Tensor:
     flat, places = self.reshape((-1,)), index.reshape((-1,))
-    return gather.apply(flat, 0, places + flat.numel() * (places < 0), False).reshape(index.shape)
+    return gather.apply(flat, 0, from_front(places, flat.numel()), False).reshape(index.shape)
 
 
 take = Picking(
@@ -328,8 +333,8 @@ def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) -> None:
 
 
 def _put_by_scatter(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-    flat, index = self.reshape((-1,)), index.reshape((-1,))
-    index = index + flat.numel() * (index < 0)
+    flat = self.reshape((-1,))
+    index = from_front(index.reshape((-1,)), flat.numel())
     scattered = scatter_add if accumulate else scatter_src
     return scattered.apply(flat, 0, index, source.reshape((-1,))).reshape(self.shape)
 
@@ -338,9 +343,7 @@ put = Writing(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False)",
     _put,
     {
-        "self": lambda g, index, source_shape, accumulate: (
-            g if accumulate else g.put(index, g.new_zeros(source_shape))
-        ),
+        "self": lambda g, index, source_shape, accumulate: g if accumulate else g.put(index, g.new_zeros(source_shape)),
         "index": None,
         "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
     },
@@ -350,3 +353,22 @@ put = Writing(
     batch=_put_by_scatter,
 )
 publish(put, forms="function method inplace")
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates of elements of an array of this shape, from their places in row-major order."""
+    if indices.dtype.category != dt.INT:
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, int):
+        shape = (shape,)
+    for n in shape:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(n).__name__}")
+        if n < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    places = indices.to(dt.int64)
+    return tuple([places.floor_divide(step) % n for step, n in zip(steps, shape)])
+
+
+publish_python("unravel_index(Tensor indices, any shape)", unravel_index, forms="function")

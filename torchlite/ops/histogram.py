@@ -10,6 +10,8 @@ from ..core import errors
 from ..core.op import Op
 from ..core.publish import publish
 from ..core.tensor import Tensor
+from .rules import requirement
+from .shape import along_dim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +76,7 @@ publish(histc)
 # Points are the rows of a matrix. A bin holds its lower edge, the last one its upper edge too.
 
 
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise RuntimeError(f"torch.histogramdd: {message}")
+_require = requirement("torch.histogramdd: ")
 
 
 def _even_edges(xp: Any, points: Any, bins: Sequence[int], bounds: Sequence[float] | None) -> list[Any]:
@@ -131,7 +131,7 @@ def _count(xp: Any, points: Any, edges: list[Any], weight: Any, density: bool) -
     if density:
         counts = counts / counts.sum()
         for i, e in enumerate(edges):
-            counts = counts / xp.diff(e).reshape([-1 if j == i else 1 for j in range(len(shape))])
+            counts = counts / xp.diff(e).reshape(along_dim(i, len(shape)))
     return counts
 
 
@@ -200,9 +200,7 @@ def _histogramdd(xp: Any, array: Any, bins: Any, bounds: Any, weight: Any, densi
     return _count(xp, points, edges, weight, density), edges
 
 
-def _histogramdd_with_edges(
-    xp: Any, array: Any, bins: Any, bounds: Any, weight: Any, density: bool
-) -> tuple[Any, Any]:
+def _histogramdd_with_edges(xp: Any, array: Any, bins: Any, bounds: Any, weight: Any, density: bool) -> tuple[Any, Any]:
     points = _rows(array)
     if len(bins) != points.shape[1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")

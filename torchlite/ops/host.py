@@ -260,11 +260,18 @@ def _warn_read_only(what: str, verb: str) -> None:
         )
 
 
+def type_name(value: Any) -> str:
+    """The name of a type as C code knows it: types made outside Python carry their module."""
+    cls = type(value)
+    made_in_python = cls.__flags__ & (1 << 9)
+    return cls.__name__ if made_in_python or cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
 @function("from_numpy")
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {_type_name(ndarray)})")
+        raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     if any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
@@ -285,11 +292,6 @@ def from_numpy(ndarray: Any) -> Tensor:
             "memory."
         )
     return wrap(ndarray.view(np.ndarray), d, get_backend(CPU))
-
-
-def _type_name(value: Any) -> str:
-    cls = type(value)
-    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
 _frombuffer = Signature(
@@ -359,9 +361,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         return dispatch(numpy, (self,), {"force": force})
     if self.requires_grad:
         if not force:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         self = self.detach()
     if not self.is_cpu:
         if not force or self.is_meta:
@@ -393,5 +393,3 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
     if array.dtype == bool:
         array = array.astype("uint8")
     return from_numpy(np.asarray(array))
-
-

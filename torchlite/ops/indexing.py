@@ -19,9 +19,9 @@ from ..core.publish import method
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import NO_GRAD, ORDINARY, View, requires_grad
 from ..core.write import bump
-from .advanced import index as index_op
-from .advanced import index_put
-from .host import tensor
+from .advanced_indexing import index as index_op
+from .advanced_indexing import index_put
+from .host import tensor, type_name
 from .parts import select, slice_
 from .shape import alias, unsqueeze
 from .writing import check_apart
@@ -77,7 +77,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 items = (None, ...) if index is None else index if Ellipsis in index else (*index, ...)
                 array = self.array[items]
                 if None in items:  # for which NumPy makes strides of zero
-                    some = array.size != self.array.size or int in [item.__class__ for item in items]
+                    shape = self.array.shape
+                    some = array.size != self.array.size or 1 in shape or int in [item.__class__ for item in items]
                     if some or not array.flags.c_contiguous:
                         return _get(self, index)
                     array = array.squeeze().reshape(array.shape)
@@ -222,7 +223,7 @@ def _position(item: Any, place: int, size: int) -> int:
     except (AttributeError, TypeError):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-            f"{_type_name(item)})"
+            f"{type_name(item)})"
         ) from None
     if not -(1 << 63) <= at < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
@@ -238,13 +239,6 @@ def _no_dimensions(index: int) -> IndexError:
         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
         "0-dim tensor to a number"
     )
-
-
-def _type_name(value: Any) -> str:
-    """The name of a type as C code knows it: types made outside Python carry their module."""
-    cls = type(value)
-    made_in_python = cls.__flags__ & (1 << 9)
-    return cls.__name__ if made_in_python or cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
 def _bounds(item: slice, size: int) -> tuple[int, int, int]:
@@ -360,7 +354,7 @@ def _as_value(value: Any, like: Tensor) -> Tensor:
         try:
             value = value.__index__()
         except (AttributeError, TypeError):
-            raise TypeError(f"can't assign a {_type_name(value)} to a torch.{like.dtype.legacy}Tensor") from None
+            raise TypeError(f"can't assign a {type_name(value)} to a torch.{like.dtype.legacy}Tensor") from None
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
     backend = like.backend.real

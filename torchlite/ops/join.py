@@ -14,12 +14,13 @@ from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import channels_last_strides
 from ..core.op import Op, ViewOp
 from ..core.operands import result_type
-from ..core.overrides import dispatch, needs_dispatch
+from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import Composite, function, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
 from ..core.write import into
+from .create import arange, empty
 from .parts import cut_slice, select, slice_
-from .shape import Ints, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, view
+from .shape import Ints, along_dim, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, spread, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -423,15 +424,11 @@ _block_diag_op = Op(
 
 
 @function("block_diag")
+@overridable
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with these matrices along its diagonal, and zeros elsewhere."""
-    if needs_dispatch(tensors, {}):
-        return dispatch(block_diag, tensors, {})
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    tensors = spread(tensors)
     if not tensors:
-        from .create import empty
-
         return empty((1, 0))
     return _block_diag_op.apply(tuple(tensors))
 
@@ -444,8 +441,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """For each vector, its values over the grid that all of them span."""
     if needs_dispatch(tensors, {}):
         return dispatch(meshgrid, tensors, {"indexing": indexing})
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    tensors = spread(tensors)
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
@@ -469,18 +465,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         places[:2] = places[1::-1]
     shape = tuple([tensors[p].numel() for p in places])
     return tuple([
-        expand.apply(view.apply(t, tuple([-1 if p == at else 1 for p in places])), shape, False)
+        expand.apply(view.apply(t, along_dim(places.index(at), len(places))), shape, False)
         for at, t in enumerate(tensors)
     ])  # fmt: skip
 
 
 @function("cartesian_prod")
+@overridable
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Every way to take one element of each vector, a row for each."""
-    if needs_dispatch(tensors, {}):
-        return dispatch(cartesian_prod, tensors, {})
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    tensors = spread(tensors)
     for t in tensors:
         _check_vector(t)
     if len(tensors) == 1:
@@ -500,8 +494,6 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if not r:
         return self.new_empty((0,))
-    from .create import arange
-
     chosen = meshgrid(*[arange(self.numel(), device=self.device)] * r, indexing="ij")
     mask = chosen[0].new_ones(chosen[0].shape, dtype=dt.bool_)
     for a, b in itertools.pairwise(chosen):

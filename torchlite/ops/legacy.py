@@ -8,6 +8,7 @@ from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.device import CPU, get_default_device
 from ..core.publish import functions, method
+from ..core.size import Size
 from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor, TensorBase, as_class, wrap
 from .copy import convert
@@ -27,9 +28,8 @@ def constructed(args: tuple[Any, ...], d: dt.dtype, backend: Any) -> Tensor:
         if first.dtype is not d:
             raise TypeError(f"expected TensorOptions(dtype={d.cname}) (got TensorOptions(dtype={first.dtype.cname}))")
         return first.alias()
-    if isinstance(first, tuple) and type(first).__name__ == "Size" and len(args) == 1:
-        args = tuple(first)
-        return wrap(backend.empty(args, d.numpy), d, backend)
+    if isinstance(first, Size) and len(args) == 1:
+        return wrap(backend.empty(tuple(first), d.numpy), d, backend)
     if all(isinstance(n, int) for n in args):
         return wrap(backend.empty(args, d.numpy), d, backend)
     if isinstance(first, str):
@@ -57,7 +57,7 @@ def new(self: Tensor, *args: Any, device: Any = None, **named: Any) -> Tensor:
 
 
 class _LegacyType(type):
-    """The type of `torch.FloatTensor` and its kin: calling one makes a tensor, and `isinstance` asks for dtype and device."""
+    """The type of `torch.FloatTensor` and its kin: called, it makes a tensor; `isinstance` asks dtype and device."""
 
     dtype: dt.dtype
     kind: str
@@ -93,5 +93,6 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any)
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = TYPES[dtype]
     if isinstance(dtype, _LegacyType):
-        return convert(self, dtype.dtype, get_default_device() if dtype.kind == "cpu" else get_backend(dtype.kind).device)
+        where = get_default_device() if dtype.kind == "cpu" else get_backend(dtype.kind).device
+        return convert(self, dtype.dtype, where)
     return convert(self, dtype, None)

@@ -10,12 +10,11 @@ from ..core.batching import BROADCAST, DYNAMIC
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes
 from ..core.laid import OnBackend
-from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method, publish
 from ..core.tensor import TensorBase
-from .pointwise import where
-from .writing import Picking, Writing
+from .choosing import where
+from .writing import Picking, Writing, WritingValue
 
 if TYPE_CHECKING:
     from ..core.tensor import Tensor
@@ -34,22 +33,12 @@ def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
 
 
-class _MaskedFill(Writing):
-    """The value becomes an array of the tensor's type."""
-
+class _MaskedFill(WritingValue):
     repeats = True
     exclusive = False
 
     def check_memory(self, target: Tensor, values: Any) -> None:
         super().check_memory(target, values[:1])  # the value is read before
-
-    def prepare(self, values: Any, backend: Any) -> Any:
-        t, mask, value = values
-        if isinstance(value, TensorBase) and value.dtype is t.dtype and value.backend.real is backend:
-            array = value.array
-        else:
-            array = fitting_array(value, t.dtype, backend)
-        return [t.array, mask.array, array], t.dtype
 
 
 def _filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
@@ -86,7 +75,7 @@ masked_fill_tensor = _MaskedFill(
     {
         "self": _outside,
         "mask": None,
-        "value": lambda g, mask, value_dtype: g.masked_fill(mask.logical_not(), 0).sum().to(value_dtype),
+        "value": lambda g, mask: g.masked_fill(mask.logical_not(), 0).sum(),
     },
     kernel=_filled,
     check=_check_fill,

@@ -11,11 +11,12 @@ from ..core import errors, fast
 from ..core.batching import Leading
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
-from ..core.operands import fitting_array, result_type
+from ..core.operands import result_type
 from ..core.publish import method, publish, publish_python, reflected
 from ..core.tensor import Tensor
 from ..core.write import bump, into, write
-from .arithmetic import mul
+from .arithmetic import check_factors, mul, times
+from .rules import scaled
 from .shape import unsafe_view
 from .writing import widened
 
@@ -37,23 +38,12 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     return xp.matmul(a, b)
 
 
-def _times(xp: Any, array: Any, factor: Any) -> Any:
-    return array if factor == 1 else xp.multiply(array, xp.asarray(factor).astype(array.dtype))
-
-
 def _plus_product(xp: Any, base: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
-    made = _times(xp, product(xp, widened(a), widened(b)), alpha)
+    made = times(xp, product(xp, widened(a), widened(b)), alpha)
     if beta != 0:
-        xp.add(made, _times(xp, widened(base), beta), made)
+        xp.add(made, times(xp, widened(base), beta), made)
     return made.astype(base.dtype, copy=False)
-
-
-def _check_factors(d: dt.dtype, t: Tensor, *factors: Any) -> None:
-    """Whether numbers can be converted to `d`."""
-    for factor in factors:
-        if factor not in (0, 1):
-            fitting_array(factor, d, t.backend.real)
 
 
 def _no_bool(label: str, t: Tensor) -> None:
@@ -63,9 +53,7 @@ def _no_bool(label: str, t: Tensor) -> None:
 
 def _same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}"
-        )
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}")
 
 
 def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
@@ -77,10 +65,6 @@ def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
 def H(t: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
     return conj(t.transpose(-2, -1))
-
-
-def scaled(g: Tensor, by: Any) -> Tensor:
-    return g if by == 1 else g * conj(by)
 
 
 # ---- matrices
@@ -101,14 +85,18 @@ class Product(Exact):
         return self.named(fast.binary(self))
 
 
+def _check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
 def _check_mm(self: Tensor, mat2: Tensor) -> None:
     a, b = self.array.shape, mat2.array.shape
     if len(a) != 2:
         raise RuntimeError("self must be a matrix")
     if len(b) != 2:
         raise RuntimeError("mat2 must be a matrix")
-    if a[1] != b[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    _check_inner(a, b)
     _same_dtype(self, mat2)
     _no_bool("addmm_impl_cpu_", self)
 
@@ -224,14 +212,17 @@ def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
     return made if beta == 0 else made + (self if beta == 1 else self * beta)
 
 
+def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
+    return sum_to(scaled(g, beta), self_shape)
+
+
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
     a, b = mat1.array.shape, mat2.array.shape
     if len(a) != 2:
         raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
     if len(b) != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
-    if a[1] != b[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    _check_inner(a, b)
     _expandable(self, (a[0], b[1]))
     _same_dtype(mat1, mat2)
     if self.dtype is not mat1.dtype:
@@ -239,14 +230,14 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
             f"self and mat2 must have the same dtype, but got {self.dtype.legacy} and {mat2.dtype.legacy}"
         )
     _no_bool("addmm_impl_cpu_", self)
-    _check_factors(self.dtype, self, beta, alpha)
+    check_factors(self.dtype, self, beta, alpha)
 
 
 addmm = Exact(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product,
     {
-        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "self": _of_base,
         "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
         "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
     },
@@ -265,7 +256,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     if not self.dtype is mat.dtype is vec.dtype:
         raise RuntimeError(f"expected scalar type {mat.dtype.legacy} but found {vec.dtype.legacy}")
     _no_bool("addmv_impl_cpu", self)
-    _check_factors(self.dtype, self, beta, alpha)
+    check_factors(self.dtype, self, beta, alpha)
 
 
 addmv = Exact(
@@ -274,7 +265,7 @@ addmv = Exact(
         xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha
     ).reshape((mat.shape[0],)),
     {
-        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "self": _of_base,
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
         "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
     },
@@ -295,18 +286,18 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
         name, t = ("vec1", vec1) if vec1.dim() != 1 else ("vec2", vec2)
         raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.dim()}-D")
     _expandable(self, (vec1.numel(), vec2.numel()))
-    _check_factors(d, self, beta, alpha)
+    check_factors(d, self, beta, alpha)
 
 
 def _addr(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
-    made = xp.multiply(_times(xp, vec1, alpha).reshape((-1, 1)), vec2)
-    return xp.add(_times(xp, self, beta), made) if beta != 0 else made
+    made = xp.multiply(times(xp, vec1, alpha).reshape((-1, 1)), vec2)
+    return xp.add(times(xp, self, beta), made) if beta != 0 else made
 
 
 addr = Op(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)", _addr,
     {
-        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "self": _of_base,
         "vec1": lambda g, vec2, alpha: scaled(g.mv(conj(vec2)), alpha),
         "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
     },
@@ -326,7 +317,7 @@ def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alph
     for batch in (batch1, batch2):
         errors.wrap_dim(2, batch.dim())
     _check_bmm(batch1, batch2)
-    _check_factors(self.dtype, self, beta, alpha)
+    check_factors(self.dtype, self, beta, alpha)
 
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
@@ -338,7 +329,7 @@ baddbmm = Exact(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product,
     {
-        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "self": _of_base,
         "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
     },
@@ -380,9 +371,10 @@ class _Addbmm(Exact):
 
 
 addbmm = _Addbmm(
-    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", _addbmm,
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    _addbmm,
     {
-        "self": lambda g, self_shape, beta: sum_to(scaled(g, beta), self_shape),
+        "self": _of_base,
         "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
     },
@@ -524,15 +516,20 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "
                 f"dim {y}"
             )
-        if n != m:
+        if 1 in (n, m):
             a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
     first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
     keep_a = [d for d in range(a.dim()) if d not in first]
     keep_b = [d for d in range(b.dim()) if d not in second]
     inner_size = math.prod(a.array.shape[d] for d in first)
     shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
-    left = a.permute([*keep_a, *first]).reshape((math.prod(shape_a), inner_size))
-    right = b.permute([*second, *keep_b]).reshape((inner_size, math.prod(shape_b)))
+    left, right = a.permute([*keep_a, *first]), b.permute([*second, *keep_b])
+    if not keep_a and not keep_b:
+        if left.is_contiguous() and right.is_contiguous():
+            return left.reshape((inner_size,)).dot(right.reshape((inner_size,))).reshape(())
+        return (left.squeeze() * right.squeeze()).sum(dtype=a.dtype).reshape(())
+    left = left.reshape((math.prod(shape_a), inner_size))
+    right = right.reshape((inner_size, math.prod(shape_b)))
     return left.mm(right).reshape(shape_a + shape_b)
 
 
@@ -546,12 +543,9 @@ def _check_trace(self: Tensor) -> None:
 
 def _trace(xp: Any, self: Any) -> Any:
     diagonal = xp.diagonal(self)
-    kind = self.dtype.kind
-    if kind in "biu":
+    if self.dtype.kind in "biu":
         return diagonal.sum(dtype=xp.int64)
-    if kind == "V" or self.dtype.itemsize == 2:
-        return diagonal.astype(xp.float32).sum().astype(self.dtype)
-    return diagonal.sum()
+    return widened(diagonal).sum().astype(self.dtype)
 
 
 trace = Op(

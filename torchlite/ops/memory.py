@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..core.publish import function, method
 from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor, TensorBase, as_class, wrap
 from .host import from_numpy
+from .shape import extent
 
 # ---- storages
 
@@ -40,8 +42,7 @@ def is_storage(obj: Any, /) -> bool:
 def over_storage(s: UntypedStorage, d: dt.dtype, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor over part of a storage."""
     flat = s.as_array(d)
-    reach = 0 if 0 in size else offset + 1 + sum((n - 1) * step for n, step in zip(size, stride))
-    if reach > flat.size:
+    if extent(size, stride, offset) > flat.size:
         raise RuntimeError("Trying to resize storage that is not resizable")
     return wrap(s.backend.lay(flat, tuple(size), tuple(stride), offset), d, s.backend)
 
@@ -97,14 +98,12 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return dispatch(__deepcopy__, (self, memo), {})
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
-            "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-            "https://github.com/pytorch/pytorch/pull/103001"
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
         )
     if id(self) in memo:
         return memo[id(self)]
-    import copy
-
     if self.is_meta:
         made = self.detach().clone()
     else:
@@ -134,24 +133,21 @@ def __copy__(self: Tensor) -> Tensor:
 def __reduce_ex__(self: Tensor, protocol: int) -> Any:
     if needs_dispatch((self,), {}):
         return dispatch(__reduce_ex__, (self, protocol), {})
-    backend = self.backend.real
-    owner = backend.to_host(self.array)
+    host = self if self.device == CPU else self.detach().cpu()
+    owner = host.array  # one object for all tensors over it, and so are they again
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    host = self if backend.device == CPU else self.detach().cpu()
-    args = (
-        None if type(self) is Tensor else type(self), owner if backend.device == CPU else host.array, self.dtype, host.storage_offset(),
-        tuple(host.shape), host.stride(), self.requires_grad, self.device, dict(self.__dict__),
-    )  # fmt: skip
-    return _again, args
+    cls = None if type(self) is Tensor else type(self)  # whose name would say torch
+    geometry = (host.storage_offset(), tuple(host.shape), host.stride())
+    return _again, (cls, owner, self.dtype, geometry, self.requires_grad, self.device, dict(self.__dict__))
 
 
 def _again(
-    cls: type | None, owner: np.ndarray, d: dt.dtype, offset: int, size: Any, stride: Any, grad: bool, where: device, attributes: Any
+    cls: type | None, owner: np.ndarray, d: dt.dtype, geometry: Any, grad: bool, where: device, attributes: Any
 ) -> Tensor:
-    """A tensor from its pickle. No class means Tensor, whose name would say torch. `owner` is one object for all tensors over it, and so are they again."""
+    """A tensor from its pickle."""
     flat = UntypedStorage.of(wrap(owner, dt.of_numpy(owner.dtype), get_backend(CPU)))
-    t = over_storage(flat, d, offset, size, stride)
+    t = over_storage(flat, d, *geometry)
     t = as_class(t if where == CPU else t.to(where), cls or Tensor)
     if grad:
         t.requires_grad_()
@@ -168,8 +164,7 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
 def _as_instance(t: Tensor, cls: type) -> Tensor:
     if t.edge is None:
         return as_class(wrap(t.array, t.dtype, t.backend.real) if type(t) is cls else t, cls)
-    made = as_class(t.view_as(t), cls) if type(t) is Tensor and not t.is_leaf else as_class(t, cls)
-    return made
+    return as_class(t.view_as(t) if type(t) is Tensor and not t.is_leaf else t, cls)
 
 
 @staticmethod
@@ -197,7 +192,9 @@ def __dlpack_device__(self: Tensor) -> tuple[Any, int]:
 
 
 @method("__dlpack__")
-def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+def __dlpack__(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+) -> Any:
     """A capsule that hands this tensor's memory to another library."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -255,5 +252,3 @@ class _Memory:
     def __init__(self, interface: dict[str, Any], owner: Any) -> None:
         self.__array_interface__ = interface
         self.owner = owner
-
-

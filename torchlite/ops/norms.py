@@ -7,12 +7,14 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.elementwise import conj, fit_gradient
+from ..core.errors import wrap_dim
 from ..core.op import Op
 from ..core.operands import result_type
 from ..core.publish import publish, publish_python
 from ..core.reduction import Reduction, all_dims
 from ..core.tensor import Tensor
 from .reduce import add_reduce
+from .writing import widened
 
 # ---- the norm of a vector
 
@@ -143,15 +145,12 @@ publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)",
 def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
     d = result_type(t, other)
     if d.category < dt.FLOAT:
-        raise RuntimeError(
-            f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead."
-        )
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead.")
 
 
 def _dist(xp: Any, a: Any, b: Any, p: float) -> Any:
     difference = a - b
-    wide = difference.astype(xp.float32) if difference.dtype.itemsize == 2 else difference
-    return xp.asarray(array_norm(xp, wide, None, False, p)).astype(difference.real.dtype)
+    return xp.asarray(array_norm(xp, widened(difference), None, False, p)).astype(difference.real.dtype)
 
 
 def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor | None]:
@@ -161,9 +160,7 @@ def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) 
     return [fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))]
 
 
-dist = Op(
-    "dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist
-)
+dist = Op("dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist)
 publish(dist)
 
 
@@ -180,18 +177,14 @@ def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if t.dim() < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {t.dim()} dimensions")
-    if not -t.dim() <= dim < t.dim():
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got {dim})"
-        )
+    wrap_dim(dim, t.dim())
 
 
 _EPSILON = 1e-7  # keeps the scale finite
 
 
 def _renorm(xp: Any, array: Any, p: float, dim: int, maxnorm: float) -> Any:
-    wide = array.astype(xp.float32) if array.dtype.itemsize == 2 else array
-    size = array_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
+    size = array_norm(xp, widened(array), _other_dims(array.ndim, dim), True, p)
     scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
     return xp.multiply(array, scale, xp.empty(array.shape, array.dtype))
 

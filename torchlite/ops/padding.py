@@ -1,14 +1,12 @@
-"""Padding with a constant, and indices of cells from their numbers."""
+"""Padding with a constant."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from ..core import dtype as dt
 from ..core.op import Op
 from ..core.operands import fitting_array
-from ..core.publish import publish, publish_python
+from ..core.publish import publish
 from ..core.tensor import Tensor
 
 
@@ -17,8 +15,8 @@ def _check_pad(self: Tensor, pad: tuple[int, ...], value: Any) -> None:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * self.dim():
         raise RuntimeError(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} "
-            f"while the input has {self.dim()} dimensions."
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)} while the input has {self.dim()} dimensions."
         )
     shape = self.array.shape
     for i, (before, after) in enumerate(_pairs(pad, len(shape))):
@@ -60,22 +58,3 @@ constant_pad_nd = _Pad(
     check=_check_pad,
 )
 publish(constant_pad_nd, forms="function")
-
-
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates of elements of an array of this shape, from their places in row-major order."""
-    if indices.dtype.category != dt.INT:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    if isinstance(shape, int):
-        shape = (shape,)
-    for n in shape:
-        if not isinstance(n, int):
-            raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(n).__name__}")
-        if n < 0:
-            raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
-    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    places = indices.to(dt.int64)
-    return tuple([places.floor_divide(step) % n for step, n in zip(steps, shape)])
-
-
-publish_python("unravel_index(Tensor indices, any shape)", unravel_index, forms="function")

@@ -14,20 +14,21 @@ from ..backends.cpu_random import MT19937Stream
 from ..core import dtype as dt
 from ..core import generator as generators
 from ..core.batching import FILLING, RANDOM
-from ..core.errors import not_implemented_for
+from ..core.errors import broadcast_shapes
 from ..core.generator import default_generator
-from ..core.mode import local
+from ..core.laid import OnBackend
+from ..core.node import NOT_IMPLEMENTED
 from ..core.op import Op
-from ..core.operands import common_backend
 from ..core.overrides import overridable, public
-from ..core.publish import functions, method, publish, publish_python
+from ..core.publish import function, publish, publish_python
 from ..core.tensor import Tensor, wrap
-from ..core.write import bump
-from .create import factory, like
+from ..core.write import bump, into
+from .create import factory, like, uninitialized
 from .host import from_numpy
+from .rules import undifferentiable, zero_gradient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 generators.make_stream.append(MT19937Stream)
 generators.as_tensor.append(from_numpy)
@@ -52,16 +53,18 @@ def _in_memory_order(strides: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(strides)), key=lambda i: (-strides[i], i)))
 
 
-def write_drawn(t: Tensor, draw: Callable[[int, np.dtype], np.ndarray]) -> None:
+def _flat(host: np.ndarray) -> np.ndarray:
+    """The values row by row."""
+    return np.ascontiguousarray(host).reshape(-1)
+
+
+def _fill(t: Tensor, draw: Callable[[int, np.dtype], np.ndarray]) -> None:
     """Fill a tensor's memory with the `count` numbers that `draw(count, dtype)` gives."""
     backend, d, array = t.backend.real, t.dtype, t.array
     if not backend.values:
         return
-    count = array.size
-    if not count:
-        draw(0, d.to_real().numpy)
-        return
-    values = draw(2 * count, d.to_real().numpy).view(d.numpy) if d.is_complex else draw(count, d.numpy)
+    parts = 2 if d.is_complex and array.size else 1
+    values = draw(parts * array.size, d.to_real().numpy).view(d.numpy)
     order = _in_memory_order(t.stride())
     backend.write(array.transpose(order), backend.from_host(values.reshape([array.shape[i] for i in order])))
 
@@ -72,7 +75,7 @@ class _Draw(Op):
     batch = FILLING
 
     def __init__(self, schema: str, draw: Callable[..., np.ndarray], **others: None) -> None:
-        super().__init__(schema, None, {"self": lambda g: g.new_zeros(g.shape), **others})
+        super().__init__(schema, None, {"self": zero_gradient, **others})
         self.draw = draw
 
     def apply(self, *values: Any) -> Tensor:
@@ -80,12 +83,12 @@ class _Draw(Op):
         like_, *parameters = values
         if like_.backend.level:
             return super().apply(*values)
-        return self.apply_in_place([_new(like_.array.shape, like_.dtype, like_.backend.real), *parameters])
+        return self.apply_in_place([uninitialized(like_.array.shape, like_.dtype, like_.backend.real), *parameters])
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
         stream = stream_of(generator, self_.backend.real)
-        write_drawn(self_, lambda n, d: self.draw(stream, n, d, self_, *parameters))
+        _fill(self_, lambda n, d: self.draw(stream, n, d, self_, *parameters))
         bump(self_)
 
 
@@ -139,18 +142,13 @@ bernoulli_number = _Draw(
 def _bernoulli_each(stream: Any, n: int, d: np.dtype, t: Tensor, p: Tensor) -> np.ndarray:
     if p.dtype.category < dt.FLOAT:
         raise RuntimeError(f"Expected a floating-point tensor of probabilities, but got {p.dtype}")
-    return stream.bernoulli_tensor(_flat(p.expand(t.array.shape).permute(_in_memory_order(t.stride()))), d)
+    laid = p.detach().expand(t.array.shape).permute(_in_memory_order(t.stride()))
+    return stream.bernoulli_tensor(_flat(laid.host_array()), d)
 
 
-bernoulli_each = _Draw(
-    "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None)", _bernoulli_each, p=None
-)
-publish(uniform_, forms="inplace")
-publish(normal_, forms="inplace")
-publish(exponential_, forms="inplace")
-publish(geometric_, forms="inplace")
-publish(cauchy_, forms="inplace")
-publish(log_normal_, forms="inplace")
+bernoulli_each = _Draw("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None)", _bernoulli_each, p=None)
+for _op in (uniform_, normal_, exponential_, geometric_, cauchy_, log_normal_):
+    publish(_op, forms="inplace")
 publish(random_all, random_to, random_between, names="random", forms="inplace")
 publish(bernoulli_each, bernoulli_number, names="bernoulli", forms="inplace")
 
@@ -158,16 +156,9 @@ publish(bernoulli_each, bernoulli_number, names="bernoulli", forms="inplace")
 # ---- new tensors
 
 
-def _flat(t: Tensor) -> np.ndarray:
-    """A tensor's values on the host, row by row."""
-    return np.ascontiguousarray(t.detach().host_array()).reshape(-1)
-
-
-def _drawn(draw: Callable[[], np.ndarray], shape: Any, d: dt.dtype, backend: Any) -> Tensor:
-    """A tensor of the numbers that `draw()` gives."""
-    if not backend.values:
-        return wrap(backend.empty(tuple(shape), d.numpy), d, backend)
-    return wrap(backend.from_host(draw().reshape(tuple(shape))), d, backend)
+def _drawn(draw: Callable[[], np.ndarray], shape: Any, d: np.dtype, backend: Any) -> Any:
+    """An array of the numbers that `draw()` gives."""
+    return backend.from_host(draw().reshape(tuple(shape))) if backend.values else backend.empty(tuple(shape), d)
 
 
 def _floating(d: dt.dtype | None) -> dt.dtype:
@@ -177,20 +168,13 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
 @factory("rand(int[] size, *, Generator? generator=None)")
 def rand(size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
     """Numbers between 0 and 1."""
-    return uniform_.apply_in_place([_new(size, _floating(d), backend), 0.0, 1.0, generator])
+    return uniform_.apply_in_place([uninitialized(size, _floating(d), backend), 0.0, 1.0, generator])
 
 
 @factory("randn(int[] size, *, Generator? generator=None)")
 def randn(size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-    return normal_.apply_in_place([_new(size, _floating(d), backend), 0.0, 1.0, generator])
-
-
-def _new(size: Any, d: dt.dtype, backend: Any) -> Tensor:
-    for n in size:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
-    return wrap(backend.empty(tuple(size), d.numpy), d, backend)
+    return normal_.apply_in_place([uninitialized(size, _floating(d), backend), 0.0, 1.0, generator])
 
 
 @factory("rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
@@ -209,25 +193,24 @@ def _integers(t: Tensor, low: int, high: int, generator: Any) -> Tensor:
     return random_between.apply_in_place([t, low, high, generator])
 
 
-@factory("_randint(int low, int high, int[] size, *, Generator? generator=None)")
-def _randint(low: int, high: int, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
-    return _integers(_new(size, d or dt.int64, backend), low, high, generator)
+@factory("randint(int low, int high, int[] size, *, Generator? generator=None)", forms="")
+def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
+    return _integers(uninitialized(size, d or dt.int64, backend), low, high, generator)
 
 
+@function("randint")
 @overridable
 def randint(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high."""
-    low = kwargs.pop("low", None)
-    args = tuple(args)
-    if low is None and args and (len(args) > 2 or (len(args) == 2 and "size" in kwargs) or "high" in kwargs):
-        low, args = args[0], args[1:]
-    return functions["_randint"](low or 0, *args, **kwargs)
+    if "low" not in kwargs and len(args) < 3 - ("high" in kwargs) - ("size" in kwargs):
+        args = (0, *args)
+    return _randint_between(*args, **kwargs)
 
 
-functions["randint"] = randint
-
-
-@factory("randint_like(Tensor self, Operand low, int? high=None, *, Generator? generator=None, MemoryFormat? memory_format=None)")
+@factory(
+    "randint_like(Tensor self, Operand low, int? high=None, *, Generator? generator=None, "
+    "MemoryFormat? memory_format=None)"
+)
 def randint_like(self: Tensor, low: Any, high: Any, generator: Any, format_: Any, d: Any, backend: Any) -> Tensor:
     """Integers from low (0) up to but without high, in a tensor's form."""
     low = int(low)
@@ -240,120 +223,152 @@ def randint_like(self: Tensor, low: Any, high: Any, generator: Any, format_: Any
 def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64
-    return _drawn(lambda: stream_of(generator, backend).randperm(n, d.numpy), (max(n, 0),), d, backend)
+    numbers = _drawn(lambda: stream_of(generator, backend).randperm(n, d.numpy), (max(n, 0),), d.numpy, backend)
+    return wrap(numbers, d, backend)
 
 
 # ---- from parameters
 
 
-def _sampler(schema: str, law: str, vjp: Any = None, types: str = "") -> Op:
-    """An op whose elements are drawn each with a parameter of its own."""
+class _Sampler(OnBackend, Op):
+    """An op whose tensors are parameters for each element: `draw(stream, *parameters)` is told them row by row."""
 
-    class Sampler(Op):
-        batch = RANDOM
+    batch = RANDOM
 
-        def apply(self, *values: Any) -> Tensor:
-            if common_backend(self, values).level:
-                return super().apply(*values)
-            *parameters, generator = values
-            first = parameters[0]
-            if types and first.dtype.category < dt.FLOAT:
-                raise not_implemented_for(types, first.dtype)
-            backend = first.backend.real
-            draw = getattr(stream_of(generator, backend), law)
-            result = _drawn(lambda: draw(*map(_flat, parameters)), first.array.shape, first.dtype, backend)
-            if local.state.mode.grad:
-                self.record(values, (result,))
-            return result
+    def __init__(self, schema: str, draw: Callable[..., np.ndarray], vjp: Any, **more: Any) -> None:
+        def kernel(backend: Any, first: Any, *rest: Any) -> Any:
+            *parameters, generator = rest
+            stream = stream_of(generator, backend)
+            told = [_flat(backend.to_host(p)) if isinstance(p, backend.Array) else p for p in (first, *parameters)]
+            return _drawn(lambda: draw(stream, *told), first.shape, first.dtype, backend)
 
-    return Sampler(schema, None, vjp)
+        super().__init__(schema, kernel, vjp, **more)
 
 
-def _nothing(g: Tensor) -> Tensor:
-    return g.new_zeros(g.shape)
+class _Bernoulli(_Sampler):
+    """Its `out=` may be of any dtype, and is resized without a warning."""
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        def draw(p: Tensor, generator: Any) -> Tensor:
+            return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.real), p, generator])
+
+        out.resize_(values[0].array.shape)
+        return into(out, draw, values, "bernoulli")
 
 
-bernoulli = _sampler(
-    "bernoulli(Tensor self, *, Generator? generator=None)", "bernoulli_tensor", {"self": _nothing}, "bernoulli_tensor_cpu_p_"
+bernoulli = _Bernoulli(
+    "bernoulli(Tensor self, *, Generator? generator=None)",
+    lambda stream, p: stream.bernoulli_tensor(p),
+    {"self": zero_gradient},
 )
-poisson = _sampler("poisson(Tensor self, Generator? generator=None)", "poisson", {"self": _nothing}, "poisson_cpu")
-binomial = _sampler(
-    "binomial(Tensor count, Tensor prob, Generator? generator=None)", "binomial", {"count": None, "prob": _nothing}
+bernoulli_like = _Sampler(
+    "bernoulli.p(Tensor self, float p, *, Generator? generator=None)",
+    lambda stream, t, p: stream.bernoulli_scalar(t.size, p, t.dtype),
+    {"self": undifferentiable("derivative for aten::bernoulli is not implemented")},
+    node=NOT_IMPLEMENTED,
 )
+poisson = _Sampler(
+    "poisson(Tensor self, Generator? generator=None)",
+    lambda stream, rate: stream.poisson(rate),
+    {"self": zero_gradient},
+)
+binomial = _Sampler(
+    "binomial(Tensor count, Tensor prob, Generator? generator=None)",
+    lambda stream, count, p: stream.binomial(count, p),
+    {"count": None, "prob": zero_gradient},
+)
+publish(bernoulli, bernoulli_like)
 publish(poisson, forms="function")
 publish(binomial, forms="function")
 
 
-def _bernoulli_of(self: Tensor, p: float, generator: Any) -> Tensor:
-    return bernoulli_number.apply_in_place([_new(self.array.shape, self.dtype, self.backend.real), p, generator])
-
-
-_plain_bernoulli = bernoulli.function()
-
-
-def bernoulli_function(*args: Any, **kwargs: Any) -> Tensor:
-    """Zeros and ones: each is 1 with the probability that the tensor (or `p`) says."""
-    if len(args) > 1 or "p" in kwargs:
-        return _published_bernoulli(*args, **kwargs)
-    return _plain_bernoulli(*args, **kwargs)
-
-
-_published_bernoulli = publish_python(
-    "bernoulli(Tensor self, float p, *, Generator? generator=None)", _bernoulli_of, forms="function"
-)
-public[_plain_bernoulli] = public[_published_bernoulli] = functions["bernoulli"] = bernoulli_function
-method("bernoulli")(bernoulli_function)
-
-
-def _multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     """Indices drawn with the weights that each row gives."""
     if self.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     backend = self.backend.real
+    rows = self.detach().unsqueeze(0) if self.dim() == 1 else self.detach()
 
     def draw() -> np.ndarray:
-        host = self.detach().host_array()
-        return stream_of(generator, backend).multinomial(host[None] if self.dim() == 1 else host, num_samples, replacement)
+        return stream_of(generator, backend).multinomial(rows.host_array(), num_samples, replacement)
 
-    shape = (num_samples,) if self.dim() == 1 else (self.array.shape[0], num_samples)
-    return _drawn(draw, shape, dt.int64, backend)
-
-
-publish_python("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None)", _multinomial)
+    shape = (*self.array.shape[:-1], num_samples)
+    return wrap(_drawn(draw, shape, dt.int64.numpy, backend), dt.int64, backend)
 
 
+def _into_indices(out: Any, apply: Callable[..., Tensor], values: Sequence[Any], name: str) -> Tensor:
+    if out.dtype is not dt.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
+    indices = apply(*values)
+    out.resize_(indices.array.shape)
+    return into(out, lambda *_: indices, values, name)
+
+
+publish_python(
+    "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None)",
+    multinomial,
+    into=_into_indices,
+)
+
+
+def _check_deviation(mean: Any, std: Any, generator: Any) -> None:
+    if isinstance(std, Tensor):
+        if std.dtype.is_complex:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std.backend.values and not bool((std.detach() >= 0).all()):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+def _normal_around(backend: Any, mean: Any, std: Any, generator: Any) -> Any:
+    given = [v for v in (mean, std) if isinstance(v, backend.Array)]
+    d = given[0].dtype
+    drawn = uninitialized(broadcast_shapes(*[v.shape for v in given]), dt.of_numpy(d), backend)
+    one = isinstance(std, backend.Array)
+    numbers = normal_.apply_in_place([drawn, 0.0, 1.0 if one else std, generator]).array
+    stretched = (numbers * std).astype(d) if one else numbers
+    return (stretched + mean).astype(d, copy=False)
+
+
+class _NormalAround(OnBackend, Op):
+    """Normal numbers whose mean, deviation or both are an element's own. What they are drawn from gets no gradient."""
+
+    batch = RANDOM
+
+    def __init__(self, schema: str, node: str, *tensors: str) -> None:
+        nothing = {
+            "mean": lambda g, mean_shape: g.new_zeros(mean_shape),
+            "std": lambda g, std_shape: g.new_zeros(std_shape),
+        }
+        vjp = {name: nothing[name] for name in tensors}
+        super().__init__(
+            f"{schema}, *, Generator? generator=None)", _normal_around, vjp, node=node, check=_check_deviation
+        )
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        mean, std, generator = [v.to(out.dtype) if isinstance(v, Tensor) else v for v in values]
+        if not isinstance(std, Tensor):  # then PyTorch makes the mean fit the shape that `out` has
+            mean = mean.expand(broadcast_shapes(mean.array.shape, out.array.shape))
+        return super().into(out, (mean, std, generator))
+
+
+normal_of_tensors = _NormalAround("normal.Tensor_Tensor(Tensor mean, Tensor std", "NormalBackward3", "mean", "std")
+normal_of_means = _NormalAround("normal.Tensor_float(Tensor mean, float std=1", "NormalBackward1", "mean")
+normal_of_deviations = _NormalAround("normal.float_Tensor(float mean, Tensor std", "NormalBackward2", "std")
+_each_normal = publish(normal_of_tensors, normal_of_means, normal_of_deviations, names="normal", forms="")
+
+
+@factory("normal(float mean, float std, int[] size, *, Generator? generator=None)", forms="")
+def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
+    return normal_.apply_in_place([uninitialized(size, _floating(d), backend), mean, std, generator])
+
+
+@function("normal")
 def normal(*args: Any, **kwargs: Any) -> Tensor:
     """Normal numbers with a mean and deviation for each, or one for all and a size."""
-    mean = args[0] if args else kwargs.get("mean", 0.0)
-    std = args[1] if len(args) > 1 else kwargs.get("std", 1.0)
-    if "size" in kwargs or len(args) > 2:
-        return _sized_normal(*args, **kwargs)
-    generator, out = kwargs.get("generator"), kwargs.get("out")
-    like_ = mean if isinstance(mean, Tensor) else std
-    if not isinstance(like_, Tensor):
-        raise TypeError("normal() needs a tensor, or a size")
-    shape = like_.array.shape
-    if isinstance(mean, Tensor) and isinstance(std, Tensor):
-        shape = tuple((mean.detach() + std.detach()).shape)
-    drawn = normal_.apply_in_place([_new(shape, like_.dtype, like_.backend.real), 0.0, 1.0, generator])
-    if isinstance(std, Tensor) and std.dtype.is_complex:
-        raise RuntimeError("normal expects standard deviation to be non-complex")
-    if std is like_ or isinstance(std, Tensor):
-        if std.backend.values and bool((std.detach() < 0).any()):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    result = (drawn * std + mean).detach()
-    return out.copy_(result) if out is not None else result
+    return (_sized_normal if "size" in kwargs or len(args) > 2 else _each_normal)(*args, **kwargs)
 
 
-@factory("_normal(float mean, float std, int[] size, *, Generator? generator=None)")
-def _sized(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
-    return normal_.apply_in_place([_new(size, _floating(d), backend), mean, std, generator])
-
-
-_sized_normal = functions.pop("_normal")
-functions["normal"] = normal
+public[_each_normal] = public[_sized_normal] = normal
 
 
 def _dropout(self: Tensor, p: float, train: bool) -> Tensor:

@@ -67,7 +67,8 @@ def _roll(xp: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
 def _roll_batch(self: Tensor, shifts: Ints, dims: Ints) -> Tensor:
     if dims:
         return roll.apply(self, shifts, tuple([d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
-    return roll.apply(flatten(self, 1) if self.dim() > 1 else unsqueeze.apply(self, 1), shifts, (1,)).reshape(self.shape)
+    flat = flatten(self, 1) if self.dim() > 1 else unsqueeze.apply(self, 1)
+    return roll.apply(flat, shifts, (1,)).reshape(self.shape)
 
 
 roll = Op(

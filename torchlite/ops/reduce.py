@@ -11,6 +11,7 @@ from ..core.publish import publish, publish_as, publish_python
 from ..core.reduction import Reduction, reduced_count
 from ..core.tensor import Tensor, TensorBase
 from .join import cat
+from .rules import no_complex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,10 +73,6 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, forms="method")
 
 
-def _no_complex_nansum(d: dt.dtype) -> Exception | None:
-    return RuntimeError("nansum on CPU does not support complex inputs") if d.is_complex else None
-
-
 def _nansum(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
     if array.dtype.kind == "f":
         array = xp.where(xp.isnan(array), array.dtype.type(0), array)
@@ -93,7 +90,7 @@ nansum = Reduction(
     lambda g, self: g * self.isnan().logical_not(),
     integers="int64",
     check=_check_nansum,
-    refuse=_no_complex_nansum,
+    refuse=no_complex(RuntimeError, "nansum on CPU does not support complex inputs"),
 )
 publish(nansum)
 
@@ -126,9 +123,7 @@ mean_all = Reduction(
     linear=True,
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
 )
-mean_dim = Reduction(
-    f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1", linear=True
-)
+mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1", linear=True)
 mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
 publish_as("mean", fast.total(mean_all, publish(mean_all, mean_dim)))
 

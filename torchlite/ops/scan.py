@@ -11,6 +11,7 @@ from ..core.publish import Composite, publish, publish_python
 from ..core.reduction import Along, refused
 from ..core.tensor import Tensor
 from .join import cat
+from .shape import along_dim
 
 
 def running(xp: Any, combine: str, array: Any, axis: int) -> Any:
@@ -34,9 +35,7 @@ def _doubled(xp: Any, combine: Any, array: Any, axis: int) -> Any:
 
 def positions(xp: Any, array: Any, axis: int) -> Any:
     """0, 1, 2, … along `axis`, to be broadcast against `array`."""
-    shape = [1] * array.ndim
-    shape[axis] = array.shape[axis]
-    return xp.arange(array.shape[axis]).reshape(shape)
+    return xp.arange(array.shape[axis]).reshape(along_dim(axis, array.ndim))
 
 
 def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
@@ -44,7 +43,7 @@ def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
     return op(t.flip(dim), dim).flip(dim)
 
 
-def widened(xp: Any, array: Any) -> Any:
+def carried(xp: Any, array: Any) -> Any:
     """The dtype to carry a total in: rounding errors would add up in single precision."""
     return {"f4": xp.float64, "c8": xp.complex128}.get(array.dtype.str[1:], array.dtype)
 
@@ -66,11 +65,12 @@ class Running(Along):
 
 cumsum = Running(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumsum(array, axis, widened(xp, array)),
+    lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
     lambda g, dim: from_the_end(g, Tensor.cumsum, dim),
     integers="int64",
     linear=True,
 )
+cumsum.real_parts = True
 publish(cumsum, forms="function method inplace")
 
 # ---- products
@@ -107,7 +107,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
 
 cumprod = Running(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
-    lambda xp, array, axis: xp.cumprod(array, axis, widened(xp, array)),
+    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)),
     _cumprod_vjp,
     integers="int64",
 )
@@ -148,7 +148,7 @@ def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _logcumsumexp(xp: Any, array: Any, axis: int) -> Any:
-    array = array.astype(widened(xp, array))
+    array = array.astype(carried(xp, array))
     if array.dtype.kind != "c":
         return running(xp, "logaddexp", array, axis)
     total = xp.moveaxis(array, axis, 0)
@@ -225,7 +225,7 @@ def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         steps = _one_difference(x, 0)
-        return steps.reshape([-1 if i == dim else 1 for i in range(y.dim())])
+        return steps.reshape(along_dim(dim, y.dim()))
     if x.dim() < y.dim():
         x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))
     at = x.shape[dim]

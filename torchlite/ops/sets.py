@@ -13,7 +13,7 @@ from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor, wrap
 
 
-def _runs(xp: Any, starts: Any) -> tuple[Any, Any, Any]:
+def runs(xp: Any, starts: Any) -> tuple[Any, Any, Any]:
     """Of runs of equals, given where each starts: the first places, the run of each element, and the lengths."""
     firsts = xp.flatnonzero(starts)
     ends = xp.concatenate([firsts[1:], xp.full(1, len(starts), firsts.dtype)]) if len(firsts) else firsts
@@ -40,8 +40,8 @@ def _starts(xp: Any, rows: Any) -> Any:
 def _unique_rows(xp: Any, rows: Any, order: Any | None) -> tuple[Any, Any, Any]:
     """Which rows to take, the place of each row among those, and how often each stands there."""
     if order is None:
-        return _runs(xp, _starts(xp, rows))
-    firsts, groups, counts = _runs(xp, _starts(xp, rows[order]))
+        return runs(xp, _starts(xp, rows))
+    firsts, groups, counts = runs(xp, _starts(xp, rows[order]))
     inverse = xp.empty(len(rows), xp.int64)
     inverse[order] = groups
     return order[firsts], inverse, counts

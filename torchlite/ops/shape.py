@@ -15,17 +15,28 @@ from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
 from ..core.node import shared_counter
 from ..core.op import Op, ViewOp
-from ..core.overrides import dispatch, needs_dispatch
+from ..core.overrides import overridable
 from ..core.publish import function, publish, publish_as, publish_python
 from ..core.size import Size
 from ..core.tensor import Tensor
 from ..core.view import AS_STRIDED
 from .copy import clone
+from .create import arange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Ints = tuple[int, ...]
+
+
+def along_dim(dim: int, ndim: int) -> Ints:
+    """The shape in which a vector lies along one of `ndim` dimensions."""
+    return tuple([-1 if d == dim else 1 for d in range(ndim)])
+
+
+def spread(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of a call `f(a, b)` or `f([a, b])`."""
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
 # ---- as_strided: geometry in elements over the whole storage
@@ -44,7 +55,7 @@ def _as_strided(backend: Any, array: Any, size: Ints, strides: Ints, offset: int
         offset = backend.offset(array)
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    needed = 0 if 0 in size else _extent(size, strides, offset) * array.itemsize
+    needed = extent(size, strides, offset) * array.itemsize
     available = backend.storage(array).size if needed else 0
     if needed > available:
         raise RuntimeError(
@@ -54,8 +65,9 @@ def _as_strided(backend: Any, array: Any, size: Ints, strides: Ints, offset: int
     return backend.as_strided(array, size, strides, offset)
 
 
-def _extent(size: Ints, strides: Ints, offset: int) -> int:
-    return offset if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+def extent(size: Ints, strides: Ints, offset: int) -> int:
+    """How many elements from the start of the storage on a geometry takes in."""
+    return 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
 
 
 def _overlaps(size: Ints, strides: Ints) -> bool:
@@ -81,7 +93,7 @@ def _as_strided_backward(
     """Add each element of `g` to the place in the input that it was read from."""
     start = self_storage_offset if storage_offset is None else storage_offset
     low = min(start, self_storage_offset)
-    reach = max(_extent(self_shape, self_stride, self_storage_offset), _extent(size, stride, start)) - low
+    reach = max(extent(self_shape, self_stride, self_storage_offset), extent(size, stride, start), low) - low
     flat = g.new_zeros((reach,))
     if _overlaps(size, stride):
         places = _places(flat).as_strided(size, stride, start - low)
@@ -96,8 +108,6 @@ def _as_strided_backward(
 
 
 def _places(flat: Tensor) -> Tensor:
-    from .create import arange
-
     return arange(flat.numel(), device=flat.device)
 
 
@@ -190,7 +200,6 @@ def _view_dtype(backend: Any, array: Any, dtype: dtype) -> Any:
         raise RuntimeError(f"self.dim() cannot be 0 {named}")
     strides, offset = backend.strides(array), backend.offset(array)
     by = max(new // old, 1)
-    strides, offset = backend.strides(array), backend.offset(array)
     if array.shape[-1] % by:
         raise RuntimeError(f"self.size(-1) must be divisible by {by} {named}, but got {array.shape[-1]}")
     if strides[-1] != 1:
@@ -379,12 +388,10 @@ publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expan
 
 
 @function("broadcast_tensors")
+@overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
-    if needs_dispatch(tensors, {}):
-        return dispatch(broadcast_tensors, tensors, {})
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+    tensors = spread(tensors)
     shape = common_shape(*[t.array.shape for t in tensors])
     return tuple([t if t.array.shape == shape else expand.apply(t, shape, True) for t in tensors])
 
@@ -425,18 +432,20 @@ def _permute(xp: Any, array: Any, dims: Ints) -> Any:
     return array.transpose(wrapped)
 
 
+def inverse(order: Sequence[int]) -> Ints:
+    """The order of dimensions that undoes another."""
+    return tuple([order.index(d) for d in range(len(order))])
+
+
 def _unpermute(g: Tensor, dims: Ints) -> Tensor:
-    dims = wrap_dims(dims, len(dims))
-    return permute.apply(g, tuple([dims.index(d) for d in range(len(dims))]))
+    return permute.apply(g, inverse(wrap_dims(dims, len(dims))))
 
 
 def _permute_batch(self: Tensor, dims: Ints) -> Tensor:
     return permute.apply(self, (0, *[d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
 
 
-permute = ViewOp(
-    "permute(Tensor self, int[] dims)", _permute, {"self": _unpermute}, batch=Leading(call=_permute_batch)
-)
+permute = ViewOp("permute(Tensor self, int[] dims)", _permute, {"self": _unpermute}, batch=Leading(call=_permute_batch))
 publish(permute)
 
 
@@ -498,12 +507,11 @@ publish(t)
 
 
 def _at_least(ndim: int, raised: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    @overridable
     def call(*tensors: Any) -> Any:
-        if needs_dispatch(tensors, {}):
-            return dispatch(call, tensors, {})
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
             return raised(tensors[0])
-        return tuple([raised(t) for t in (tensors[0] if len(tensors) == 1 else tensors)])
+        return tuple([raised(t) for t in spread(tensors)])
 
     call.__name__ = call.__qualname__ = f"atleast_{ndim}d"
     call.__doc__ = f"The tensor, or each tensor, with at least {ndim} dimension{'s' if ndim > 1 else ''}."

@@ -9,6 +9,8 @@ from ..core.errors import wrap_dims
 from ..core.publish import publish_python
 from ..core.tensor import Tensor, TensorBase
 from .join import cat
+from .rules import requirement
+from .shape import along_dim
 
 
 def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
@@ -32,8 +34,7 @@ def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
 def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
     """Slopes of samples at given points."""
     n = t.shape[dim]
-    column = [-1 if d == dim else 1 for d in range(t.dim())]
-    step = (points.narrow(0, 1, n - 1) - points.narrow(0, 0, n - 1)).reshape(column)
+    step = points.diff().reshape(along_dim(dim, t.dim()))
 
     def at(i: int, count: int = 1) -> Tensor:
         return t.narrow(dim, i % n, count)
@@ -58,19 +59,17 @@ def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
     return cat.apply([ends[0], inner, ends[1]], dim)
 
 
+_require = requirement("torch.gradient ")
+
+
 def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
     """The slope of sampled values along each of the dimensions, by second-order differences.
 
     `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
     """
-
-    def require(holds: bool, message: str) -> None:
-        if not holds:
-            raise RuntimeError(f"torch.gradient {message}")
-
     several = isinstance(spacing, (list, tuple))
     if dim is None:
-        require(
+        _require(
             not several or len(spacing) == input.dim(),
             "expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
             f"{input.dim()}', since dim argument was not given, but got a list of length "
@@ -80,24 +79,24 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
     else:
         dims = wrap_dims((dim,) if isinstance(dim, int) else tuple(dim), input.dim())
     steps = tuple(spacing) if several else (1 if spacing is None else spacing,) * len(dims)
-    require(
+    _require(
         len(steps) == len(dims),
         "expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, but "
         f"got a spacing argument of length {len(steps)} and a dim argument of length {len(dims)}.",
     )
-    require(edge_order in (1, 2), "only supports edge_order=1 and edge_order=2.")
-    require(input.dtype is not dt.uint8, "does not support uint8 input.")
+    _require(edge_order in (1, 2), "only supports edge_order=1 and edge_order=2.")
+    _require(input.dtype is not dt.uint8, "does not support uint8 input.")
     for d in dims:
-        require(input.shape[d] > edge_order, "expected each dimension size to be at least edge_order+1")
+        _require(input.shape[d] > edge_order, "expected each dimension size to be at least edge_order+1")
     results = []
     for d, step in zip(dims, steps, strict=True):
         if isinstance(step, TensorBase) and step.dim():
-            require(
+            _require(
                 step.dim() == 1,
                 f"expected each element of spacing to have one dimension, but got an element with {step.dim()} "
                 "dimensions!",
             )
-            require(
+            _require(
                 step.device == input.device,
                 f"expected each tensor to be on the same device, but got devices {input.device} and {step.device}!",
             )

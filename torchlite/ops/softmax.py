@@ -113,9 +113,7 @@ def _declare(name: str, kernel: Any, vjp: Any, label: str) -> Along:
         refuse=refuse,
     )
     publish(inner, forms="function")
-    op = Along(
-        f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)", kernel, vjp, refuse=refuse, exact_out=True
-    )
+    op = Along(f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)", kernel, vjp, refuse=refuse, exact_out=True)
     publish(op)
     return op
 

@@ -15,6 +15,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.write import check_apart, write_out
 from .extremes import INDICES, along, put_at
 from .matmul import into_exactly
+from .rules import requirement
 from .writing import check_range, warn_once
 
 if TYPE_CHECKING:
@@ -284,9 +285,7 @@ def _into_places(out: Any, apply: Callable[..., Any], values: Sequence[Any], nam
     return out
 
 
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise RuntimeError(f"torch.searchsorted(): {message}")
+_require = requirement("torch.searchsorted(): ")
 
 
 def _check_search(
@@ -315,9 +314,7 @@ def _check_search(
             "boundary and sorter must have the same size, but got boundary tensor "
             f"{shape}and got sorter tensor {list(sorter.shape)}",
         )
-        _require(
-            sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}"
-        )
+        _require(sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}")
     for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
         if isinstance(t, Tensor) and not t.is_contiguous():
             warn_once(

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import Binary, Elementwise, Unary
+from ..core.node import NOT_IMPLEMENTED
 from ..core.op import functions
 from ..core.publish import publish, publish_python
 from . import special_kernels as kernels
-from .arithmetic import TENSORS
-from .functions import round_decimals
-from .pointwise import undifferentiable, where
+from .choosing import where
+from .elementary import round_decimals
+from .rules import TENSORS, undifferentiable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,7 @@ def _pair(name: str, kernel: Callable[..., Any], vjp: Any, forms: str = "", **mo
 
 
 # ---- the error function
+
 
 def _gauss(self: Tensor) -> Tensor:
     """The derivative of erf."""
@@ -203,7 +205,7 @@ for _name in (
     _function(
         f"special_{_name}", getattr(kernels, _name),
         undifferentiable(f"derivative for aten::special_{_name} is not implemented"),
-        forms="", dtypes=PRECISE, label=f"{_name}_cpu", node="torch::autograd::NotImplemented",
+        forms="", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
     )  # fmt: skip
 
 
@@ -218,7 +220,7 @@ for _name in (
     _unknown = undifferentiable(f"derivative for aten::special_{_name} is not implemented")
     _op = Elementwise(
         f"special_{_name}(Operand x, Operand n)", getattr(kernels, _name), {"x": _unknown, "n": _unknown},
-        result="float", dtypes=PRECISE, label=f"{_name}_cpu", node="torch::autograd::NotImplemented",
+        result="float", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
     )  # fmt: skip
     special[_name] = publish(_op, forms="")
 

@@ -13,6 +13,7 @@ from ..core.publish import Composite, publish, publish_python
 from ..core.reduction import Reduction, reduced_count
 from ..core.tensor import Tensor
 from .reduce import add_reduce
+from .rules import requirement
 
 # ---- variance
 
@@ -117,10 +118,7 @@ _MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _check_quantile(name: str, t: Tensor, q: Tensor, interpolation: str) -> None:
-    def require(holds: bool, message: str) -> None:
-        if not holds:
-            raise RuntimeError(f"{name}() {message}")
-
+    require = requirement(f"{name}() ")
     require(t.numel() > 0, "input tensor must be non-empty")
     require(q.dim() <= 1, "q must be a scalar or 1D tensor")
     require(t.dtype in (dt.float32, dt.float64), "input tensor must be either float or double dtype")
@@ -213,8 +211,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     """The covariances of the rows, whose columns are observations."""
     if input.dim() > 2:
         raise RuntimeError(
-            "cov(): expected input to have two or fewer dimensions but got an input with "
-            f"{input.dim()} dimensions"
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
         )
     if input.dtype is dt.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
@@ -257,8 +254,7 @@ def corrcoef(input: Tensor) -> Tensor:
     """The correlations of the rows, whose columns are observations."""
     if input.dim() > 2:
         raise RuntimeError(
-            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
-            f"{input.dim()} dimensions"
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
         )
     c = cov(input, 1, None, None)
     if not c.dim():

@@ -10,10 +10,12 @@ from ..core import dtype as dt
 from ..core.laid import OnBackend
 from ..core.mode import local
 from ..core.op import Op
-from ..core.operands import tensors_in
+from ..core.operands import fitting_array, tensors_in
 from ..core.tensor import TensorBase
 from ..core.write import bump, check_apart, check_no_overlap
 from .copy import in_order_of
+from .sets import runs
+from .shape import along_dim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +82,18 @@ class Writing(OnBackend, Picking):
         bump(self_)
 
 
+class WritingValue(Writing):
+    """It writes one value, which the kernel gets as an array of the tensor's type."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        arguments, _ = super().prepare(values, backend)
+        d, at = values[0].dtype, self.signature.by_name["value"]
+        value = values[at]
+        if not isinstance(value, TensorBase) or value.dtype is not d or value.backend.real is not backend:
+            arguments[at] = fitting_array(value, d, backend)
+        return arguments, d
+
+
 def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
     """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
     if index.size:
@@ -135,16 +149,13 @@ def _by_place(xp: Any, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
     """The different places in `index`, and the values of each combined: sorted into runs, then halved in rounds."""
     order = index.argsort(kind="stable")
     ordered = index[order]
-    count = index.size
-    new = xp.ones(count, dtype=bool)
+    new = xp.ones(index.size, dtype=bool)
     new[1:] = ordered[1:] != ordered[:-1]
-    starts = xp.flatnonzero(new)
-    if starts.size == count:
+    starts, run, lengths = runs(xp, new)
+    if starts.size == index.size:
         return index, values
     index, values = ordered, values[order]
-    lengths = xp.diff(starts, append=xp.asarray([count]))
-    run = xp.cumsum(new) - 1
-    rank = xp.arange(count) - starts[run]
+    rank = xp.arange(index.size) - starts[run]
     left = lengths[run] - rank  # how many of the run come from here on
     step, longest = 1, int(lengths.max().item())
     while step < longest:
@@ -158,7 +169,7 @@ def grid(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
     """Index arrays for the places that `index` names along `dim`, at its own position along the others."""
     ndim = index.ndim
     return tuple([
-        index if d == dim else xp.arange(n).reshape([-1 if k == d else 1 for k in range(ndim)])
+        index if d == dim else xp.arange(n).reshape(along_dim(d, ndim))
         for d, n in enumerate(index.shape)
     ])  # fmt: skip
 

@@ -12,26 +12,10 @@ from ..core.op import Op
 from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from .rules import ORDERED, REAL, TENSORS, no_complex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
-ORDERED = REAL | {dt.bool_}
-
-
-def no_complex(error: type[Exception], message: str) -> Callable[[dt.dtype], Exception | None]:
-    """A `refuse=` for what has no order."""
-    return lambda d: error(message) if d.is_complex else None
-
-
-def undifferentiable(message: str, error: type[Exception] = RuntimeError) -> Callable[[Any], Any]:
-    """The derivative of what PyTorch cannot differentiate: the result has a history, and backward through it fails."""
-
-    def fail(g: Tensor) -> Any:
-        raise error(message)
-
-    return fail
 
 
 # ---- where
@@ -39,6 +23,9 @@ def undifferentiable(message: str, error: type[Exception] = RuntimeError) -> Cal
 
 class _Where(Elementwise):
     """The choices are promoted together; the condition stays as it is."""
+
+    real_parts = False
+    numbers_count = True
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         condition, one, other = values
@@ -208,7 +195,7 @@ for _op in (clamp_min, clamp_max):
 
 
 def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label: str) -> Binary:
-    """An op that picks one of its operands, and with it where the gradient goes."""
+    """An op that picks one of its operands, which gets the gradient."""
     return Binary(
         name,
         kernel,
@@ -216,7 +203,7 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
             lambda g, self, other: where(self_wins(self, other), g, 0),
             lambda g, self, other: where(self_wins(self, other), 0, g),
         ),
-        schema="Tensor self, Tensor other",
+        schema=TENSORS,
         dtypes=ORDERED,
         label=label,
         refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
@@ -227,13 +214,14 @@ def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
     """As `_winner`, but equal operands share the gradient and both get that of nan."""
 
     def share(g: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        """The gradient of `one`."""
         return where(loses(one, other), 0, where(one == other, g / 2, g))
 
     return Binary(
         name,
         name,
         (lambda g, self, other: share(g, self, other), lambda g, self, other: share(g, other, self)),
-        schema="Tensor self, Tensor other",
+        schema=TENSORS,
         dtypes=ORDERED,
         refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
     )

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import wrap_dim
-from ..core.operands import fitting_array, scalar_array
+from ..core.operands import scalar_array
 from ..core.publish import publish
 from ..core.tensor import TensorBase
 from .gather import gather, scatter_add, scatter_src, scatter_value
-from .reducing import into_mean, reduce_backward, reduction, start_of
-from .writing import Picking, Writing, check_range, combine, from_front, out_of_bounds, warn_once
+from .reduce_at import into_mean, reduce_backward, start_of, ufunc_of
+from .rules import scaled
+from .shape import along_dim, at_least_1d
+from .writing import Picking, Writing, WritingValue, check_range, combine, from_front, out_of_bounds, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,9 +29,7 @@ def _check_select(self: Tensor, dim: int, index: Tensor) -> None:
     if index.dtype not in _INDEX_TYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not self.dim() and index.numel() != 1:
-        raise RuntimeError(
-            f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)"
-        )
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
 
 
 def _index_select(xp: Any, self: Any, dim: int, index: Any) -> Any:
@@ -46,16 +46,16 @@ def _out_of_range(i: int) -> Exception:
     return IndexError("index out of range in self")
 
 
-def along(like: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
+def _element_by_element(like: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
     """What `gather` and `scatter` are to be called with to take or put whole slices of `like`."""
-    like = like if like.dim() else like.reshape((1,))
+    like = at_least_1d(like)
     dim = wrap_dim(dim, like.dim())
-    index = index.reshape([-1 if d == dim else 1 for d in range(like.dim())])
-    return like, dim, index.expand([index.shape[d] if d == dim else n for d, n in enumerate(like.shape)])
+    index = index.reshape(along_dim(dim, like.dim()))
+    return like, dim, index.expand((*like.shape[:dim], index.shape[dim], *like.shape[dim + 1 :]))
 
 
 def _select_by_gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    made = gather.apply(*along(self, dim, index), False)
+    made = gather.apply(*_element_by_element(self, dim, index), False)
     return made if self.dim() else made.reshape(())
 
 
@@ -73,6 +73,11 @@ publish(index_select)
 def _rows(xp: Any, array: Any, dim: int) -> Any:
     """The array seen as a sequence of slices along `dim`."""
     return xp.moveaxis(array, wrap_dim(dim, array.ndim), 0) if array.ndim else array.reshape(1)
+
+
+def _without(dim: int, t: Tensor) -> list[int]:
+    """The shape of a slice along `dim`."""
+    return [n for d, n in enumerate(t.shape) if d != dim]
 
 
 # ---- index_add
@@ -99,8 +104,7 @@ def _check_same_slices(name: str) -> Callable[..., None]:
                 f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
                 f"dim: {dim}"
             )
-        mine, theirs = list(self.shape), list(source.shape)
-        del mine[dim : dim + 1], theirs[dim : dim + 1]
+        mine, theirs = _without(dim, self), _without(dim, source)
         if mine != theirs or self.dim() != source.dim():
             raise RuntimeError(
                 "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape "
@@ -126,12 +130,8 @@ def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any
     combine(xp, "add", rows, index, values if alpha.__class__ is int else xp.multiply(values, alpha))
 
 
-def _scaled(g: Tensor, alpha: Any) -> Tensor:
-    return g if alpha == 1 else g * (alpha.conjugate() if isinstance(alpha, complex) else alpha)
-
-
 def _add_by_scatter(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
-    rows, dim, index = along(self, dim, index)
+    rows, dim, index = _element_by_element(self, dim, index)
     return scatter_add.apply(rows, dim, index, source.reshape(index.shape) * alpha).reshape(self.shape)
 
 
@@ -141,9 +141,7 @@ index_add = _IndexAdd(
     {
         "self": lambda g: g,
         "index": None,
-        "source": lambda g, dim, index, source, alpha: _scaled(
-            g.index_select(dim, index).reshape(source.shape), alpha
-        ),
+        "source": lambda g, dim, index, source, alpha: scaled(g.index_select(dim, index).reshape(source.shape), alpha),
     },
     check=_check_same_slices("index_add_"),
     linear=True,
@@ -174,8 +172,7 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
             f"dimensionality ({source.dim()}), destination dimensionality ({self.dim()})"
         )
-    mine, theirs = list(self.shape), list(source.shape)
-    del mine[dim : dim + 1], theirs[dim : dim + 1]
+    mine, theirs = _without(dim, self), _without(dim, source)
     if mine != theirs:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
@@ -203,8 +200,12 @@ def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
     rows[index] = _rows(xp, source, dim)
 
 
+def _emptied(g: Tensor, dim: int, index: Tensor) -> Tensor:
+    return g.index_fill(dim, index, 0)
+
+
 def _copy_by_scatter(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    rows, dim, index = along(self, dim, index)
+    rows, dim, index = _element_by_element(self, dim, index)
     return scatter_src.apply(rows, dim, index, source.reshape(index.shape)).reshape(self.shape)
 
 
@@ -212,7 +213,7 @@ index_copy = Writing(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source)",
     _index_copy,
     {
-        "self": lambda g, dim, index: g.index_fill(dim, index, 0),
+        "self": _emptied,
         "index": None,
         "source": lambda g, dim, index, source: g.index_select(dim, index).reshape(source.shape),
     },
@@ -243,16 +244,11 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
     _check_fill(self, dim, index, value)
 
 
-class _IndexFill(Writing):
+class _IndexFill(WritingValue):
     repeats = True
 
     def check_memory(self, target: Tensor, values: Any) -> None:
         super().check_memory(target, values[1:2])  # the value is read before
-
-    def prepare(self, values: Any, backend: Any) -> Any:
-        arguments, _ = super().prepare(values, backend)
-        arguments[3] = fitting_array(values[3], values[0].dtype, backend)
-        return arguments, values[0].dtype
 
 
 def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
@@ -262,18 +258,14 @@ def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
     rows[from_front(index.reshape(-1), size)] = value
 
 
-def _refilled(g: Tensor, dim: int, index: Tensor) -> Tensor:
-    return g.index_fill(dim, index, 0)
-
-
 def _filled_sum(g: Tensor, dim: int, index: Tensor) -> Tensor:
     """The sum over the filled places, each of which counts once."""
     return g.index_select(dim, index.remainder(g.size(dim) if g.dim() else 1).unique()).sum()
 
 
 def _fill_by_scatter(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    rows, dim, index = along(self, dim, index)
-    index = index + rows.shape[dim] * (index < 0)
+    rows, dim, index = _element_by_element(self, dim, index)
+    index = from_front(index, rows.shape[dim])
     if not isinstance(value, TensorBase):
         return scatter_value.apply(rows, dim, index, value).reshape(self.shape)
     return scatter_src.apply(rows, dim, index, value.to(self.dtype).expand(index.shape)).reshape(self.shape)
@@ -282,7 +274,7 @@ def _fill_by_scatter(self: Tensor, dim: int, index: Tensor, value: Any) -> Tenso
 index_fill = _IndexFill(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
     _index_fill,
-    {"self": _refilled, "index": None},
+    {"self": _emptied, "index": None},
     order="K",
     check=_check_fill,
     batch=_fill_by_scatter,
@@ -290,7 +282,7 @@ index_fill = _IndexFill(
 index_fill_tensor = _IndexFill(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)",
     _index_fill,
-    {"self": _refilled, "index": None, "value": _filled_sum},
+    {"self": _emptied, "index": None, "value": _filled_sum},
     order="K",
     check=_check_fill_tensor,
     node="IndexFillBackward1",
@@ -315,7 +307,7 @@ def _index_reduce(xp: Any, self: Any, dim: int, index: Any, source: Any, reduce:
     check_range(xp, index, len(rows), _out_of_range)
     if not include_self:
         rows[index] = start_of(xp, reduce, self.dtype)
-    combine(xp, reduction(reduce), rows, index, values)
+    combine(xp, ufunc_of(reduce), rows, index, values)
     if reduce == "mean":
         count = xp.full(len(rows), int(include_self))
         combine(xp, "add", count, index, xp.ones(index.size, dtype=count.dtype))
@@ -326,7 +318,7 @@ def _index_reduce_backward(
     g: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> tuple[Tensor, None, Tensor]:
     dim = wrap_dim(dim, self.dim())
-    index = index.reshape([-1 if d == dim else 1 for d in range(source.dim())]).expand(source.shape)
+    index = index.reshape(along_dim(dim, source.dim())).expand(source.shape)
     return reduce_backward(g, self, dim, index, source, reduce, include_self, result)
 
 

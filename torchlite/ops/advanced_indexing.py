@@ -1,4 +1,4 @@
-"""`index` and `index_put`: reading and writing at places named by tensors of integers and masks."""
+"""`index` and `index_put`: reading and writing at places that tensors of integers and masks name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import sum_to
+from ..core.layout import contiguous_strides, reshaped_strides, result_strides
 from ..core.op import Op
 from ..core.publish import publish, publish_python
+from .shape import inverse
 from .writing import Writing, check_range, combine, from_front, out_of_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..core.tensor import Tensor
 
@@ -158,13 +160,16 @@ def _by_rows(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, li
     number: Any = 0
     for d in picked:
         n = self.shape[d]
-        number = number * n + places[d] + n * (places[d] < 0)
+        number = number * n + from_front(places[d], n)
     rows = self.permute([*picked, *rest]).reshape((-1, *[self.shape[d] for d in rest]))
     return rows, picked, rest, number
 
 
 def _order(picked: list[int], ndim: int, count: int) -> list[int]:
-    """How the dimensions of rows that were picked, `ndim` for the pick and the rest after that, are to be ordered."""
+    """How the dimensions of rows that were picked, `ndim` for the pick and the rest after that, are to be ordered.
+
+    Those of the pick stand where the first picked one stood, or in front when these are apart.
+    """
     together = picked[-1] - picked[0] == len(picked) - 1
     at = picked[0] if together else 0
     return [*range(ndim, ndim + at), *range(ndim), *range(ndim + at, ndim + count)]
@@ -177,7 +182,44 @@ def _index_by_gather(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return made.permute(_order(picked, number.dim(), len(rest)))
 
 
-index = Op(
+class _Index(Op):
+    """The kept dimensions of the result lie in memory in the order that they have in the operand."""
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        result = super().run(state, kernel, arguments, values)
+        backend = values[0].backend.real
+        array, indices = arguments
+        in_order = array.flags.c_contiguous and 1 not in array.shape and 0 not in result.shape
+        if in_order or not backend.strided or result.__class__ is not backend.Array:
+            return result
+        return backend.ordered(result, _strides_of_pick(backend, array, indices, result.shape))
+
+
+def _strides_of_pick(backend: Any, array: Any, indices: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """PyTorch walks through the operand, with steps of zero where it is picked from, and the indices together."""
+    picked: list[int] = []
+    at = 0
+    for i in indices:
+        width = 1 if i is None else _width(i)
+        picked.extend(range(at, at + width) if i is not None else ())
+        at += width
+    kept = [s for d, s in enumerate(backend.strides(array)) if d not in picked]
+    lead = picked[0] if picked[-1] - picked[0] == len(picked) - 1 else 0
+    after = len(kept) - lead
+    wide = shape[lead : len(shape) - after]
+    operands = [(shape, (*kept[:lead], *(0,) * len(wide), *kept[lead:]))]
+    spread = (*(1,) * lead, *wide, *(1,) * after)
+    for i in indices:
+        if i is not None:
+            mask = i.dtype.kind == "b" or i.dtype.itemsize == 1  # stands for lists of positions
+            size, steps = (wide[-1:], (1,)) if mask else (i.shape, backend.strides(i))
+            steps = [0 if n == 1 and wide[d - len(size)] != 1 else steps[d] for d, n in enumerate(size)]
+            steps = (*(0,) * (len(wide) - len(size)), *steps)
+            operands.append((spread, reshaped_strides(wide, steps, spread) or contiguous_strides(spread)))
+    return result_strides(shape, operands)
+
+
+index = _Index(
     "index.Tensor(Tensor self, Tensor[] indices)",
     _index,
     {"self": _index_backward, "indices": None},
@@ -212,20 +254,18 @@ def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumula
     try:
         if not accumulate:
             self[places] = values
-        elif sum(p.__class__ is not slice for p in places) == 1 and any(
-            p.__class__ is not slice and p.dtype.kind == "b" for p in places
-        ):
-            self[places] += values
+        elif len(picked := [p for p in places if p.__class__ is not slice]) == 1 and picked[0].dtype.kind == "b":
+            self[places] += values  # a mask names no place twice
         else:
             _accumulate(xp, self, places, values)
     except IndexError:
         _check_together(xp, self.shape, places)
         raise
     except (TypeError, ValueError):
-        picked = xp.broadcast_to(xp.zeros((), bool), self.shape)[places].shape
+        shape = xp.broadcast_to(xp.zeros((), bool), self.shape)[places].shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(picked)}"
+            f"shape {list(shape)}"
         ) from None
 
 
@@ -237,15 +277,11 @@ def _accumulate(xp: Any, self: Any, places: Sequence[Any], values: Any) -> None:
     index = 0
     for d in picked:
         index = index * self.shape[d] + from_front(places[d], self.shape[d])
-    # The dimensions of `index` stand where the first picked one stood, or in front when those are apart.
-    together = picked[-1] - picked[0] == len(picked) - 1
-    at = picked[0] if together else 0
-    lead, kept = rest[:at], rest[at:]
-    shape = (*[self.shape[d] for d in lead], *index.shape, *[self.shape[d] for d in kept])
-    values = xp.broadcast_to(values, shape)
-    values = values.transpose((*range(at, at + index.ndim), *range(at), *range(at + index.ndim, values.ndim)))
     target = self.transpose((*picked, *rest))
     beside = target.shape[len(picked) :]
+    shape = (*index.shape, *beside)
+    order = _order(picked, index.ndim, len(rest))
+    values = xp.broadcast_to(values, [shape[d] for d in order]).transpose(inverse(order))
     rows = target.reshape((math.prod([self.shape[d] for d in picked]), *beside))
     combine(xp, "add", rows, index.reshape(-1), values.reshape((index.size, *beside)))
     if not xp.may_share_memory(rows, self):
@@ -261,12 +297,12 @@ def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tens
     order = _order(picked, number.dim(), len(rest))
     shape = (*number.shape, *rows.shape[1:])
     values = values.to(self.dtype).expand([shape[d] for d in order])
-    values = values.permute([order.index(d) for d in range(len(order))]).reshape((-1, *rows.shape[1:]))
+    values = values.permute(inverse(order)).reshape((-1, *rows.shape[1:]))
     put = rows.index_add if accumulate else rows.index_copy
     made = put(0, number.reshape((-1,)), values)
     order = [*picked, *rest]
     made = made.reshape([self.shape[d] for d in order])
-    return made.permute([order.index(d) for d in range(len(order))])
+    return made.permute(inverse(order))
 
 
 class _IndexPut(Writing):

@@ -9,52 +9,45 @@ from ..core import dtype as dt
 from ..core.elementwise import Binary, Elementwise, Unary, conj
 from ..core.publish import publish
 from . import special_kernels
-from .arithmetic import TENSORS
-from .pointwise import ORDERED, no_complex, where
+from .choosing import where
+from .rules import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..core.tensor import Tensor
 
-INEXACT = dt.FLOATS | dt.COMPLEXES
-
-
-def _zeros(g: Tensor) -> Tensor:
-    return g.new_zeros(g.shape)
-
-
-# ---- exponential, trigonometric and hyperbolic functions: name, other name, kernel, derivative
+# ---- exponential, trigonometric and hyperbolic functions: name, NumPy's name, derivative
 
 # Those whose derivative takes operators alone.
-_ALGEBRAIC: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
-    ("exp", "exp", "exp", lambda g, result: g * conj(result)),
-    ("exp2", "exp2", "exp2", lambda g, result: g * conj(result) * math.log(2)),
-    ("expm1", "expm1", "expm1", lambda g, result: g * (conj(result) + 1)),
-    ("log", "log", "log", lambda g, self: g / conj(self)),
-    ("log2", "log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
-    ("log10", "log10", "log10", lambda g, self: g / (conj(self) * math.log(10))),
-    ("log1p", "log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
-    ("tan", "tan", "tan", lambda g, result: g * conj(1 + result * result)),
-    ("tanh", "tanh", "tanh", lambda g, result: g * conj(1 - result * result)),
-    ("atan", "arctan", "arctan", lambda g, self: g / conj(self * self + 1)),
-    ("atanh", "arctanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
+_ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("exp", "exp", lambda g, result: g * conj(result)),
+    ("exp2", "exp2", lambda g, result: g * conj(result) * math.log(2)),
+    ("expm1", "expm1", lambda g, result: g * (conj(result) + 1)),
+    ("log", "log", lambda g, self: g / conj(self)),
+    ("log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
+    ("log10", "log10", lambda g, self: g / (conj(self) * math.log(10))),
+    ("log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
+    ("tan", "tan", lambda g, result: g * conj(1 + result * result)),
+    ("tanh", "tanh", lambda g, result: g * conj(1 - result * result)),
+    ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
+    ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
 )
-_TRANSCENDENTAL: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
-    ("sin", "sin", "sin", lambda g, self: g * conj(self.cos())),
-    ("cos", "cos", "cos", lambda g, self: g * -conj(self.sin())),
-    ("sinh", "sinh", "sinh", lambda g, self: g * conj(self.cosh())),
-    ("cosh", "cosh", "cosh", lambda g, self: g * conj(self.sinh())),
-    ("asin", "arcsin", "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
-    ("acos", "arccos", "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
-    ("asinh", "arcsinh", "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
-    ("acosh", "arccosh", "arccosh", lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt())),
+_TRANSCENDENTAL: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("sin", "sin", lambda g, self: g * conj(self.cos())),
+    ("cos", "cos", lambda g, self: g * -conj(self.sin())),
+    ("sinh", "sinh", lambda g, self: g * conj(self.cosh())),
+    ("cosh", "cosh", lambda g, self: g * conj(self.sinh())),
+    ("asin", "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
+    ("acos", "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
+    ("asinh", "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
+    ("acosh", "arccosh", lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt())),
 )
 for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
-    for _name, _alias, _kernel, _vjp in _table:
+    for _name, _numpy, _vjp in _table:
         _node = "Log1PBackward0" if _name == "log1p" else None
-        _op = Unary(_name, _kernel, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
-        publish(_op, names=(_name, _alias), forms="function method inplace")
+        _op = Unary(_name, _numpy, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
+        publish(_op, names=(_name, _numpy), forms="function method inplace")
 
 
 def _one_over_squares(self: Tensor, other: Tensor) -> Tensor:
@@ -129,13 +122,13 @@ publish(_scaled("rad2deg", 180 / math.pi, "Rad2DegBackward0"), forms="function m
 
 def _whole(kernel: str) -> Callable[[Any, Any], Any]:
     """Integers are whole already."""
-    return lambda xp, x: x.copy() if x.dtype.kind in "iu" else getattr(xp, kernel)(x)
+    return lambda xp, x: x.copy("K") if x.dtype.kind in "iu" else getattr(xp, kernel)(x)
 
 
-for _name, _aliases, _kernel in (("floor", (), "floor"), ("ceil", (), "ceil"), ("trunc", ("fix",), "trunc")):
+for _name, *_aliases in (("floor",), ("ceil",), ("trunc", "fix")):
     publish(
         Unary(
-            _name, _whole(_kernel), _zeros, dtypes=ORDERED - {dt.bool_}, label=f"{_name}_vml_cpu",
+            _name, _whole(_name), zero_gradient, dtypes=ORDERED - {dt.bool_}, label=f"{_name}_vml_cpu",
             refuse=no_complex(NotImplementedError, f"{_name} is not supported for complex inputs"),
         ),
         names=(_name, *_aliases), forms="function method inplace",
@@ -150,9 +143,9 @@ def _round(xp: Any, x: Any, decimals: int) -> Any:
     return xp.rint(x * power) / power if decimals > 0 else xp.rint(x / power) * power
 
 
-round_ = Unary("round", _whole("rint"), _zeros, dtypes=ORDERED - {dt.bool_}, label="round_vml_cpu")
+round_ = Unary("round", _whole("rint"), zero_gradient, dtypes=ORDERED - {dt.bool_}, label="round_vml_cpu")
 round_decimals = Elementwise(
-    "round.decimals(Tensor self, *, int decimals)", _round, {"self": _zeros},
+    "round.decimals(Tensor self, *, int decimals)", _round, {"self": zero_gradient},
     dtypes=dt.FLOATS, halves="wide", node="RoundBackward1",
 )  # fmt: skip
 publish(round_, round_decimals, forms="function method inplace")

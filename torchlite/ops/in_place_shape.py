@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.layout import (
     channels_last,
     channels_last_3d,
@@ -14,6 +15,7 @@ from ..core.layout import (
     preserve_format,
 )
 from ..core.mode import local
+from ..core.node import DetachedCounter, shared_counter
 from ..core.op import Op
 from ..core.operands import requires_grad
 from ..core.publish import Composite, publish, publish_python
@@ -21,7 +23,7 @@ from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import View, check_writable, resolve
 from ..core.write import bump
 from .copy import check_format
-from .shape import Ints, as_strided, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
+from .shape import Ints, as_strided, extent, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
 
 
 class InPlaceView(Op):
@@ -46,7 +48,10 @@ class InPlaceView(Op):
             shown.array = viewed.apply(shown, *arguments).array
         else:
             kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
-            shown.array = kernel(target.array, *arguments)
+            array = target.array
+            if not array.size:  # NumPy lets the strides of a fresh empty array be zero
+                array = backend.lay(array, array.shape, backend.strides(array))
+            shown.array = kernel(array, *arguments)
         if grad and resolve(target) is not None:
             before = target.alias()
             before.edge = resolve(target)
@@ -79,7 +84,9 @@ publish(
 
 
 def detach_(self: Tensor) -> Tensor:
-    """Forget this tensor's history."""
+    """Forget this tensor's history; in inference mode, which leaves histories alone, nothing happens."""
+    if local.state.mode.inference:
+        return self
     if self.edge.__class__ is View:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -87,6 +94,8 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
+    if self.edge.__class__ is tuple and self.counter.__class__ is not DetachedCounter:
+        self.counter = DetachedCounter(shared_counter(self))
     self.edge = None
     return self
 
@@ -104,7 +113,7 @@ def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) ->
         raise RuntimeError("numel: integer multiplication overflow")
     if min(strides, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
-    needed = 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+    needed = extent(size, strides, offset)
     storage = backend.storage(source)
     if needed * source.itemsize > storage.size:
         larger = backend.empty((needed,), source.dtype)
@@ -149,17 +158,23 @@ def _set(self: Tensor) -> Tensor:
     return _set_geometry(self, self.new_empty((0,)), 0, (0,), (1,))
 
 
-def _set_tensor(self: Tensor, source: Tensor) -> Tensor:
-    """Show the memory of `source`, as it does."""
-    if not isinstance(source, TensorBase):  # a storage
-        source = wrap(source.untyped().as_array(self.dtype), self.dtype, source.untyped().backend)
+def _in_storage(source: Any, d: dt.dtype) -> Tensor:
+    """A tensor as it is; all of a storage as elements of `d`."""
+    if isinstance(source, TensorBase):
+        return source
+    storage = source.untyped()
+    return wrap(storage.as_array(d), d, storage.backend)
+
+
+def _set_tensor(self: Tensor, source: Any) -> Tensor:
+    """Show the memory of `source`, a tensor or a storage, as it does."""
+    source = _in_storage(source, self.dtype)
     return _set_geometry(self, source, source.storage_offset(), source.array.shape, source.stride())
 
 
-def _set_geometry(self: Tensor, source: Tensor, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
+def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
     """Show the memory of `source`, a tensor or a storage, with another geometry."""
-    if not isinstance(source, TensorBase):
-        source = wrap(source.untyped().as_array(self.dtype), self.dtype, source.untyped().backend)
+    source = _in_storage(source, self.dtype)
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
     if local.state.mode.grad:

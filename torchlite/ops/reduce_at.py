@@ -1,4 +1,4 @@
-"""Reductions into places: the table that `scatter_reduce` and `index_reduce` share, and their derivative."""
+"""Reductions into places: what `scatter_reduce` and `index_reduce` share, and their derivative."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _UFUNCS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
-def reduction(reduce: str) -> str:
+def ufunc_of(reduce: str) -> str:
     """The binary function that a reduction repeats."""
     return _UFUNCS[reduce]
 
