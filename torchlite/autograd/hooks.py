@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.node import RemovableHandle
 from ..core.publish import method
 from ..core.tensor import Tensor
-from ..core.view import requires_grad, resolve
+from ..core.view import last_edge, requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +41,9 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this tensor, which is no leaf, in its `.grad`."""
     if not requires_grad(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    edge = resolve(self)
-    if edge.__class__ is tuple:
+    if last_edge(self).__class__ is tuple:
+        node, nr = resolve(self)
         self.more().retains_grad = True
-        node, nr = edge
         node.more().retain[nr] = weakref.ref(self)
 
 

@@ -259,7 +259,8 @@ class Tensor(TensorBase):
 
     @property
     def grad(self) -> Tensor | None:
-        if self._grad is None and last_edge(self).__class__ is tuple and not (self.extra is not None and self.extra.retains_grad):
+        retains = self.extra is not None and self.extra.retains_grad
+        if self._grad is None and not retains and last_edge(self).__class__ is tuple:
             import warnings
 
             warnings.warn(
