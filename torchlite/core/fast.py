@@ -74,9 +74,11 @@ def binary(op: Any) -> Callable[..., Any]:
                 backend = input.backend
                 dtype = input.dtype
                 kind = other.__class__
-                if numbers and (
-                    dtype in PRECISE if kind is float else kind is int and dtype in WHOLE and _LOW <= other < _HIGH
-                ):
+                if kind is float or kind is int:
+                    if not numbers or not (
+                        dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
+                    ):
+                        return op.call(call, (input, other), {}, False)
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
@@ -113,10 +115,8 @@ def binary(op: Any) -> Callable[..., Any]:
 def binary_in_place(op: Any) -> Callable[..., Any]:
     """The in-place method of a function of two operands."""
     kernels, direct = op.kernels, op.direct
-    writes = isinstance(op.kernel, str) and op.result in (
-        "same",
-        "float",
-    )  # the kernel takes the result's array as a third
+    # Whether the kernel takes the result's array as a third.
+    writes = isinstance(op.kernel, str) and op.result in ("same", "float")
 
     def call(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         state = local.state
@@ -127,7 +127,9 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 dtype = self.dtype
                 array = self.array
                 kind = other.__class__
-                if dtype in PRECISE if kind is float else kind is int and dtype in WHOLE and _LOW <= other < _HIGH:
+                if kind is float or kind is int:
+                    if not (dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH):
+                        return in_place(call, self, other, alpha)
                     operand = other
                     edge = None
                 elif other.backend is backend and other.dtype is dtype:
