@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +29,22 @@ def different_devices(a: device, b: device) -> RuntimeError:
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
 
 
+def warn(message: str) -> None:
+    """A UserWarning at the line of the user's that led here."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlite."):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
 def out_resized(had: Any, needs: Any) -> None:
-    warnings.warn(
+    warn(
         "An output with one or more elements was resized since it had shape "
         f"{list(had)}, which does not match the required output shape {list(needs)}. This behavior is deprecated, and "
         "in a future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
-        "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-        UserWarning,
-        stacklevel=4,
+        "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
     )
 
 

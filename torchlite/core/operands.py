@@ -141,12 +141,14 @@ def keep(value: Any, hooks: tuple[Any, ...]) -> Any:
 
 
 def check_keepable(value: Any) -> None:
-    if isinstance(value, TensorBase) and value.counter is UNVERSIONED:
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-        )
+    """Refuse an argument that backward cannot rely on: nothing counts the writes to an inference tensor."""
+    for t in tensors_in(value):
+        if t.counter is UNVERSIONED:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+                "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
+                "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            )
 
 
 def keep_output(result: Any, nr: int, hooks: tuple[Any, ...]) -> Saved:

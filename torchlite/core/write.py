@@ -84,9 +84,13 @@ def check_fits(target: Tensor, result: Tensor) -> None:
 
 def write(target: Tensor, result: Tensor) -> None:
     """Copy `result` into the memory of `target` and count the write."""
+    _put(target, result)
+    bump(target)
+
+
+def _put(target: Tensor, result: Tensor) -> None:
     backend = target.backend.real
     backend.write(target.array, result.array if result.backend.level == backend.level else backend.lift(result))
-    bump(target)
 
 
 def bump(t: Tensor) -> None:
@@ -105,12 +109,15 @@ def write_out(target: Tensor, result: Tensor) -> None:
     if not dt.can_cast(result.dtype, target.dtype):
         raise errors.cannot_cast(result.dtype, target.dtype)
     shape = result.array.shape
-    if target.array.shape != shape:
+    resized = target.array.shape != shape
+    if resized:
         if target.array.size:
             errors.out_resized(target.array.shape, shape)
-        target.resize_(shape)
+        target.resize_(shape)  # which counts as the write
     check_no_overlap(target)
-    write(target, result)
+    _put(target, result)
+    if not resized:
+        bump(target)
 
 
 def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, exact: bool = False) -> Any:
