@@ -76,7 +76,9 @@ class _Task:
             entry = waiting[_target(edge)]
             at = 2 * edge[1] + 1 if edge.__class__ is tuple else 1
             shape, d, _ = edge[0].outputs[edge[1]] if edge.__class__ is tuple else form_of(edge)
-            grad = self.bare(_fitted(grad, shape, d, number, None))
+            if grad.dtype is not d or grad.array.shape != shape:
+                grad = _fitted(grad, shape, d, number, None)
+            grad = self.bare(grad)
             entry[at] = grad if entry[at] is None else self.total(entry[at], grad)
         ready: list[tuple[int, Any]] = []
         for edge, _ in roots:
