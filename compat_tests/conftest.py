@@ -1,6 +1,9 @@
 """What every test of the compatibility suite shares."""
 
 import importlib.metadata
+import warnings
+
+import pytest
 
 
 def pytest_report_header() -> str:
@@ -9,3 +12,13 @@ def pytest_report_header() -> str:
         return f"compared with: torch {importlib.metadata.version('torch')}"
     except importlib.metadata.PackageNotFoundError:
         return "compared with: recorded golden values (no torch here)"
+
+
+@pytest.fixture(scope="session")
+def forward_level_was_open() -> None:
+    """PyTorch compiles something for the first dual tensor of a process, and warns."""
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.forward_ad.dual_level():
+            torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1))

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import hooks
 from .backward import backward, grad
-from .modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .grad_mode import (
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .gradcheck import gradcheck, gradgradcheck  # now, since the module would hide the function of its name
 
-__all__ = [
-    "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-    "set_grad_enabled",
-]  # fmt: skip
+# Loaded when first used: modules, and names with the module that has them.
+_MODULES = frozenset(("anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "variable"))
+_NAMES = {
+    "Function": "function",
+    "NestedIOFunction": "function",
+    "Variable": "variable",
+    "detect_anomaly": "anomaly_mode",
+    "is_multithreading_enabled": "variable",
+    "set_detect_anomaly": "anomaly_mode",
+    "set_multithreading_enabled": "variable",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _NAMES:
+        found = globals()[name] = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+        return found
+    raise AttributeError(f"torchlite has no torch.autograd.{name} yet (docs/coverage.md lists what there is)")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_NAMES} - {"annotations"})

@@ -2,54 +2,109 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..core.mode import local
+from ..core.node import AccumulateGrad, Node, accumulator_of
+from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import method
+from ..core.size import size
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import requires_grad, resolve
 from . import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from ..core.dtype import dtype
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (tuple, list)) else [value]
+class GradientEdge(NamedTuple):
+    """A place in the graph where a gradient arrives. It can stand for a tensor in `backward` and `grad`."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
 
 
-def _roots(tensors: Sequence[Tensor], grads: Sequence[Tensor | None], create_graph: bool) -> list[tuple[Any, Tensor]]:
+GradientEdge.__module__ = "torch.autograd.graph"
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where the gradient of `tensor` arrives."""
+    edge = resolve(tensor)
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*edge) if edge.__class__ is tuple else GradientEdge(accumulator_of(edge), 0)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return (value,) if isinstance(value, (TensorBase, GradientEdge)) else tuple(value)
+
+
+def _edge(place: Any) -> Any:
+    """The engine's edge for a tensor or a `GradientEdge`; None where there is no history."""
+    if place.__class__ is not GradientEdge:
+        return resolve(place)
+    node = place.node
+    return node.variable if isinstance(node, AccumulateGrad) else (node, place.output_nr)
+
+
+def _roots(places: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> list[tuple[Any, Tensor]]:
     """The edges of the outputs, each with the gradient that enters there."""
-    if len(grads) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
-    roots = []
-    for i, (t, g) in enumerate(zip(tensors, grads, strict=True)):
-        edge = resolve(t)
+    if len(grads) != len(places):
+        raise RuntimeError(f"got {len(places)} tensors and {len(grads)} gradients")
+    roots = [_root(at, place, g, create_graph) for at, (place, g) in enumerate(zip(places, grads, strict=True))]
+    for at, (edge, _) in enumerate(roots):
         if edge is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        if g is None:
-            if t.array.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if t.dtype.is_complex:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype!r}")
-            backend = t.backend.real
-            one = backend.asarray(1, t.dtype.numpy)
-            g = wrap(one.reshape(t.array.shape) if t.array.shape else one, t.dtype, backend)
-        elif not isinstance(g, TensorBase):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        elif g.array.shape != t.array.shape:
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
-                f"{t.shape}."
-            )
-        elif g.dtype.is_complex != t.dtype.is_complex:
-            raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}."
-            )
-        elif create_graph is False and requires_grad(g):
-            g = g.detach()
-        roots.append((edge, g))
+            raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")
     return roots
+
+
+def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
+    if isinstance(place, TensorBase):
+        shape, d, backend = place.array.shape, place.dtype, place.backend.home
+    elif place.__class__ is GradientEdge:
+        shape, d, backend = place.node.outputs[place.output_nr]
+    else:
+        raise AssertionError("Expected output to be a torch.Tensor")
+    edge = _edge(place)
+    if g is None:
+        if edge is None:
+            return None, None
+        if shape and any([n != 1 for n in shape]):
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not d.is_floating_point:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {d!r}")
+        one = backend.asarray(1, d.numpy)
+        g = wrap(one.reshape(shape) if shape else one, d, backend)
+    elif not isinstance(g, TensorBase):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    else:
+        g = _given(at, g, shape, d, backend, create_graph)
+    if edge.__class__ is tuple:  # which says what it expects even if the tensor was changed since
+        shape, d = edge[0].outputs[edge[1]][:2]
+    return edge, g if g.dtype is d and g.array.shape == shape else engine.fitted(g, shape, d, at, None)
+
+
+def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Any, create_graph: bool) -> Tensor:
+    """A gradient that the user gives for an output, if it fits."""
+    if g.array.shape != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{at}] has a shape of {g.shape} and output[{at}] has a shape of "
+            f"{size(shape)}."
+        )
+    if g.dtype.is_complex != d.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[{at}] has a dtype of {g.dtype} and output[{at}] has a dtype of {d}."
+        )
+    if not g.backend.real.level and g.backend.device is not backend.device:
+        raise RuntimeError(
+            f"invalid gradient at index {at} - expected device {backend.device} but got {g.backend.device}"
+        )
+    return g if create_graph or not requires_grad(g) else g.detach()
 
 
 def backward(
@@ -61,20 +116,54 @@ def backward(
     inputs: Any | None = None,
 ) -> None:
     """Accumulate into the leaves' `.grad` the gradients of `tensors`, weighted by `grad_tensors`."""
-    outputs = _listed(tensors)
-    grads = [None] * len(outputs) if grad_tensors is None else _listed(grad_tensors)
+    if local.state.levels:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms."
+        )
+    if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+                "use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
     goals = None
     if inputs is not None:
-        listed = _listed(inputs)
-        if not listed:
+        sources = _listed(inputs)
+        if not sources:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    outputs = _listed(tensors)
+    grads = (None,) * len(outputs) if grad_tensors is None else _listed(grad_tensors)
+    roots = _roots(outputs, grads, create_graph)
+    if inputs is not None:
         goals = []
-        for t in listed:
-            if not requires_grad(t):
-                raise RuntimeError("One of the differentiated Tensors does not require grad")
-            goals.append(resolve(t))
-    keep = create_graph if retain_graph is None else retain_graph
-    engine.run(_roots(outputs, grads, create_graph), goals, keep, create_graph, accumulate=True)
+        for source in sources:
+            if source.__class__ is not GradientEdge:
+                source.retain_grad()
+            goals.append(_goal(source))
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            UserWarning,
+            stacklevel=3,
+        )
+    engine.run(roots, goals, create_graph if retain_graph is None else retain_graph, create_graph, accumulate=True)
+
+
+def _goal(place: Any) -> Any:
+    if not isinstance(place, (TensorBase, GradientEdge)):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(place).__name__}")
+    edge = _edge(place)
+    if edge is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge
 
 
 def grad(
@@ -88,32 +177,79 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of `outputs`, weighted by `grad_outputs`, with respect to `inputs`."""
+    """The gradients of `outputs`, weighted by `grad_outputs`, with respect to `inputs`.
+
+    With `is_grads_batched`, each of `grad_outputs` has one dimension more, the first, and so has each result.
+    """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
-    if is_grads_batched:
-        raise NotImplementedError("torchlite has no autograd.grad(is_grads_batched=True) yet")
-    listed = _listed(outputs)
-    grads = [None] * len(listed) if grad_outputs is None else _listed(grad_outputs)
-    sources = _listed(inputs)
-    goals = []
-    for t in sources:
-        if not requires_grad(t):
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        goals.append(resolve(t))
+        raise ValueError(
+            f"Expected allow_unused to be True or not passed when materialize_grads=True, but got: {allow_unused=}."
+        )
+    places, sources = _listed(outputs), _listed(inputs)
+    if needs_dispatch((*places, *sources), {}):
+        options = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
+            "only_inputs": only_inputs, "allow_unused": allow_unused, "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        return dispatch(grad, (outputs, inputs), options)
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    weights = (None,) * len(places) if grad_outputs is None else _listed(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
-    found: list[Any] = engine.run(_roots(listed, grads, create_graph), goals, keep, create_graph, accumulate=False)
-    for i, g in enumerate(found):
+
+    def run(*weights: Any) -> list[Any]:
+        roots = _roots(places, weights, create_graph)
+        if not sources:
+            raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        return engine.run(roots, [_goal(source) for source in sources], keep, create_graph, accumulate=False)
+
+    found = _batched(run, places, weights) if is_grads_batched else run(*weights)
+    for at, (g, source) in enumerate(zip(found, sources, strict=True)):
         if g is not None:
             continue
         if materialize_grads:
-            found[i] = sources[i].new_zeros(sources[i].shape)
+            if source.__class__ is GradientEdge:
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+            found[at] = source.new_zeros(source.shape)
         elif not allow_unused:
             raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
     return tuple(found)
+
+
+def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
+    """What `run` finds for every one of a batch of weights, all at once."""
+    from ..func.mapping import vmap  # which stands above this: only this corner of `grad` looks up to it
+
+    for at, (place, w) in enumerate(zip(places, weights, strict=False)):
+        if isinstance(w, TensorBase) and place.__class__ is not GradientEdge and w.array.shape[1:] != place.array.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{at}] has a shape of {size(w.array.shape[2:])} and "
+                f"output[{at}] has a shape of {place.shape}. If you only want some tensors in `grad_output` to be "
+                "considered batched, consider using vmap."
+            )
+    if all([w is None for w in weights]):
+        return run(*weights)
+    used: list[bool] = []
+
+    def of_one(*given: Any) -> tuple[Any, ...]:
+        rest = iter(given)
+        found = run(*[w if w is None else next(rest) for w in weights])
+        used[:] = [g is not None for g in found]
+        return tuple([g for g in found if g is not None])
+
+    results = iter(vmap(of_one)(*[w for w in weights if w is not None]))
+    return [next(results) if here else None for here in used]
 
 
 @method("backward")
@@ -125,4 +261,7 @@ def _backward(
     inputs: Any | None = None,
 ) -> None:
     """Accumulate into the leaves' `.grad` the gradient of this tensor, which is a scalar unless `gradient` is given."""
+    if (self.__class__ is not Tensor or not local.state.mode.plain) and needs_dispatch((self,), {}):
+        named = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        return dispatch(_backward, (self,), named)
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)

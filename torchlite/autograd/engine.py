@@ -2,46 +2,61 @@
 
 from __future__ import annotations
 
-import heapq
+import itertools
 import sys
 import threading
+from heapq import heappop, heappush, heappushpop
 from operator import add, iadd
 from typing import TYPE_CHECKING, Any
 
-from ..core import mode as _mode
 from ..core.elementwise import fit_gradient
-from ..core.node import FIRST, Node
-from ..core.operands import form_of
+from ..core.layout import contiguous_format, is_dense
+from ..core.mode import Mode, local, with_grad
+from ..core.node import ACCUMULATE, FIRST, LEAF, Node
+from ..core.operands import computed, form_of
 from ..core.tensor import Tensor, wrap
+from ..core.view import last_edge
 from ..core.write import bump
+from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..core.dtype import dtype
 
 _accumulating = threading.Lock()
+_numbers = itertools.count()
 
 
 def run(
     roots: Sequence[tuple[Any, Tensor]],
-    inputs: Sequence[Any] | None,
+    goals: Sequence[Any] | None,
     keep_graph: bool,
     create_graph: bool,
     accumulate: bool,
+    tensors: bool = False,
 ) -> list[Tensor | None]:
     """Send gradients from `roots`, pairs of an edge and the gradient that enters there.
 
-    With `inputs` (edges), only what they need is run; the result is their gradients, unless `accumulate` puts those
-    into the leaves' `.grad`.
+    With `goals` (edges), only what they need is run; the result is their gradients, unless `accumulate` puts those
+    into the leaves' `.grad`. `tensors` says that there are nodes whose gradients cannot travel as bare arrays.
     """
-    state = _mode.local.state
-    outer = state.mode
-    state.mode = _mode.with_grad(outer, create_graph)
+    state = local.state
+    outer_mode, outer_task = state.mode, state.task
+    mode = state.mode = with_grad(outer_mode, create_graph)
+    task = state.task = GraphTask(keep_graph, create_graph, accumulate, mode)
+    if tensors:
+        task.tensors = True
     try:
-        return _Task(inputs, keep_graph, create_graph, accumulate).run(roots)
+        task.count(roots)
+        if goals is not None:
+            task.aim(goals)
+        task.drain(task.enter(roots), state.quiet)
+        for callback in task.callbacks:  # one may add another
+            callback()
     finally:
-        state.mode = outer
+        state.mode, state.task = outer_mode, outer_task
+    return [] if goals is None else [task.captured.get(_place(edge)) for edge in goals]
 
 
 def _target(edge: Any) -> Any:
@@ -49,59 +64,139 @@ def _target(edge: Any) -> Any:
     return edge[0] if edge.__class__ is tuple else id(edge)
 
 
-class _Task:
+def _place(edge: Any) -> tuple[Any, int]:
+    """Where an edge leads to: a node or a leaf's id, and which of its outputs."""
+    return (edge[0], edge[1]) if edge.__class__ is tuple else (id(edge), 0)
+
+
+class GraphTask:
     """One backward pass.
 
-    `waiting` holds, for every node and leaf (by its id) that the roots reach, a list: how many edges still lead to it
+    `waiting` holds, for every node and leaf (by its id) that is still to be run, a list: how many edges lead to it
     from nodes that have not run, then two items for each of its outputs, the gradient so far and whether that is a sum
-    made here, which nobody else holds. When no graph is made, gradients of plain tensors travel as bare arrays.
+    made here, which nobody else holds. Where gradients have neither a history nor tangents, those of plain tensors
+    travel as bare arrays.
     """
 
-    def __init__(self, inputs: Sequence[Any] | None, keep_graph: bool, create_graph: bool, accumulate: bool) -> None:
+    __slots__ = (
+        "accumulate", "anomaly", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "node",
+        "tensors", "waiting", "wanted",
+    )  # fmt: skip
+
+    def __init__(self, keep_graph: bool, create_graph: bool, accumulate: bool, mode: Mode) -> None:
+        self.id = next(_numbers)
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
-        self.inputs = inputs
+        self.anomaly = mode.anomaly if mode.profiler is None else mode.profiler.watching(mode.anomaly)
+        self.tensors = create_graph or bool(mode.moving)  # whether gradients have a history, or tangents
         self.waiting: dict[Any, list[Any]] = {}
-        self.captured: dict[Any, Any] = {}
-        self.captures = self.find_captures()
-        self.wanted: set[Any] | None = None
+        self.callbacks: list[Callable[[], Any]] = []
+        self.node: Any = None  # the node, or id of a leaf, whose hooks and formulas are run now
+        self.captures: dict[Any, list[int]] | None = None  # of which nodes and leaves, which gradients are asked for
+        self.captured: dict[tuple[Any, int], Tensor] = {}
+        self.wanted: set[Any] | None = None  # the nodes that must run, where not all must
 
-    def run(self, roots: Sequence[tuple[Any, Tensor]]) -> list[Tensor | None]:
+    def will_run(self, target: Any) -> bool:
+        """Whether a node (or leaf, by its id) is run now or later."""
+        if target.__class__ is int and self.captures is not None:
+            raise RuntimeError(
+                "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This "
+                "is currently not supported."
+            )
+        return target == self.node or target in self.waiting
+
+    # ---- before
+
+    def count(self, roots: Sequence[tuple[Any, Tensor]]) -> None:
+        """Fill `waiting`: how many edges lead to each node."""
         waiting = self.waiting
-        self.count([edge for edge, _ in roots])
-        if self.captures is not None:
-            self.wanted = self.needed_for(self.captures)
-        for number, (edge, grad) in enumerate(roots):
-            entry = waiting[_target(edge)]
-            at = 2 * edge[1] + 1 if edge.__class__ is tuple else 1
-            shape, d, _ = edge[0].outputs[edge[1]] if edge.__class__ is tuple else form_of(edge)
-            if grad.dtype is not d or grad.array.shape != shape:
-                grad = _fitted(grad, shape, d, number, None)
-            grad = self.bare(grad)
-            entry[at] = grad if entry[at] is None else self.total(entry[at], grad)
-        ready: list[tuple[int, Any]] = []
+        stack: list[Any] = []
         for edge, _ in roots:
             to = _target(edge)
-            if to in waiting and not waiting[to][0]:
-                if edge.__class__ is not tuple:
-                    self.reach_leaf(edge, waiting.pop(to))
-                elif (-to.seq, to) not in ready:
-                    heapq.heappush(ready, (-to.seq, to))
-                    if to.seq == FIRST:
-                        self.drain(ready)
-        self.drain(ready)
-        if self.inputs is None:
-            return []
-        return [self.result(edge) for edge in self.inputs]
+            if to not in waiting:
+                if edge.__class__ is tuple:
+                    waiting[to] = [0, *(None, False) * len(to.outputs)]
+                    stack.append(to)
+                else:
+                    waiting[to] = [0, None, False]
+        while stack:
+            for edge in stack.pop().edges:
+                if edge.__class__ is tuple:
+                    to = edge[0]
+                    entry = waiting.get(to)
+                    if entry is None:
+                        outputs = to.outputs
+                        waiting[to] = [1, None, False] if len(outputs) == 1 else [1, *(None, False) * len(outputs)]
+                        stack.append(to)
+                    else:
+                        entry[0] += 1
+                elif edge is not None:
+                    to = id(edge)
+                    entry = waiting.get(to)
+                    if entry is None:
+                        waiting[to] = [1, None, False]
+                    else:
+                        entry[0] += 1
 
-    def drain(self, ready: list[tuple[int, Any]]) -> None:
+    def aim(self, goals: Sequence[Any]) -> None:
+        """Leave in `waiting` only the goals, and the nodes from which one is reached."""
+        before: dict[Any, list[Any]] = {}
+        for node in self.waiting:
+            for edge in node.edges if isinstance(node, Node) else ():
+                if edge is not None:
+                    before.setdefault(_target(edge), []).append(node)
+        wanted: set[Any] = set()
+        stack = [_target(edge) for edge in goals]
+        aims = dict.fromkeys(stack)
+        while stack:
+            for node in before.get(stack.pop(), ()):
+                if node not in wanted:
+                    wanted.add(node)
+                    stack.append(node)
+        if self.accumulate:
+            wanted.update(aims)
+        else:
+            self.captures = {}
+            for edge in goals:
+                to, nr = _place(edge)
+                self.captures.setdefault(to, []).append(nr)
+        self.wanted = wanted
+        self.waiting = {to: entry for to, entry in self.waiting.items() if to in wanted or to in aims}
+
+    def enter(self, roots: Sequence[tuple[Any, Tensor]]) -> list[tuple[int, Any]]:
+        """Put the roots' gradients in place; a heap of the nodes that are ready to run."""
+        waiting = self.waiting
+        ready: list[tuple[int, Any]] = []
+        for edge, grad in roots:
+            to, at = (edge[0], 2 * edge[1] + 1) if edge.__class__ is tuple else (id(edge), 1)
+            entry = waiting.get(to)
+            if entry is not None:
+                bare = self.bare(grad)
+                entry[at] = bare if entry[at] is None else self.total(entry[at], bare)
+        for edge, _ in roots:
+            to = edge[0] if edge.__class__ is tuple else id(edge)
+            entry = waiting.get(to)
+            if entry is None or entry[0]:
+                continue
+            if edge.__class__ is not tuple:
+                self.reach_leaf(edge, waiting.pop(to))
+            elif (-to.seq, to) not in ready:
+                heappush(ready, (-to.seq, to))
+                if to.seq == FIRST:
+                    self.drain(ready, local.state.quiet)
+        return ready
+
+    # ---- on the way
+
+    def drain(self, ready: list[tuple[int, Any]], quiet: Any) -> None:
         """Run nodes, latest first, until none is left. This loop is most of what backward costs a small model."""
-        waiting, wanted, keep_graph = self.waiting, self.wanted, self.keep_graph
-        quiet = _mode.local.state.quiet
-        direct = not self.create_graph and self.captures is None
+        waiting, keep_graph = self.waiting, self.keep_graph
+        bare = not self.tensors
+        inner = bool(self.captures) and not all([to.__class__ is int for to in self.captures])
+        direct = bare and self.anomaly is None and not inner
         while ready:
-            node = heapq.heappop(ready)[1]
+            node = heappop(ready)[1]
             while node is not None:  # a chain of nodes needs no heap
                 entry = waiting.pop(node)
                 results = None
@@ -111,16 +206,16 @@ class _Task:
                     results = self.apply(node, entry[1::2])
                 if not keep_graph and node.saved:
                     node.saved = None
-                following = None
+                following = leaves = None
                 for edge, grad in zip(node.edges, results):
-                    if edge is None:
-                        continue
                     if edge.__class__ is tuple:
                         to, at = edge
                         at += at + 1
-                    else:
+                    elif edge is not None:
                         to = id(edge)
                         at = 1
+                    else:
+                        continue
                     entry = waiting.get(to)
                     if entry is None:
                         continue
@@ -132,41 +227,49 @@ class _Task:
                             quiet(iadd, have, grad)
                         else:
                             have = entry[at] = self.total(have, grad)
-                            entry[at + 1] = direct and have.__class__ is grad.__class__ and have.shape != ()
+                            alike = have.__class__ is grad.__class__ and not isinstance(have, Tensor)
+                            entry[at + 1] = bare and alike and have.shape != ()
                     left = entry[0] = entry[0] - 1
                     if left:
                         continue
                     if to.__class__ is int:
-                        grad = have = None
-                        del waiting[to]
-                        self.reach_leaf(edge, entry)
-                    elif wanted is not None and to not in wanted and to not in self.captures:
-                        del waiting[to]
+                        if leaves is None:
+                            leaves = [edge]
+                        else:
+                            leaves.append(edge)
                     elif following is None and not ready:
                         following = to
                     else:
-                        heapq.heappush(ready, (-to.seq, to))
+                        heappush(ready, (-to.seq, to))
                 results = edge = grad = have = entry = to = None
+                if leaves is not None:
+                    for edge in leaves:
+                        self.reach_leaf(edge, waiting.pop(id(edge)))
                 if following is not None and ready:
-                    following = heapq.heappushpop(ready, (-following.seq, following))[1]
+                    following = heappushpop(ready, (-following.seq, following))[1]
                 node = following
 
     def apply(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         """Run a node on tensors, with its hooks."""
+        self.node = node
         hooks, captures = node.hooks, self.captures
         for nr, form in enumerate(node.outputs):
             grads[nr] = _tensor(grads[nr], form)
-        if hooks is not None:
-            grads = run_tensor_hooks(hooks, grads)
+        runs = self.wanted is None or node in self.wanted
+        if hooks is not None and not runs:
+            run_tensor_hooks(hooks, grads)
         if captures is not None and node in captures:
             for nr in captures[node]:
                 self.captured[node, nr] = grads[nr]
-        if self.wanted is not None and node not in self.wanted:
-            return [None] * len(node.edges)
+        if not runs:
+            return ()
         if hooks is not None:
+            run_tensor_hooks(hooks, grads)
             grads = run_pre_hooks(hooks, grads)
-            keep_grads(hooks, grads)
-        results = node.apply(grads)
+        if self.anomaly is None:
+            results = node.apply(grads)
+        else:
+            results = self.anomaly.watch(node, grads)
         if hooks is not None:
             results = run_post_hooks(hooks, results, grads)
         return self.checked(node, results)
@@ -178,120 +281,69 @@ class _Task:
             if edge is None or grad is None:
                 found.append(None)
                 continue
+            special = False
             if edge.__class__ is tuple:
                 shape, d = edge[0].outputs[edge[1]][:2]
             else:
                 shape, d = edge.array.shape, edge.dtype
+                if edge.extra is not None:
+                    wanted = edge.extra.dtype_of_grad(d)
+                    special, d = wanted is not d, wanted or grad.dtype
             if grad.dtype is not d or grad.array.shape != shape:
-                grad = _fitted(grad, shape, d, at, node)
-            found.append(self.bare(grad))
+                grad = fitted(grad, shape, d, at, node)
+            found.append(grad if special else self.bare(grad))
         return found
 
     def bare(self, grad: Tensor) -> Any:
-        return grad.array if grad.__class__ is Tensor and grad.backend.strided and not self.create_graph else grad
+        if grad.__class__ is not Tensor or self.tensors:
+            return grad
+        backend = grad.backend
+        if backend.bare:
+            return grad.array
+        return computed(grad).array if backend.lazy else grad
 
     def total(self, a: Any, b: Any) -> Any:
         """The sum of two gradients."""
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             like = a if isinstance(a, Tensor) else b
-            form = (like.array.shape, like.dtype, like.backend.real)
+            form = form_of(like)
             return _tensor(a, form) + _tensor(b, form)
-        return _mode.local.state.quiet(add, a, b)
+        return local.state.quiet(add, a, b)
 
-    def count(self, roots: list[Any]) -> None:
-        """Fill `waiting`: how many edges lead to each node."""
-        waiting = self.waiting
-        stack: list[Any] = []
-        for edge in roots:
-            to = _target(edge)
-            if to not in waiting:
-                if edge.__class__ is tuple:
-                    waiting[to] = [0, *(None, False) * len(to.outputs)]
-                    stack.append(to)
-                else:
-                    waiting[to] = [0, None, False]
-        while stack:
-            for edge in stack.pop().edges:
-                if edge is None:
-                    continue
-                if edge.__class__ is tuple:
-                    to = edge[0]
-                    entry = waiting.get(to)
-                    if entry is None:
-                        outputs = to.outputs
-                        waiting[to] = [1, None, False] if len(outputs) == 1 else [1, *(None, False) * len(outputs)]
-                        stack.append(to)
-                        continue
-                else:
-                    to = id(edge)
-                    entry = waiting.get(to)
-                    if entry is None:
-                        waiting[to] = [1, None, False]
-                        continue
-                entry[0] += 1
-
-    def find_captures(self) -> dict[Any, list[int]] | None:
-        """The outputs whose gradients are asked for, by node; None when all leaves are."""
-        if self.inputs is None:
-            return None
-        found: dict[Any, list[int]] = {}
-        for edge in self.inputs:
-            found.setdefault(_target(edge), []).append(edge[1] if edge.__class__ is tuple else 0)
-        return found
-
-    def result(self, edge: Any) -> Tensor | None:
-        """The captured gradient of an input."""
-        if edge.__class__ is tuple:
-            return self.captured.get(edge)
-        return self.captured.get((id(edge), 0))
-
-    def needed_for(self, goals: dict[Any, list[int]]) -> set[Any]:
-        """The nodes that must run: those from which a goal is reached."""
-        before: dict[Any, list[Any]] = {}
-        for node in self.waiting:
-            for edge in node.edges if isinstance(node, Node) else ():
-                if edge is not None:
-                    before.setdefault(_target(edge), []).append(node)
-        wanted: set[Any] = set()
-        stack = list(goals)
-        while stack:
-            for node in before.get(stack.pop(), ()):
-                if node not in wanted:
-                    wanted.add(node)
-                    stack.append(node)
-        return wanted
+    # ---- at the end
 
     def reach_leaf(self, leaf: Tensor, entry: list[Any]) -> None:
         """The gradient of a leaf is complete: run its hooks, then hand it over or accumulate it."""
         grad, entry[1] = entry[1], None
-        if grad is None:
+        extra = leaf.extra
+        if extra is None and self.captures is None:
+            if grad is not None:
+                accumulate_into(leaf, grad, self.create_graph)
             return
-        extra, captures = leaf.extra, self.captures
-        if extra is None and captures is None:
-            accumulate_into(leaf, grad, self.create_graph)
-            return
-        grad = _tensor(grad, form_of(leaf))
-        accumulator = None
+        self.node = id(leaf)
+        grads = [_tensor(grad, form_of(leaf))]
+        grad = hooks = None
         if extra is not None:
-            for hook in list(extra.hooks.values()):
-                changed = hook(grad)
-                if changed is not None:
-                    grad = changed
-            accumulator = extra.accumulator() if extra.accumulator is not None else None
-        if captures is not None and not self.accumulate:
-            if id(leaf) in captures:
-                self.captured[id(leaf), 0] = grad
-            return
-        if captures is not None and id(leaf) not in captures:
-            return
-        hooks = accumulator.hooks if accumulator is not None else None
+            hooks = extra.hooks
+            wanted = extra.dtype_of_grad(leaf.dtype)
+            if wanted is not None and grads[0] is not None and grads[0].dtype is not wanted:
+                grads[0] = grads[0].to(wanted)
         if hooks is not None:
-            grad = run_pre_hooks(hooks, [grad])[0]
-        grad = self.bare(grad)
-        accumulate_into(leaf, grad, self.create_graph)
-        if extra is not None:
-            for hook in list(extra.post_hooks.values()):
-                hook(leaf)
+            run_tensor_hooks(hooks, grads)
+        if self.captures is not None:
+            if id(leaf) in self.captures:
+                self.captured[id(leaf), 0] = grads[0]
+            return
+        if hooks is not None:
+            grads = run_pre_hooks(hooks, grads)
+        if grads[0] is not None:
+            grad = grads.pop()
+            if grad.dtype is leaf.dtype:
+                grad = self.bare(grad)
+            accumulate_into(leaf, grad, self.create_graph)
+            if extra is not None and extra.post_hooks:
+                for hook in list(extra.post_hooks.values()):
+                    hook(leaf)
         if hooks is not None:
             run_post_hooks(hooks, (), [leaf._grad])
 
@@ -304,7 +356,7 @@ def _tensor(value: Any, form: Any) -> Any:
     return wrap(value if value.__class__ is backend.Array else backend.asarray(value), form[1], backend)
 
 
-def _fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:
+def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:
     """A gradient with the shape and dtype of what it is for; without a `giver`, one that the user has given."""
     have = grad.array.shape
     if have != shape and not _expands(shape, have):
@@ -319,20 +371,23 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
-def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:
+def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False) -> None:
     """Add to `leaf.grad`. An array that nobody else holds and that lies in memory as the leaf does is taken over."""
+    if leaf.edge is not LEAF and not _still_leaf(leaf):
+        return
     with _accumulating:
         have = leaf._grad
         if isinstance(grad, Tensor):
-            leaf._grad = (
-                _laid_out_like(grad, leaf) if have is None else have + grad if create_graph else have.add_(grad)
-            )
+            if have is None:
+                leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf)
+            else:
+                leaf._grad = have + grad if create_graph else have.add_(grad)
         elif have is not None:
-            if have.__class__ is Tensor and have.dtype is leaf.dtype and have.edge is None:
-                _mode.local.state.quiet(iadd, have.array, grad)
+            if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
+                local.state.quiet(iadd, have.array, grad)
                 bump(have)
             else:
-                have.add_(wrap(grad, leaf.dtype, leaf.backend.real))
+                have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
         else:
             t = _tensor(grad, form_of(leaf))
             # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.
@@ -340,42 +395,22 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool) -> None:
             leaf._grad = t if sole and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
 
 
+ACCUMULATE.append(accumulate_into)
+
+
+def _still_leaf(leaf: Tensor) -> bool:
+    """Whether what was a leaf that requires grad when an edge to it was recorded is still one."""
+    edge = last_edge(leaf)
+    if edge.__class__ is tuple:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    return edge is not None
+
+
 def _laid_out_like(grad: Tensor, leaf: Tensor) -> Tensor:
     if grad.array.strides == leaf.array.strides:
         return grad.clone()
-    copy = leaf.new_empty_strided(tuple(leaf.array.shape), leaf.stride())
+    if not is_dense(leaf.array.shape, leaf.stride()):
+        return grad.clone(memory_format=contiguous_format)
+    copy = grad.new_empty_strided(tuple(leaf.array.shape), leaf.stride())
     copy.copy_(grad)
     return copy
-
-
-def run_tensor_hooks(hooks: Any, grads: list[Any]) -> list[Any]:
-    for nr, by_id in hooks.tensor_pre.items():
-        for hook in list(by_id.values()):
-            if grads[nr] is not None:
-                changed = hook(grads[nr])
-                if changed is not None:
-                    grads[nr] = changed
-    return grads
-
-
-def run_pre_hooks(hooks: Any, grads: list[Any]) -> list[Any]:
-    for hook in list(hooks.pre.values()):
-        changed = hook(tuple(grads))
-        if changed is not None:
-            grads = list(changed)
-    return grads
-
-
-def keep_grads(hooks: Any, grads: list[Any]) -> None:
-    for nr, reference in hooks.retain.items():
-        tensor = reference()
-        if tensor is not None and grads[nr] is not None:
-            tensor._grad = grads[nr] if tensor._grad is None else tensor._grad + grads[nr]
-
-
-def run_post_hooks(hooks: Any, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
-    for hook in list(hooks.post.values()):
-        changed = hook(tuple(results), tuple(grads))
-        if changed is not None:
-            results = changed
-    return results

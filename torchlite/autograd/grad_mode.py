@@ -6,7 +6,8 @@ import functools
 import inspect
 from typing import Any
 
-from ..core.mode import Mode, local, with_grad
+from ..core.mode import Mode, left, local, with_grad
+from ..core.node import shared_counter
 
 
 class _Switch:
@@ -26,7 +27,8 @@ class _Switch:
         state.mode = self._enter(state.mode)
 
     def __exit__(self, *_: object) -> None:
-        local.state.mode = self._outer
+        state = local.state
+        state.mode = left(self._outer, state.mode)
 
     def __call__(self, func: Any) -> Any:
         if inspect.isclass(func):
@@ -128,6 +130,20 @@ class inference_mode(_Switch):
 
     def _again(self) -> _Switch:
         return type(self)(self.enabled)
+
+
+class _unsafe_preserve_version_counter:
+    """Writes inside are not counted: backward would then not notice that what it saved has changed."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = tuple(tensors) if isinstance(tensors, (tuple, list)) else (tensors,)
+
+    def __enter__(self) -> None:
+        self.versions = [t._version for t in self.tensors]
+
+    def __exit__(self, *_: object) -> None:
+        for t, version in zip(self.tensors, self.versions, strict=True):
+            shared_counter(t).n = version
 
 
 def is_grad_enabled() -> bool:

@@ -1,39 +1,51 @@
-"""Hooks on tensors, and gradients kept for tensors that are no leaves."""
+"""Hooks on tensors, gradients kept for tensors that are no leaves, and how the engine runs all hooks."""
 
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from ..core.node import RemovableHandle
+from ..core.hooks import Hooks, RemovableHandle, register
+from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import method
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, TensorBase
 from ..core.view import last_edge, requires_grad, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 @method("register_hook")
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Call `hook(grad)` when this tensor's gradient is computed; what it returns replaces the gradient."""
+    if needs_dispatch((self,), {}):
+        return dispatch(register_hook, (self, hook), {})
     if not requires_grad(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    edge = resolve(self)
-    if edge.__class__ is not tuple:
-        return RemovableHandle(self.more().hooks, hook)
-    node, nr = edge
-    return RemovableHandle(node.more().tensor_pre.setdefault(nr, {}), hook)
+    hooks, nr = _hooks_of(self)
+    return register(hooks.of_output(nr), hook)
+
+
+def _hooks_of(t: Tensor) -> tuple[Hooks, int]:
+    """The hooks where the gradient of `t` arrives, and under which number."""
+    edge = resolve(t)
+    return (edge[0].more(), edge[1]) if edge.__class__ is tuple else (t.more().all_hooks(), 0)
 
 
 @method("register_post_accumulate_grad_hook")
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(self)` after this leaf's gradient was added to its `.grad`."""
+    if needs_dispatch((self,), {}):
+        return dispatch(register_post_accumulate_grad_hook, (self, hook), {})
     if not requires_grad(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(self.more().post_hooks, hook)
+    extra = self.more()
+    if extra.post_hooks is None:
+        extra.post_hooks = OrderedDict()
+    return register(extra.post_hooks, hook)
 
 
 @method("retain_grad")
@@ -47,9 +59,113 @@ def retain_grad(self: Tensor) -> None:
         node.more().retain[nr] = weakref.ref(self)
 
 
+@method("retains_grad")
+@property
 def _retains_grad(self: Tensor) -> bool:
     """Whether backward keeps this tensor's gradient though it is no leaf."""
     return self.extra is not None and self.extra.retains_grad and not self.is_leaf
 
 
-Tensor.retains_grad = property(_retains_grad)  # type: ignore[attr-defined]
+@method("_backward_hooks")
+@property
+def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
+    """The hooks registered on this tensor, or None."""
+    if not requires_grad(self):
+        return None
+    edge = resolve(self)
+    node = edge[0] if edge.__class__ is tuple else self.extra
+    hooks = None if node is None else node.hooks
+    return None if hooks is None else hooks.tensor_pre.get(edge[1] if edge.__class__ is tuple else 0)
+
+
+@_backward_hooks.setter
+def _set_backward_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
+    if requires_grad(self):
+        where, nr = _hooks_of(self)
+        where.tensor_pre[nr] = OrderedDict() if hooks is None else hooks
+
+
+@method("_post_accumulate_grad_hooks")
+@property
+def _post_accumulate_grad_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
+    """The hooks to be called after this leaf's gradient was accumulated, or None."""
+    return None if self.extra is None else self.extra.post_hooks
+
+
+# ---- running them
+
+
+def run_tensor_hooks(hooks: Hooks, grads: list[Any]) -> None:
+    """Call the hooks on a node's outputs, which may replace the gradients; those who retain theirs come last."""
+    for nr, by_id in hooks.tensor_pre.items():
+        for hook in list(by_id.values()):
+            grad = grads[nr]
+            changed = hook(grad)
+            if changed is not None:
+                _check_replacement(hook, changed, grad)
+                grads[nr] = changed
+    for nr, reference in hooks.retain.items():
+        tensor = reference()
+        if tensor is not None and grads[nr] is not None:
+            tensor._grad = grads[nr] if tensor._grad is None else tensor._grad + grads[nr]
+
+
+def run_pre_hooks(hooks: Hooks, grads: list[Any]) -> list[Any]:
+    """Call the hooks that come before a node."""
+    for hook in list(hooks.pre.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = _replaced(hook, changed, grads)
+    return grads
+
+
+def run_post_hooks(hooks: Hooks, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
+    """Call the hooks that come after a node."""
+    for hook in list(hooks.post.values()):
+        changed = hook(tuple(results), tuple(grads))
+        if changed is not None:
+            results = _replaced(hook, changed, results)
+    return results
+
+
+def _replaced(hook: Any, changed: Any, former: Sequence[Any]) -> list[Any]:
+    """The gradients a hook returned in place of the former ones."""
+    if not isinstance(changed, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
+    if len(changed) != len(former):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(changed)}, but expected "
+            f"{len(former)})"
+        )
+    for new, old in zip(changed, former, strict=True):
+        _check_replacement(hook, new, old)
+    return list(changed)
+
+
+def _check_replacement(hook: Any, changed: Any, grad: Any) -> None:
+    """Refuse a gradient of another kind than the one it is to replace."""
+    if changed is None:
+        return
+    if grad is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not isinstance(changed, TensorBase):
+        raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
+    if _kind(changed) != _kind(grad):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has changed the type of value (was {_kind(grad)} got {_kind(changed)})"
+        )
+    if changed.backend.home is not grad.backend.home:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the device of value")
+    if changed.array.shape != grad.array.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", None) or type(hook).__name__
+
+
+def _kind(t: Tensor) -> str:
+    kind = t.backend.device.type
+    if kind in ("cpu", "cuda"):
+        return f"torch.{'' if kind == 'cpu' else 'cuda.'}{t.dtype.legacy}Tensor"
+    return f"{kind.capitalize()}{t.dtype.legacy}Type"

@@ -19,6 +19,16 @@ def not_implemented_for(op: str, d: dtype) -> NotImplementedError:
     return NotImplementedError(f"\"{op}\" not implemented for '{d.legacy}'")
 
 
+_LONG_AGO = ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
+
+
+def type_text(d: dtype, where: device) -> str:
+    """What errors call the tensors of a dtype: those of long ago have names of their own."""
+    if d.legacy in _LONG_AGO and where.type in ("cpu", "cuda"):
+        return f"torch.{'cuda.' * (where.type == 'cuda')}{d.legacy}Tensor"
+    return f"{'Meta' if where.type == 'meta' else where.type.upper()}{d.legacy}Type"
+
+
 def cannot_cast(from_: dtype, to: dtype) -> RuntimeError:
     return RuntimeError(f"result type {from_.legacy} can't be cast to the desired output type {to.legacy}")
 
@@ -27,6 +37,16 @@ def different_devices(a: device, b: device) -> RuntimeError:
     if "meta" in (a.type, b.type):
         return RuntimeError(f"Tensor on device {b} is not on the expected device {a}!")
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
+
+
+def freed() -> RuntimeError:
+    """What backward needs is gone."""
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+        "saved tensors after calling backward."
+    )
 
 
 def warn(message: str) -> None:
@@ -45,6 +65,17 @@ def out_resized(had: Any, needs: Any) -> None:
         f"{list(had)}, which does not match the required output shape {list(needs)}. This behavior is deprecated, and "
         "in a future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
         "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+    )
+
+
+def forward_not_implemented(name: str, in_place: bool = False) -> NotImplementedError:
+    """The error for an op without a forward derivative."""
+    more = "." if in_place else " or submit a PR adding the implementation to derivatives.yaml"
+    return NotImplementedError(
+        f"Trying to use forward AD with {name}{'_' * in_place} that does not support it because it has not been implemented yet.\n"
+        "Please file an issue to PyTorch at "
+        "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its "
+        f"implementation{more}"
     )
 
 

@@ -12,11 +12,16 @@ from typing import Any
 
 import numpy as np
 
+_DERIVED = frozenset(("moving", "plain", "records"))
+
 
 class Mode:
     """One combination of switches."""
 
-    __slots__ = ("anomaly", "functions", "grad", "inference", "plain", "saved_hooks", "subclasses")
+    __slots__ = (
+        "anomaly", "forward", "functions", "grad", "inference", "kernels", "levels", "moving", "plain", "profiler",
+        "records", "saved_hooks", "subclasses",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -25,19 +30,30 @@ class Mode:
         functions: tuple[Any, ...] = (),
         subclasses: bool = True,
         saved_hooks: tuple[Any, ...] = (),
-        anomaly: tuple[bool, bool] | None = None,
+        anomaly: Any = None,
+        levels: tuple[Any, ...] = (),
+        forward: bool = True,
+        kernels: Any = None,
+        profiler: Any = None,
     ) -> None:
         self.grad = grad  # operations are recorded
         self.inference = inference
         self.functions = functions  # the stack of TorchFunctionModes, innermost last
         self.subclasses = subclasses  # whether __torch_function__ of operands is asked
         self.saved_hooks = saved_hooks
-        self.anomaly = anomaly  # (on, check for NaN)
-        self.plain = not (inference or functions or saved_hooks or anomaly) and subclasses
+        self.anomaly = anomaly  # what watches backward (autograd/anomaly_mode.py), or None
+        self.levels = levels  # the open levels of forward differentiation, innermost last
+        self.forward = forward  # whether these are switched on
+        self.moving = levels if forward and not inference else ()
+        self.kernels = kernels  # what is asked to run the kernels: `kernels(op, values, compute)`
+        self.profiler = profiler  # what writes down calls and nodes (autograd/profiler.py), or None
+        self.records = grad or bool(self.moving)  # results get a history, or tangents
+        rare = inference or functions or saved_hooks or anomaly or levels or kernels or profiler
+        self.plain = not rare and subclasses and forward
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some switches set otherwise."""
-        values = {name: getattr(self, name) for name in Mode.__slots__ if name != "plain"}
+        values = {name: getattr(self, name) for name in Mode.__slots__ if name not in _DERIVED}
         return Mode(**(values | changes))
 
 
@@ -51,19 +67,34 @@ def with_grad(mode: Mode, enabled: bool) -> Mode:
     return mode if mode.grad is enabled else mode.but(grad=enabled)
 
 
+def silent(mode: Mode) -> Mode:
+    """The mode in which results get neither a history nor tangents."""
+    return NO_GRAD if mode.plain else mode.but(grad=False, levels=())
+
+
+def left(outer: Mode, inner: Mode) -> Mode:
+    """The mode after a context that began in `outer`: levels opened or closed meanwhile stay so."""
+    return outer if outer.levels is inner.levels else outer.but(levels=inner.levels)
+
+
 class State:
-    """What a thread holds: its mode, its default device, and `quiet`, which calls a kernel without NumPy's warnings.
+    """What a thread holds: its mode, its default device, the backward pass and the transforms it is in, and `quiet`.
+
+    `quiet` calls a kernel without NumPy's warnings.
 
     NumPy keeps its floating-point error handling in a context variable. `quiet` runs a kernel inside a `Context` of
     the thread's own in which every signal is ignored; it costs nothing next to the kernel, and the user's own
     `numpy.errstate` is neither read nor changed.
     """
 
-    __slots__ = ("default_device", "mode", "quiet")
+    __slots__ = ("default_device", "hooks_refused", "levels", "mode", "quiet", "task")
 
     def __init__(self) -> None:
         self.mode = GRAD
         self.default_device: Any = None
+        self.hooks_refused: str | None = None  # why hooks for saved tensors may not be turned on
+        self.task: Any = None
+        self.levels: tuple[Any, ...] = ()  # the transforms of functions that run, innermost last: func/transform.py
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.quiet = context.run

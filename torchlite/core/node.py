@@ -8,17 +8,18 @@ itself for a leaf; None means that nobody asks. A tensor's slot `edge` holds Non
 from __future__ import annotations
 
 import itertools
-import re
+import threading
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
-from .dtype import FLOAT
+from .hooks import Hooks, register
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
     from collections.abc import Callable, Sequence
 
-    from .op import Op
+    from .hooks import RemovableHandle
     from .tensor import Tensor
 
 
@@ -36,8 +37,6 @@ LEAF = _Leaf()
 sequence = itertools.count()
 NOT_IMPLEMENTED = "torch::autograd::NotImplemented"  # the title of nodes that only raise an error,
 FIRST = 1 << 64  # and their sequence number: they run before all others
-
-_SUFFIX = re.compile(r"Backward\d*$")
 
 
 class Counter:
@@ -102,125 +101,6 @@ def shared_counter(t: Tensor) -> Counter:
     return counter
 
 
-SECOND_BACKWARD = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-    "saved tensors after calling backward."
-)
-
-
-class Saved:
-    """A tensor kept for backward: checked for writes since, or handed through pack and unpack hooks.
-
-    `output` is the output number when the tensor is a result of the node that saves it. Then `tensor` is an alias
-    without history, so that the node does not own itself, and reading gives it its history back.
-    """
-
-    __slots__ = ("hooks", "output", "packed", "tensor", "version")
-
-    def __init__(self, tensor: Tensor, output: int = -1) -> None:
-        self.version = version_of(tensor)
-        self.tensor: Tensor | None = tensor.alias() if output >= 0 else tensor
-        self.output = output
-        self.hooks: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-        self.packed: Any = None
-
-    def register_hooks(self, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
-        """Keep `pack(tensor)` in place of the tensor; `unpack` turns it back each time it is read."""
-        if self.hooks is not None:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set is not allowed."
-            )
-        if self.tensor is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + SECOND_BACKWARD)
-        tensor = self.tensor
-        before = version_of(tensor)
-        state = _mode.local.state
-        outer, state.mode = state.mode, _mode.NO_GRAD
-        try:
-            packed = pack(tensor.alias())
-        finally:
-            state.mode = outer
-        if version_of(tensor) != before:
-            raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
-                "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
-                "issue if you need to perform in-place operations on the input to a pack hook."
-            )
-        self.hooks = (pack, unpack)
-        self.packed = packed
-        self.tensor = None
-
-    def read(self, node: Node) -> Tensor:
-        if self.hooks is not None:
-            return self.hooks[1](self.packed)
-        tensor = self.tensor
-        if tensor is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        version = version_of(tensor)
-        if version != self.version:
-            raise stale(node if self.output >= 0 else None, tensor, version, self.version, self.output)
-        if self.output >= 0 and _mode.local.state.mode.grad and tensor.dtype.category >= FLOAT:
-            tensor = tensor.alias()
-            tensor.edge = (node, self.output)
-        return tensor
-
-
-def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output: int) -> RuntimeError:
-    """The error for a saved tensor that was overwritten, or detached in place, before backward read it."""
-    if tensor.counter.__class__ is DetachedCounter and expected <= tensor.counter.since:
-        return RuntimeError(
-            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
-            "please use out-of-place `.detach()` instead"
-        )
-    edge = getattr(tensor.edge, "edge", tensor.edge)  # that of a view, or the tensor's own
-    if node is None and edge.__class__ is tuple:
-        node, output = edge
-    who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', node.name())},"
-    kind = f"torch.{tensor.dtype.legacy}Tensor {list(tensor.array.shape)}"
-    return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
-        f"{who} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection to find "
-        "the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-        "check_nan=False)."
-    )
-
-
-class Hooks:
-    """The hooks of a node. Most nodes never have one."""
-
-    __slots__ = ("post", "pre", "retain", "tensor_pre")
-
-    def __init__(self) -> None:
-        self.tensor_pre: dict[int, dict[int, Callable[..., Any]]] = {}  # by output number
-        self.pre: dict[int, Callable[..., Any]] = {}
-        self.post: dict[int, Callable[..., Any]] = {}
-        self.retain: dict[int, Any] = {}  # output number -> weak reference to the tensor whose .grad is kept
-
-
-class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook away again."""
-
-    __slots__ = ("__weakref__", "hooks", "id")
-
-    numbers = itertools.count()
-
-    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
-        self.hooks = hooks
-        self.id = next(RemovableHandle.numbers)
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        self.hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
 class Node:
     """A step of the backward graph.
 
@@ -240,6 +120,9 @@ class Node:
         self.seq = next(sequence)
         self.hooks: Hooks | None = None
         self.metadata_: dict[Any, Any] | None = None
+        anomaly = _mode.local.state.mode.anomaly
+        if anomaly is not None:
+            anomaly.note(self)
 
     def name(self) -> str:
         return type(self).__name__
@@ -264,16 +147,25 @@ class Node:
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after this node has run; what it returns replaces the former."""
-        return RemovableHandle(self.more().post, fn)
+        return register(self.more().post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_outputs)` before this node runs; what it returns replaces them."""
-        return RemovableHandle(self.more().pre, fn)
+        return register(self.more().pre, fn)
 
     def more(self) -> Hooks:
         if self.hooks is None:
             self.hooks = Hooks()
         return self.hooks
+
+    def __lt__(self, other: Node) -> bool:
+        """Any order does for nodes of one number in the engine's heap."""
+        return id(self) < id(other)
+
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients this node makes of `grads`, with no hook called."""
+        results = tuple(self.apply(list(grads)))
+        return results[0] if len(results) == 1 else results
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -281,8 +173,19 @@ class Node:
             self.metadata_ = {}
         return self.metadata_
 
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        return tuple([InputMetadata(form) for form in self.outputs])
+
     def _sequence_nr(self) -> int:
         return self.seq
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self.seq = number
+
+    def _register_hook_dict(self, hooks: OrderedDict[int, Any]) -> None:
+        """Let a tensor's dictionary of hooks be that of this node's first output."""
+        self.more().tensor_pre[0] = hooks
 
     @property
     def requires_grad(self) -> bool:
@@ -292,91 +195,55 @@ class Node:
         return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
 
+class InputMetadata:
+    """What a node expects of the gradient of one of its outputs."""
+
+    __slots__ = ("device", "dtype", "shape")
+    is_nested_tensor = is_cpp_nested_tensor = False
+
+    def __init__(self, form: Any) -> None:
+        shape, self.dtype, backend = form
+        self.shape = list(shape)
+        self.device = backend.device
+
+
 class AccumulateGrad(Node):
     """Where a leaf's gradient is added to its `.grad`. The leaf itself does that; this is its face as a node.
 
-    A leaf knows its AccumulateGrad weakly, so hooks on one last as long as somebody holds it.
+    A leaf knows its AccumulateGrad weakly. The hooks registered on one are the leaf's.
     """
 
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__((), ((variable.array.shape, variable.dtype, variable.backend.real),))
+        super().__init__((), ((variable.array.shape, variable.dtype, variable.backend.home),))
         self.variable = variable
+        self.seq = FIRST - 1
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
+    def more(self) -> Hooks:
+        return self.variable.more().all_hooks()
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        ACCUMULATE[0](self.variable, grads[0])
+        return ()
+
+
+# autograd/engine.py puts here the function that adds a gradient to a leaf's.
+ACCUMULATE: list[Callable[[Tensor, Any], None]] = []
+
+
+_making = threading.Lock()
+
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     """The one AccumulateGrad of a leaf."""
-    extra = leaf.more()
-    found = None if extra.accumulator is None else extra.accumulator()
-    if found is None:
-        found = AccumulateGrad(leaf)
-        extra.accumulator = weakref.ref(found)
-    return found
-
-
-class OpNode(Node):
-    """The node of a declared op. A subclass per op names it and points to its declaration.
-
-    `saved` runs along `op.saved_names`: a `(tensor, version)` pair for an input, a `Saved` for an output or when hooks
-    are on, None where no needed gradient uses it. `values` are the op's bound arguments with tensors left out.
-    """
-
-    __slots__ = ("inputs",)  # shape and dtype of each operand, where gradients are fitted to them
-
-    op: Op
-    title: str
-    fails: ClassVar[bool] = False  # it only raises an error
-
-    def name(self) -> str:
-        return self.title
-
-    def read(self, entry: Any) -> Any:
-        if entry.__class__ is tuple:
-            tensor, version = entry
-            now = version_of(tensor)
-            if now != version:
-                raise stale(None, tensor, now, version, 0)
-            return tensor
-        return None if entry is None else entry.read(self)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            return self._saved(name[7:])
-        if name.startswith("_raw_saved_"):
-            return self._raw_saved(name[11:])
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
-
-    def _saved(self, name: str) -> Any:
-        op = self.op
-        if name in op.saved_names:
-            if self.saved is None:
-                raise RuntimeError(SECOND_BACKWARD)
-            return self.read(self.saved[op.saved_names.index(name)])
-        if name in op.value_names:
-            return self.values[op.value_names.index(name)]
-        raise AttributeError(f"'{self.name()}' object has no attribute '_saved_{name}'")
-
-    def _raw_saved(self, name: str) -> Any:
-        if name not in self.op.saved_names:
-            raise AttributeError(f"'{self.name()}' object has no attribute '_raw_saved_{name}'")
-        if self.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        at = self.op.saved_names.index(name)
-        entry = self.saved[at]
-        if entry.__class__ is tuple:
-            entry = Saved(entry[0])
-            self.saved = (*self.saved[:at], entry, *self.saved[at + 1 :])
-        return entry
-
-    def __dir__(self) -> list[str]:
-        op = self.op
-        return [
-            *super().__dir__(),
-            *(f"_saved_{n}" for n in op.saved_names),
-            *(f"_raw_saved_{n}" for n in op.saved_names),
-            *(f"_saved_{n}" for n in op.value_names),
-        ]
+    with _making:
+        extra = leaf.more()
+        found = None if extra.accumulator is None else extra.accumulator()
+        if found is None:
+            found = AccumulateGrad(leaf)
+            extra.accumulator = weakref.ref(found)
+        return found

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import mode as _mode
 from .dtype import FLOAT
+from .dtype import dtype as _dtype_class
 from .format import tensor_str
+from .hooks import Hooks
 from .layout import contiguous_strides, strided
 from .node import LEAF, UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
@@ -19,6 +21,7 @@ from .size import Size, size
 from .view import View, base_of, current_edge, last_edge, requires_grad, resolve
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
     from collections.abc import Callable, Iterator
 
     from .device import device
@@ -26,18 +29,30 @@ if TYPE_CHECKING:
 
 _new = object.__new__
 
+SAME_DTYPE = object()  # what `Extra.grad_dtype` says of a gradient that has its leaf's dtype
+
 
 class Extra:
     """What few tensors have: hooks, a kept gradient, an accumulator."""
 
-    __slots__ = ("accumulator", "hooks", "name", "post_hooks", "retains_grad")
+    __slots__ = ("__weakref__", "accumulator", "grad_dtype", "hooks", "post_hooks", "retains_grad", "tangents")
 
     def __init__(self) -> None:
         self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad, once someone asked for it
-        self.hooks: dict[int, Callable[..., Any]] = {}
-        self.post_hooks: dict[int, Callable[..., Any]] = {}
+        self.hooks: Hooks | None = None  # those of the AccumulateGrad
+        self.post_hooks: OrderedDict[int, Callable[..., Any]] | None = None  # called when the gradient was added
         self.retains_grad = False
-        self.name: str | None = None
+        self.grad_dtype: Any = SAME_DTYPE
+        self.tangents: dict[Any, Tensor] | None = None  # by level, see core/tangent.py
+
+    def all_hooks(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def dtype_of_grad(self, own: dtype) -> dtype | None:
+        """The dtype gradients must have, for a leaf whose own is given; None where any will do."""
+        return own if self.grad_dtype is SAME_DTYPE else self.grad_dtype
 
 
 class TensorBase:
@@ -46,7 +61,7 @@ class TensorBase:
     array    what its backend computes with
     dtype    the element type
     backend  the device it lives on, with that device's kernels
-    edge     where its gradient goes: None, (node, output number), LEAF, or a View
+    edge     where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
     counter  counts writes to its memory; None until someone needs it
     _grad    the accumulated gradient of a leaf
     extra    hooks and other rarities, or None
@@ -217,10 +232,20 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
+        self._require_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for this leaf's gradient, or stop asking."""
+        if _mode.local.state.levels:
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+                "inside of a function being transformed by a functorch transform. This is unsupported, please attempt "
+                "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
+                "outside of a function being transformed instead."
+            )
+        return self._require_grad(requires_grad)
+
+    def _require_grad(self, requires_grad: bool) -> Tensor:
         edge = self.edge
         if (edge.edge if edge.__class__ is View else edge).__class__ is tuple:
             if not requires_grad:
@@ -251,6 +276,8 @@ class Tensor(TensorBase):
         if edge.__class__ is View:
             edge = current_edge(self, edge)
         return edge[0] if edge.__class__ is tuple else None
+
+    name: ClassVar[None] = None  # what legacy code asks of every variable
 
     @property
     def output_nr(self) -> int:
@@ -283,6 +310,27 @@ class Tensor(TensorBase):
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    @property
+    def grad_dtype(self) -> dtype | None:
+        """The dtype of this leaf's gradient; None where it may have any."""
+        if last_edge(self).__class__ is tuple:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return self.dtype if self.extra is None else self.extra.dtype_of_grad(self.dtype)
+
+    @grad_dtype.setter
+    def grad_dtype(self, wanted: dtype | None) -> None:
+        if last_edge(self).__class__ is tuple:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if wanted is not None and not isinstance(wanted, _dtype_class):
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(wanted).__name__}")
+        if wanted is not None and self._grad is not None and self._grad.dtype is not wanted:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{wanted.legacy}' because there is already a gradient with dtype "
+                f"'{_c(self._grad)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure "
+                "the new grad_dtype matches the existing gradient's dtype."
+            )
+        self.more().grad_dtype = wanted
 
     @property
     def _version(self) -> int:
@@ -368,10 +416,10 @@ class Tensor(TensorBase):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(self._real_number("int64_t"))
 
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._real_number("double"))
 
     def __complex__(self) -> complex:
         return complex(self._number())
@@ -380,6 +428,14 @@ class Tensor(TensorBase):
         if self.array.size != 1 or self.dtype.category >= FLOAT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
+
+    def _real_number(self, type_: str) -> Any:
+        number = self._number()
+        if number.__class__ is not complex:
+            return number
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {type_} without overflow")
+        return number.real
 
     def _number(self) -> Any:
         if self.array.size != 1:
@@ -462,13 +518,7 @@ def _check_grad(t: Tensor, grad: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
     if grad is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if grad.dtype is not t.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{_c(grad)}' to a tensor with dtype '{_c(t)}'. The gradient "
-            "must match the tensor's dtype (or its grad_dtype if set). You can set the tensor's grad_dtype attribute "
-            "to allow a different dtype."
-        )
-    if grad.backend.real is not t.backend.real:
+    if grad.backend.home is not t.backend.home:
         raise RuntimeError(
             f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
             f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
@@ -477,6 +527,14 @@ def _check_grad(t: Tensor, grad: Any) -> None:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(grad.array.shape)}' to a tensor of size "
             f"'{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+    wanted = t.dtype if t.extra is None else t.extra.dtype_of_grad(t.dtype)
+    if wanted is not None and grad.dtype is not wanted:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_c(grad)}' to a tensor with grad_dtype '{wanted.legacy}'. "
+            "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
+            "grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. "
+            "Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
         )
 
 

@@ -1,0 +1,113 @@
+"""Anomaly detection: which forward operation a failing backward belongs to, and gradients that are NaN."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..core.mode import local
+from ..core.tensor import TensorBase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.node import Node
+
+
+class Anomaly:
+    """What stands in a thread's mode while anomaly detection is on."""
+
+    __slots__ = ("check_nan",)
+
+    def __init__(self, check_nan: bool) -> None:
+        self.check_nan = check_nan
+
+    def note(self, node: Node) -> None:
+        """Write down where a new node comes from: the lines of the program, and the node whose backward makes it."""
+        node.metadata["traceback_"] = traceback.format_stack()[:-1]
+        task = local.state.task
+        if task is not None and task.node.__class__ is not int:
+            node.metadata["parent_"] = task.node
+
+    def watch(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+        """Run a node, and tell where it came from if that goes wrong."""
+        try:
+            results = node.apply(grads)
+            if self.check_nan:
+                for at, g in enumerate(results):
+                    if isinstance(g, TensorBase) and bool((g.detach() != g.detach()).any()):
+                        raise RuntimeError(f"Function '{node.name()}' returned nan values in its {at}th output.")
+        except Exception:
+            warnings.warn(_origin(node), UserWarning, stacklevel=2)
+            raise
+        return results
+
+
+def _origin(node: Node) -> str:
+    lines = node.metadata.get("traceback_")
+    if lines is None:
+        return (
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+            "forward pass for more information."
+        )
+    said = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(lines)}"
+    while (node := node.metadata.get("parent_")) is not None:  # type: ignore[assignment]
+        lines = node.metadata.get("traceback_")
+        if lines is None:
+            said += (
+                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information available. Enable "
+                "detect anomaly during forward pass for more information."
+            )
+            break
+        said += (
+            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced the "
+            f"previous calculation:\n{''.join(lines)}"
+        )
+    return said
+
+
+class set_detect_anomaly:
+    """Turn anomaly detection on or off: at once, and inside a `with` until its end.
+
+    While it is on, an error in backward tells which lines of the forward pass led to it, and a gradient that is NaN
+    is an error if `check_nan`.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        state = local.state
+        self.outer = state.mode.anomaly
+        state.mode = state.mode.but(anomaly=Anomaly(check_nan) if mode else None)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        state = local.state
+        state.mode = state.mode.but(anomaly=self.outer)
+
+
+class detect_anomaly(set_detect_anomaly):
+    """Anomaly detection inside a `with`."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=2,
+        )
+        self.check_nan = check_nan
+
+    def __enter__(self) -> None:
+        super().__init__(True, self.check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on in this thread."""
+    return local.state.mode.anomaly is not None
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection looks for NaN."""
+    anomaly = local.state.mode.anomaly
+    return True if anomaly is None else anomaly.check_nan

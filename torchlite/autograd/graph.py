@@ -1,0 +1,120 @@
+"""`torch.autograd.graph`: looking at the graph, and asking to be told when gradients pass."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ..core.hooks import RemovableHandle
+from ..core.mode import local
+from ..core.node import Node
+from ..core.tensor import Tensor, TensorBase
+from ..core.view import resolve
+from ..core.write import bump
+from .backward import GradientEdge, get_gradient_edge
+from .saved_hooks import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = [
+    "GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write to the memory of a tensor, or of several, that was made behind autograd's back."""
+    for t in (tensor,) if isinstance(tensor, TensorBase) else tensor:
+        bump(t)
+
+
+class _MultiHandle(RemovableHandle):
+    """The handles of one hook on several tensors."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> tuple[RemovableHandle, ...]:
+        return self.handles
+
+    def __setstate__(self, state: tuple[RemovableHandle, ...]) -> None:
+        self.handles = state
+
+
+_MODES = ("all", "any")
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` once in every backward pass that reaches one of `tensors`.
+
+    With "all", when the gradients of all that the pass reaches are there: it gets a list with None for the others.
+    With "any", when the first gradient is there, which it gets.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"Expects mode to be one of {_MODES} but got {mode}")
+    gathering = (_All if mode == "all" else _First)(tensors, fn)
+    return _MultiHandle(tuple([t.register_hook(gathering.hook(at)) for at, t in enumerate(tensors)]))
+
+
+class _First:
+    """The hook for the first gradient of a pass."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> None:
+        self.fn = fn
+        self.lock = threading.Lock()
+        self.told: set[int] = set()  # the passes in which `fn` was called
+
+    def hook(self, at: int) -> Callable[[Any], None]:
+        def called(grad: Any) -> None:
+            task = local.state.task
+            with self.lock:
+                first = task.id not in self.told
+                self.told.add(task.id)
+            if first:
+                self.fn(grad)
+
+        return called
+
+
+class _All:
+    """The hook for all gradients of a pass: it counts those that are still to come, of each pass under way."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> None:
+        self.fn = fn
+        self.lock = threading.Lock()
+        # Weakly, since the nodes hold this.
+        edges = [resolve(t) for t in tensors]
+        self.targets = [weakref.ref(edge[0] if edge.__class__ is tuple else edge) for edge in edges if edge is not None]
+        self.passes: dict[int, tuple[list[int], list[Any]]] = {}
+
+    def hook(self, at: int) -> Callable[[Any], None]:
+        def called(grad: Any) -> None:
+            task = local.state.task
+            with self.lock:
+                if task.id not in self.passes:
+                    there = [target() for target in self.targets]
+                    coming = sum([task.will_run(id(t) if isinstance(t, TensorBase) else t) for t in there])
+                    self.passes[task.id] = ([coming], [None] * len(self.targets))
+                left, grads = self.passes[task.id]
+                grads[at] = grad
+                left[0] -= 1
+                complete = not left[0]
+                if complete:
+                    del self.passes[task.id]
+            if complete:
+                self.fn(grads)
+
+        return called
