@@ -1,0 +1,117 @@
+"""The node of a declared op, and how it shows what it saved.
+
+Attributes of a node are named as PyTorch names them. `_saved_self` is a tensor that was kept, `_raw_saved_self` the
+place where hooks can be registered on it, `_saved_dim` an argument and `_saved_self_sym_sizes` the shape of an operand.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .errors import freed
+from .node import Node
+from .saved import Hooked, raw, read, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .op import Op
+
+
+class OpNode(Node):
+    """The node of a declared op. A subclass per op names it and points to its declaration.
+
+    `saved` runs along `op.saved_names`, see saved.py. `values` are the op's bound arguments with tensors left out.
+    """
+
+    __slots__ = ("inputs",)  # shape and dtype of each operand, where gradients are fitted to them
+
+    op: Op
+    title: str
+    fails: ClassVar[bool] = False  # it only raises an error
+    numbers: ClassVar[frozenset[str]] = frozenset()  # operands that are numbers, where PyTorch has an op for that
+
+    def name(self) -> str:
+        return self.title
+
+    def read(self, entry: Any) -> Any:
+        return read(entry, self)
+
+    def __getattr__(self, name: str) -> Any:
+        found = _attributes(type(self)).get(name)
+        if found is None:
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        return found(self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_attributes(type(self))]
+
+
+def unpacked(node: OpNode) -> tuple[Any, ...]:
+    """What a node saved, with packed tensors unpacked; an error when it was freed."""
+    saved = node.saved
+    if saved is None:
+        raise freed()
+    return saved.unpacked(node) if saved.__class__ is Hooked else saved
+
+
+@functools.cache
+def _attributes(node_class: type[OpNode]) -> dict[str, Callable[[OpNode], Any]]:
+    """How the `_saved_*` and `_raw_saved_*` attributes of a class of nodes are read."""
+    op = node_class.op
+    found: dict[str, Callable[[OpNode], Any]] = {}
+    for at, name in enumerate(op.saved_names):
+        number = name in node_class.numbers
+        found[f"_saved_{name}"] = functools.partial(_kept, at=at, number=number)
+        if not number and name not in op.shown_names:
+            found[f"_raw_saved_{name}"] = functools.partial(_raw, at=at)
+    return found | {f"_saved_{name}": _value(op, name) for name in op.shown_names}
+
+
+def _value(op: Op, name: str) -> Callable[[OpNode], Any]:
+    """How a plain value is read: one that was noted, or the shape (or a part of it) of an operand."""
+    noted = op.value_names
+    if name in noted:
+        at = noted.index(name)
+        if op.signature.params[op.signature.by_name[name]].type == "Scalar":
+            return lambda node: node.values[at]
+        return lambda node: _unsigned(node.values[at])
+    operand, what = next((name.removesuffix(end), what) for end, what in _OF_SHAPE.items() if name.endswith(end))
+    at = [op.signature.params[i].name for i, _ in op.rules].index(operand)
+    return lambda node: what(_shape(node.edges[at]))
+
+
+_OF_SHAPE: dict[str, Callable[[tuple[int, ...]], Any]] = {"_sym_sizes": tuple, "_sym_numel": math.prod, "_dim": len}
+
+
+def _unsigned(value: Any) -> Any:
+    """An argument as PyTorch shows it: integers without sign."""
+    if value.__class__ is int and value < 0:
+        return value + (1 << 64)
+    return tuple([_unsigned(v) for v in value]) if value.__class__ in (tuple, list) else value
+
+
+def _shape(edge: Any) -> tuple[int, ...]:
+    """The shape of what an edge leads to; nothing where nobody asks for its gradient."""
+    if edge is None:
+        return ()
+    shape: tuple[int, ...] = edge[0].outputs[edge[1]][0] if edge.__class__ is tuple else edge.array.shape
+    return shape
+
+
+def _raw(node: OpNode, at: int) -> Any:
+    op = node.op
+    name = op.saved_names[at]
+    if node.saved is None and name in op.signature.by_name and op.signature.params[op.signature.by_name[name]].sequence:
+        raise freed()
+    return raw(node, at)
+
+
+def _kept(node: OpNode, at: int, number: bool) -> Any:
+    """The value of a saved entry."""
+    if node.saved is None:
+        raise freed()
+    entry = node.saved[at]
+    return read(entry, node) if number else shown(entry, node)

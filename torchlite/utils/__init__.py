@@ -1,0 +1,19 @@
+"""`torch.utils`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# Loaded when first used.
+_LATER = frozenset(("checkpoint", "hooks"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"torchlite has no torch.utils.{name} yet (docs/coverage.md lists what there is)")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER} - {"annotations"})
