@@ -1,0 +1,312 @@
+"""Forward differentiation: the tangents of an op's results.
+
+They follow from what the op declares:
+
+- a linear op is applied to the tangents,
+- the formulas of an elementwise op, whose Jacobian is diagonal, serve for tangents as for gradients,
+- else the backward formulas, which are linear in the gradient, are themselves transposed by differentiating them.
+
+`follow` does this after every op that runs while a level is open, level by level: the tangents of one are computed
+with those before it open, at which they may move themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..backends.lazy import flipped
+from ..core import dtype as dt
+from ..core.elementwise import Elementwise
+from ..core.errors import forward_not_implemented
+from ..core.mode import local, with_grad
+from ..core.node import LEAF, version_of
+from ..core.op import ViewOp
+from ..core.op_node import OpNode
+from ..core.operands import form_of, requires_grad, tensors_in
+from ..core.saved import SavedOutput
+from ..core.tangent import (
+    FOLLOW,
+    FOLLOW_IN_PLACE,
+    TangentLevel,
+    moving_base,
+    part_in_memory,
+    set_tangent,
+    tangent_of,
+    tangents_of,
+)
+from ..core.tensor import Tensor, TensorBase, wrap
+from ..core.view import View, resolve
+from . import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+# ---- after an op
+
+
+def follow(op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+    """Give the results of an op their tangents."""
+    view = isinstance(op, ViewOp)
+    if op.still:
+        return
+
+    def act(level: TangentLevel, tangents: list[Any]) -> None:
+        if any(r is not None and tangent_of(r, level) is not None for r in results):
+            return  # made of ops that have been followed
+        if view and not op.linear and values[0].backend.real.strided:
+            moved = [part_in_memory(tangents[0], values[0], r) for r in results]
+        else:
+            moved = forward(op, values, tangents, [None if r is None else still(r) for r in results])
+        for r, t in zip(results, moved or (), strict=False):
+            if t is not None:
+                give(r, level, t if view else owned(t, tangents))
+
+    at_each_level(values, act)
+
+
+def follow_in_place(op: Any, target: Tensor, before: Tensor, values: Sequence[Any], node: OpNode | None) -> None:
+    """Give what an op has written to, in a step of history `node`, its new tangents; `before` is what it was."""
+    operands = [before, *[before if v is target else v for v in values[1:]]]
+
+    def act(level: TangentLevel, tangents: list[Any]) -> None:
+        moved = forward(op, operands, tangents, [still(target)], in_place=True)
+        if moved is not None and moved[0] is not None:
+            move(target, level, owned(moved[0], tangents))
+        elif tangents[0] is not None:
+            move(target, level, zeros_like(target))
+        if node is not None:
+            _move_saved(node, 0, level, tangent_of(target, level))
+
+    at_each_level(operands, act)
+
+
+FOLLOW.append(follow)
+FOLLOW_IN_PLACE.append(follow_in_place)
+
+
+def at_each_level(values: Sequence[Any], act: Callable[[TangentLevel, list[Any]], None]) -> None:
+    """Call `act` with every level at which operands move, and their tangents there, while those before it are open."""
+    state = local.state
+    outer = state.mode
+    try:
+        for depth, level in enumerate(outer.moving):
+            tangents = [_tangents(v, level) for v in values]
+            if any(t is not None for v in tangents for t in _listed(v)):
+                state.mode = outer.but(levels=outer.moving[:depth])
+                act(level, tangents)
+    finally:
+        state.mode = outer
+
+
+def _tangents(value: Any, level: TangentLevel) -> Any:
+    if value.__class__ is tuple or value.__class__ is list:
+        return [_tangents(v, level) for v in value]
+    return tangent_of(value, level) if isinstance(value, TensorBase) else None
+
+
+def still(t: Tensor) -> Tensor:
+    """`t` with its tangents at the open levels alone: the history of another may hold it, and `t` would own itself."""
+    alias = t.alias()
+    alias.edge = t.edge
+    for below, tangent in tangents_of(t):
+        set_tangent(alias, below, tangent)
+    return alias
+
+
+def owned(tangent: Tensor, others: Sequence[Any]) -> Tensor:
+    """A tangent that can be written to without writing to others."""
+    array = tangent.array
+    shown = tangent.edge.__class__ is View or (tangent.backend.strided and array.base is not None)
+    shared = shown or any(t is not None and t.array is array for value in others for t in _listed(value))
+    return tangent.clone() if shared else tangent
+
+
+def give(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
+    """`t` moves so from now on, and so does the copy of it that its node has saved."""
+    tangent = laid_out_as(t, tangent)
+    set_tangent(t, level, tangent)
+    edge = t.edge
+    if edge.__class__ is tuple and isinstance(edge[0], OpNode):
+        _move_saved(edge[0], edge[1], level, tangent)
+
+
+def _move_saved(node: OpNode, output: int, level: TangentLevel, tangent: Tensor | None) -> None:
+    """What a node has saved of an output moves as that does."""
+    for entry in node.saved or ():
+        if isinstance(entry, SavedOutput) and entry.output == output and tangent is not None:
+            set_tangent(entry.tensor, level, tangent)
+
+
+def move(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
+    """`t` was written to and moves so now: its tangent is written to as well, where it has one."""
+    have = tangent_of(t, level)
+    base = moving_base(t)
+    if have is None and base is not None and base.dtype.category >= dt.FLOAT:
+        whole = base.new_empty_strided(base.shape, base.stride())
+        set_tangent(base, level, whole.zero_())
+        have = tangent_of(t, level)
+    if have is None:
+        give(t, level, tangent)
+    else:
+        have.copy_(tangent)
+        give(t, level, have)
+
+
+def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent with the strides (and lazy bits) of the primal, so that views of both show corresponding parts."""
+    wanted = primal.stride()
+    sizes = zip(primal.array.shape, wanted, tangent.stride(), strict=True)
+    alike = primal.backend.bits == tangent.backend.bits or not tangent.backend.strided
+    if alike and (all(n == 1 or a == b for n, a, b in sizes) or not primal.array.size):
+        return tangent
+    if any(s == 0 and n > 1 for n, s in zip(primal.array.shape, wanted, strict=True)):
+        return tangent.contiguous()
+    made = tangent.new_empty_strided(primal.shape, wanted)
+    if made.backend.bare:
+        made.backend = flipped(made.backend, primal.backend.bits)
+    return made.copy_(tangent)
+
+
+# ---- the forward derivative of an op
+
+
+def forward(
+    op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], in_place: bool = False
+) -> list[Tensor | None] | None:
+    """The tangents of the results, None for those that have none; None in place of all when nothing moves them."""
+    moving = [i for i, _ in op.rules if any(t is not None for t in _listed(tangents[i]))]
+    if not moving or not any(_moves(r) for r in results):
+        return None
+    if op.node_class.fails:
+        raise NotImplementedError(f"Trying to use forward AD with aten::{op.signature.name} that does not support it.")
+    if op.linear:
+        return _apply_linear(op, primals, tangents)
+    try:
+        if isinstance(op, Elementwise) and op.joint is None and len(results) == 1:
+            found = _diagonal(op, moving, primals, tangents, results)
+            if found is not None:
+                return [found]
+        return _transposed(op, primals, tangents, results)
+    except NotImplementedError as error:  # so a formula says that there is none
+        raise forward_not_implemented(op.signature.name, in_place) from error
+
+
+def _moves(result: Any) -> bool:
+    return result is not None and result.dtype.category >= dt.FLOAT
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if value.__class__ is tuple or value.__class__ is list else (value,)
+
+
+def _apply_linear(op: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """The op of the tangents: of all of them at once, or, for products, of one after the other."""
+    differentiable = [i for i, _ in op.rules]
+    if op.linear == "each":
+        terms = []
+        for i in differentiable:
+            if tangents[i] is not None:
+                terms.append(op.apply(*[tangents[i] if i == k else p for k, p in enumerate(primals)]))
+        return [sum(terms[1:], terms[0])]
+    arguments = list(primals)
+    for i in differentiable:
+        if primals[i].__class__ is tuple or primals[i].__class__ is list:
+            arguments[i] = tuple([_or_zeros(p, t) for p, t in zip(primals[i], tangents[i], strict=True)])
+        else:
+            arguments[i] = _or_zeros(primals[i], tangents[i])
+    results = op.apply(*arguments)
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def _or_zeros(primal: Any, tangent: Any) -> Any:
+    if tangent is not None:
+        return tangent
+    return zeros_like(primal) if isinstance(primal, TensorBase) else None if primal is None else 0
+
+
+def _diagonal(
+    op: Any, moving: Sequence[int], primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]
+) -> Tensor | None:
+    """The tangent by the formulas for gradients; None where these are not diagonal after all."""
+    result = results[0]
+    shape, d = result.array.shape, result.dtype
+    if d.is_complex or any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i])):
+        return None
+    total = None
+    for i in moving:
+        node = _node(op, primals, results, [k == i for k, _ in op.rules])
+        node.inputs = None  # which leaves the sum over what was broadcast to us
+        g = tangents[i].to(d).expand(shape)
+        part = next((p for p in node.apply([g]) if p is not None), None)
+        if part is None or part.array.shape != shape:
+            return None
+        total = part if total is None else total + part
+    return total if total is None or total.dtype is d else total.to(d)
+
+
+def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """The tangents as the derivative of the backward formulas with respect to the gradients they are given."""
+    given = [t for i, _ in op.rules for t in _listed(tangents[i])]
+    node = _node(op, primals, results, [t is not None for t in given])
+    state = local.state
+    outer = state.mode
+    state.mode = with_grad(outer, True)
+    try:
+        gradients = [_ones_for(r, results, primals) if _moves(r) else None for r in results]
+        for g in gradients:
+            if g is not None:
+                g.edge = LEAF
+        found = node.apply(list(gradients))
+    finally:
+        state.mode = outer
+    roots = []
+    for g, t in zip(found, given, strict=True):
+        edge = None if g is None or t is None else resolve(g)
+        if edge is not None:
+            roots.append((edge, t.to(g.dtype)))
+    goals = [g for g in gradients if g is not None]
+    differentiable = outer.grad and any(
+        t.backend.home.level or requires_grad(t) for v in (*primals, *tangents) for t in tensors_in(v)
+    )
+    made = iter(engine.run(roots, goals, True, differentiable, accumulate=False))
+    moved = [None if g is None else next(made) for g in gradients]
+    return [zeros_like(r) if t is None and _moves(r) else t for r, t in zip(results, moved, strict=True)]
+
+
+def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Sequence[bool]) -> Any:
+    """The op's backward formulas, with all that they need of this call; `needed` says which gradients are wanted."""
+    node = op.node_class(tuple([n or None for n in needed]), tuple([form_of(r) for r in results]))
+    state = local.state
+    outer = state.mode
+    if outer.saved_hooks:  # nothing is kept for backward here
+        state.mode = outer.but(saved_hooks=())
+    try:
+        op.save(node, primals, results)
+    finally:
+        state.mode = outer
+    node.saved = tuple([
+        (results[at], version_of(results[at])) if is_result and entry is not None else entry
+        for entry, (is_result, at, _) in zip(node.saved, op._to_save, strict=True)
+    ])  # fmt: skip
+    return node
+
+
+def _full_like(t: Tensor, value: int) -> Tensor:
+    backend = t.backend.home
+    return wrap(backend.full(t.array.shape, value, t.dtype.numpy), t.dtype, backend)
+
+
+def _ones_for(result: Tensor, *others: Sequence[Any]) -> Tensor:
+    """A gradient of ones, on the highest level in play: each level records operations on its own tensors."""
+    ones = _full_like(result, 1)
+    highest = max([t.backend.home for values in others for v in values for t in tensors_in(v)], key=_level)
+    return highest.owner.wrap(highest.lift(ones)) if highest.level > ones.backend.level else ones
+
+
+def _level(backend: Any) -> int:
+    return backend.level
+
+
+def zeros_like(t: Tensor) -> Tensor:
+    return _full_like(t, 0)

@@ -1,0 +1,160 @@
+"""`torch.autograd.forward_ad`: dual tensors, which carry a tangent from operation to operation.
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(primal, tangent)
+        value, derivative = forward_ad.unpack_dual(f(x))
+
+A level belongs to the thread that opened it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..core.mode import local
+from ..core.op import ViewOp
+from ..core.tangent import TangentLevel, moves, set_tangent, tangent_of
+from ..core.tensor import Tensor, TensorBase
+from ..core.write import check_no_overlap
+from . import forward
+from .grad_mode import _Switch
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A dual tensor's value and, if it moves, its tangent."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+UnpackedDualTensor.__module__ = "torch.autograd.forward_ad"
+
+
+class _StillView(ViewOp):
+    """A view for a backward pass, but not for tangents: it does not move with what it shows, nor that with it."""
+
+    still = True
+    planner = None
+
+
+_dual = _StillView(
+    "_make_dual(Tensor primal)", lambda xp, t: t, {"primal": lambda g: g.view(g.shape)}, node="ViewBackward0"
+)
+_primal = _StillView("_unpack_dual(Tensor dual)", lambda xp, t: t, {"dual": lambda g: g}, node="Identity")
+
+
+def _current_level() -> int:
+    return len(local.state.mode.levels) - 1
+
+
+def enter_dual_level() -> int:
+    """Open a level, so that dual tensors can be made; there can be one at a time. Its number."""
+    if local.state.mode.levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    TangentLevel().begin()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level: all tensors are without tangents from now on."""
+    current = _current_level()
+    if level is None:
+        level = current
+    if level != current:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    local.state.mode.levels[-1].end()
+
+
+class dual_level(_Switch):
+    """Inside, dual tensors can be made; also a decorator."""
+
+    def __enter__(self) -> int:  # type: ignore[override]
+        return enter_dual_level()
+
+    def __exit__(self, *_: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that moves by `tangent`, which is taken as it is if it lies in memory as the tensor does."""
+    levels = local.state.mode.levels
+    if level is None:
+        level = len(levels) - 1
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, t in (("primal", tensor), ("tangent", tangent)):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if level >= len(levels):
+        raise RuntimeError("Invalid level given to _make_dual")
+    return moving(tensor, tangent, levels[level])
+
+
+def moving(tensor: Tensor, tangent: Tensor, level: TangentLevel) -> Tensor:
+    """A view of `tensor` that moves at a level."""
+    if tangent_of(tensor, level) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
+    if tangent_of(tangent, level) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
+        )
+    if tensor.array.shape != tangent.array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    if tensor.stride() != tangent.stride():  # then the tangent is to be copied
+        check_no_overlap(tensor)
+    dual = _dual.apply(tensor)
+    set_tangent(dual, level, forward.laid_out_as(dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor, as a view, and its tangent; None where it has none, or no level is open."""
+    levels = local.state.mode.levels
+    if level is None:
+        level = len(levels) - 1
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    if level >= len(levels):
+        if moves(tensor):
+            raise RuntimeError("Invalid level given to _fw_primal")
+        return UnpackedDualTensor(_primal.apply(tensor), None)
+    on = levels[level] in local.state.mode.moving
+    return UnpackedDualTensor(_primal.apply(tensor), tangent_of(tensor, levels[level]) if on else None)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether operations carry tangents on in this thread."""
+    return local.state.mode.forward
+
+
+class _set_fwd_grad_enabled(_Switch):
+    """Turn the carrying on of tangents on or off: at once, and inside a `with` until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        self.enabled = bool(mode)
+        self._outer = local.state.mode
+        self.__enter__()
+
+    def __enter__(self) -> None:
+        state = local.state
+        state.mode = state.mode.but(forward=self.enabled)
+
+    def _again(self) -> Any:
+        return type(self)(self.enabled)
