@@ -38,13 +38,18 @@ class Backend:
     Array: type  # what its kernels return; anything else they return is passed through `asarray`
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {}  # its own kernels, by op name, from arrays to arrays
     strided = True  # arrays have strides over a storage; False for transform backends
-    level = 0  # which of the running transforms, counted from the outermost; devices have none
+    level = 0  # 1 for lazy backends, more for running transforms, the later begun the more; devices have none
+    lazy = False  # whether values are yet to be computed from those in memory, see lazy.py
+    bits = 0  # how: whether the values are conjugates, negatives, or both
+    bare = True  # whether an array and its dtype are all there is to say about a tensor
     values = True  # arrays have values; False for those that are forms alone
 
     def __init__(self, device_: device) -> None:
         self.device = device_
         self.Array = type(self).Array  # on the instance, where the fast paths find it at once
         self.real: Backend = self
+        self.home: Backend = self  # of a lazy backend, that of the device; new tensors hold it
+        self.lazy_twins: dict[int, Backend] = {}  # by their bits
 
     @functools.cached_property
     def guarded(self) -> Backend:
@@ -53,7 +58,7 @@ class Backend:
         Being another object, it keeps them off the fast path.
         """
         twin = copy.copy(self)
-        twin.real = self
+        twin.real, twin.home = self, self.home
         return twin
 
     def kernel(self, op: Op) -> Callable[..., Any]:
@@ -88,9 +93,11 @@ class Backend:
         return self.lay(self.empty((reach,), dtype), shape, strides)
 
     def ordered(self, array: Any, strides: tuple[int, ...]) -> Any:
-        """`array`, or a copy of it that has these strides."""
-        if not self.strided or self.strides(array) == strides:
+        """`array`, or a copy of it, with these strides; one that is not row-major shows it by having a base."""
+        if not self.strided:
             return array
+        if self.strides(array) == strides:
+            return array if array.base is not None or strides == contiguous_strides(array.shape) else array[...]
         made = self.empty_strided(array.shape, strides, array.dtype)
         self.write(made, array)
         return made
@@ -102,6 +109,10 @@ class Backend:
     def to_host(self, array: Any) -> np.ndarray:
         """The values as a NumPy array; the memory itself where it can be shared."""
         raise NotImplementedError
+
+    def read(self, array: Any) -> Any:
+        """A NumPy array to read values from, where `to_host` may refuse to give out memory."""
+        return self.to_host(array)
 
     def bring(self, array: Any, source: Backend) -> Any:
         """A fresh array with the values of another backend's."""
@@ -129,9 +140,14 @@ class Backend:
 
     def strides(self, array: Any) -> tuple[int, ...]:
         """Strides in elements; row-major ones for a fresh array without elements, where NumPy says nothing."""
+        if not array.size and array.base is None:
+            return contiguous_strides(array.shape)
         item = array.itemsize
-        strides = tuple([s // item for s in array.strides])
-        return strides if array.size or any(strides) else contiguous_strides(array.shape)
+        return tuple([s // item for s in array.strides])
+
+    def definite(self, array: Any) -> Any:
+        """A view of an array without elements whose strides are to be kept: NumPy gives a fresh one none."""
+        return self.lay(array, array.shape, self.strides(array))
 
     def pointer(self, array: Any) -> int:
         """The address of the first element."""
@@ -152,6 +168,10 @@ class Backend:
     def lay(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Any:
         """A view of what lies within `array`; `offset` counts from its first element."""
         return self.as_strided(array, shape, strides, self.offset(array) + offset)
+
+    def spread(self, number: Any, shape: tuple[int, ...]) -> Any:
+        """An array of this shape that shows one number everywhere."""
+        return self.lay(number, shape, (0,) * len(shape))
 
 
 def cast_array(array: Any, to: np.dtype) -> Any:

@@ -106,5 +106,8 @@ class NumPyBackend(Backend):
             return np.ndarray(shape, array.dtype, array, offset * item, tuple([s * item for s in strides]))
         return super().lay(array, shape, strides, offset)
 
+    def spread(self, number: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        return np.ndarray(shape, number.dtype, number, 0, (0,) * len(shape))
+
 
 register_backend("cpu", NumPyBackend)

@@ -9,8 +9,8 @@ from . import errors, fast
 from .batching import BROADCAST
 from .layout import arranged
 from .mode import local
-from .node import OpNode
 from .op import Op
+from .op_node import OpNode
 from .operands import converted, form_of, result_type, scalar_array, tensors_in
 from .overrides import PLAIN
 from .tensor import Tensor, TensorBase, wrap, wrap_shown
@@ -49,11 +49,14 @@ def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype, real_parts: bool =
 
 
 def conj(value: Any) -> Any:
-    """The conjugate of a tensor or number. What is real comes back as it is, a real array too."""
-    if value.__class__ in PLAIN:
-        return value.conj() if value.dtype.category == dt.COMPLEX else value
+    """The conjugate of a tensor or number, for use in derivatives. What is real comes back as it is, an array too.
+
+    It is lazy only in a graph, where PyTorch's is: on its way through a formula, it is read at once.
+    """
     if isinstance(value, Tensor):
-        return value.conj()
+        if value.dtype.category != dt.COMPLEX:
+            return value
+        return value.conj() if local.state.mode.grad else value.conj_physical()
     return value.conjugate() if value.__class__ is complex else value
 
 
@@ -217,7 +220,9 @@ class Elementwise(Op):
         nowhere = all([edge is None for edge in node.edges])  # then backward only sees to what was saved
         for i, _ in self.rules:
             value = values[i]
-            if isinstance(value, TensorBase) and (nowhere or value.dtype is not d or value.array.shape != shape):
+            if isinstance(value, TensorBase) and (
+                nowhere or value.dtype is not d or value.array.shape != shape or value.backend.lazy  # to be computed
+            ):
                 node.inputs = tuple([form_of(values[i]) for i, _ in self.rules])
                 break
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from .mode import local
 from .node import LEAF, UNVERSIONED, Counter, sequence
-from .operands import SavedNumber
 from .overrides import dispatch, needs_dispatch, public
+from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
@@ -32,7 +32,7 @@ _LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
 def unary(op: Any) -> Callable[..., Any]:
     """A function of one tensor."""
     kernels, direct, new = op.kernels, op.direct, _new
-    record = op.record if op.recorded else None
+    record = recorder(op) if op.recorded else None
 
     def call(input: Tensor, *, out: Tensor | None = None) -> Any:
         state = local.state
@@ -53,7 +53,7 @@ def unary(op: Any) -> Callable[..., Any]:
             result.backend = backend
             result.edge = result.counter = result._grad = result.extra = None
             if input.edge is not None and record is not None and mode.grad:
-                record((input,), (result,))
+                record(input, result)
             return result
         return op.call(call, (input,), {} if out is None else {"out": out}, False)
 
@@ -160,6 +160,38 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     return call
 
 
+def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
+    """`Op.record` for one operand: flat where the derivative saves nothing but the operand or the result."""
+    name = op.signature.params[0].name
+    flat = set(op.saved_names) <= {name, "result"} and not op.value_names and not op.node_class.fails
+    new, node_class = _new, op.node_class
+    keeps_input, keeps_result = name in op.saved_names, "result" in op.saved_names
+
+    def record_any(a: Tensor, result: Tensor) -> None:
+        op.record((a,), (result,))
+
+    def record(a: Tensor, result: Tensor) -> None:
+        edge = a.edge
+        if edge.__class__ is not tuple:
+            edge = a if edge is LEAF else resolve(a)
+        counter = a.counter
+        dtype = result.dtype
+        if edge is None or counter is UNVERSIONED or a.dtype is not dtype:
+            record_any(a, result)
+            return
+        node = new(node_class)
+        node.edges = (edge,)
+        node.seq = next(sequence)
+        node.hooks = node.metadata_ = node.inputs = None
+        node.values = ()
+        node.outputs = ((result.array.shape, dtype, result.backend),)
+        kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
+        node.saved = (*kept, SavedOutput(result, 0)) if keeps_result else kept
+        result.edge = (node, 0)
+
+    return record if flat else record_any
+
+
 def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
     """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands."""
     first_name, second_name = [p.name for p in op.signature.params[:2]]
@@ -246,7 +278,9 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
         form = node.outputs[0]
         saved = node.saved
-        if node.inputs is not None or saved is None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
+        if node.inputs is not None or saved.__class__ is not tuple:
+            return None
+        if form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
         results: list[Any] = []
         for (fn, kept, sources), edge in zip(formulas, node.edges):
@@ -270,7 +304,9 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
     def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> tuple[Any, Any] | None:
         form = node.outputs[0]
         saved = node.saved
-        if node.inputs is not None or saved is None or form[1] not in PRECISE or g.__class__ is not form[2].Array:
+        if node.inputs is not None or saved.__class__ is not tuple:
+            return None
+        if form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
         first, second = node.edges
         if first is not None:
@@ -304,7 +340,7 @@ def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] 
     shape, dtype, _ = node.inputs
     if dtype is not form[1] or g.__class__ is not form[2].Array or not shape:
         return None
-    return [form[2].lay(g, shape, (0,) * len(shape))]
+    return [form[2].spread(g, shape)]
 
 
 class _Symbol:

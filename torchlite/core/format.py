@@ -81,7 +81,7 @@ def printoptions(**kwargs: Any) -> Iterator[None]:
 
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     """The `repr` of a tensor; `tensor_contents` stands in for the text of its elements."""
-    if t.backend.level:
+    if not t.backend.strided:
         return t.backend.shown(t.array)
     # Only subclasses that users define go by their own name.
     own = type(t).__module__.partition(".")[0] in ("torchlite", "torch")
@@ -100,6 +100,8 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
 
 def _suffixes(t: Any) -> Iterator[str]:
     """What the elements do not tell about a tensor."""
+    from .tangent import tangents_of
+
     meta = t.device.type == "meta"
     empty = t.numel() == 0
     if t.device.type != "cpu":
@@ -120,6 +122,8 @@ def _suffixes(t: Any) -> Iterator[str]:
             yield f"grad_fn=<{node.name().rpartition('::')[2]}>"
         elif t.requires_grad:
             yield "requires_grad=True"
+    for _, tangent in tangents_of(t):
+        yield f"tangent={tangent}"
 
 
 def _contents(t: Any, margin: int) -> str:

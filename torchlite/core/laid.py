@@ -8,7 +8,7 @@ from .op import Op, ViewOp
 class OnBackend:
     """The kernel gets its backend in place of the array namespace: only a backend can lay strides over memory."""
 
-    on_backend = True
+    on_backend = lays = True
 
 
 class LaidView(OnBackend, ViewOp):

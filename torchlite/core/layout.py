@@ -85,8 +85,12 @@ def channels_last_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    wanted = contiguous_strides(shape)
-    return 0 in shape or all([n == 1 or s == w for n, s, w in zip(shape, strides, wanted, strict=True)])
+    return 0 in shape or fits(shape, strides, contiguous_strides(shape))
+
+
+def fits(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether strides are those wanted, wherever they matter."""
+    return all([n == 1 or s == w for n, s, w in zip(shape, strides, wanted, strict=True)])
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
@@ -144,6 +148,10 @@ def result_strides(shape: tuple[int, ...], operands: list[tuple[tuple[int, ...],
     if all([one == shape for one, _ in operands]):
         if all([is_contiguous(*operand) for operand in operands]):
             return contiguous_strides(shape)
+        if len(shape) == 4:
+            inside = channels_last_strides(shape)
+            if all([fits(shape, strides, inside) for _, strides in operands]):
+                return inside
         strides = operands[0][1]
         if is_dense(shape, strides) and all([other == strides for _, other in operands]):
             return strides

@@ -17,30 +17,33 @@ attributes of a tensor that need not be kept.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from .batching import LEADING
-from .mode import local, with_grad
-from .node import FIRST, NOT_IMPLEMENTED, SECOND_BACKWARD, UNVERSIONED, OpNode
+from .mode import local, silent
+from .node import FIRST, NOT_IMPLEMENTED, UNVERSIONED
+from .op_node import OpNode, unpacked
 from .operands import (
     NOWHERE,
     array_of,
-    check_keepable,
     common_backend,
     converted,
     described,
     edge_of,
     form_of,
-    keep,
-    keep_output,
     result_type,
     tensors_in,
 )
-from .overrides import PLAIN, dispatch, needs_dispatch
+from .overrides import PLAIN, dispatch, needs_dispatch, public
+from .plan import plan_view, planned
 from .return_types import return_type
+from .saved import Hooked, announce_write, check_keepable, keep, keep_output
 from .schema import Signature, invalid_combination
+from .shown import SHOWN
+from .tangent import FOLLOW, FOLLOW_IN_PLACE, hold
 from .tensor import Tensor, TensorBase, wrap, wrap_shown
 from .view import (
     INFERENCE,
@@ -106,10 +109,14 @@ class Op:
     repeats = False  # whether the in-place form may write to the same memory several times
     exclusive = False  # whether its operands may not even be the very memory it writes to
     on_backend = False  # whether the kernel's first argument is the backend, not its array namespace
+    reinterprets = False  # whether the result's memory stands for other values than the operand's does
+    still = False  # whether a view does not move with what it shows
+    lays = False  # whether the strides of a result without elements are meant
     moves = False  # whether other operands may lie on another device than the first
     # Whether the results are linear in the operands that have derivatives: in all together, or in "each" by itself.
     linear: bool | str = False
     batch: Any = None  # how it runs on a batch, see batching.py
+    planner: Any = None  # what makes plans of its calls, see plan.py
 
     def __init__(
         self,
@@ -168,23 +175,36 @@ class Op:
         used: dict[str, None] = {}
         for _, rule in self.rules:
             used.update(dict.fromkeys(rule.names))
-        self.saved_names: tuple[str, ...] = tuple([n for n in used if n in tensors or n in outputs])
+        self.saved_names: tuple[str, ...] = (
+            *sorted([n for n in used if n in tensors]), *[n for n in outputs if n in used]
+        )  # fmt: skip
         self.output_names = outputs
         plain = [n for n in used if n not in self.saved_names and n not in _SPECIAL]
         for n in plain:
             if n not in self.signature.by_name and not any(n.startswith(f"{t}_") for t in (*tensors, *outputs)):
                 raise ValueError(f"op '{self.name}': a derivative names '{n}', which is no argument or result")
-        self.value_names: tuple[str, ...] = tuple(plain)
+        shown = SHOWN.get(self.name)
+        if shown is None:
+            shapes = [f"{n.removesuffix('_shape')}_sym_sizes" for n in plain if n.endswith("_shape")]
+            shown = (*[n for n in plain if n in self.signature.by_name], *self.shown_besides(), *shapes)
+        self.shown_names: tuple[str, ...] = tuple(dict.fromkeys(shown)) if used else ()
+        noted = [n for n in self.shown_names if n in self.signature.by_name]
+        self.value_names: tuple[str, ...] = tuple(dict.fromkeys([*plain, *noted]))
         for _, rule in self.rules:
             rule.resolve(self.saved_names, self.value_names)
         by_name = self.signature.by_name
+        keeps_all = "backward" in self.name  # PyTorch spares nothing where it differentiates a gradient again
         # For each saved name: is it a result, its place, and which derivatives use it.
         self._to_save = tuple([
             (n not in tensors, outputs.index(n) if n not in tensors else by_name[n],
-             tuple([k for k, (_, rule) in enumerate(self.rules) if n in rule.names]))
+             () if keeps_all else tuple([k for k, (_, rule) in enumerate(self.rules) if n in rule.names]))
             for n in self.saved_names
         ])  # fmt: skip
         self._to_note = tuple([self._noted(n) for n in self.value_names])
+
+    def shown_besides(self) -> Sequence[str]:
+        """Arguments that nodes show although no derivative names them."""
+        return ()
 
     def _declare_nodes(self, node: str | None, number_nodes: Mapping[str, str]) -> None:
         """Make the class of the op's nodes, and those that it has where an operand is a number."""
@@ -200,8 +220,12 @@ class Op:
 
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
         self.node_class: type[OpNode] = made(title, OpNode, op=self, apply=self.backward_function())
+        alike: dict[str, list[str]] = {}
+        for operand, title in number_nodes.items():
+            alike.setdefault(title, []).append(operand)
         self.number_nodes = tuple([
-            (self.signature.by_name[operand], made(title, self.node_class)) for operand, title in number_nodes.items()
+            (self.signature.by_name[operand], made(title, self.node_class, numbers=frozenset(alike[title])))
+            for operand, title in number_nodes.items()
         ])  # fmt: skip
 
     def _noted(self, name: str) -> tuple[bool, int, str]:
@@ -225,21 +249,41 @@ class Op:
     def apply(self, *values: Any) -> Any:
         """Run on bound arguments: check, lift, compute, wrap, record."""
         state = local.state
-        if self.check is not None:
-            self.check(*values)
-        backend = common_backend(self, values)
-        if backend.level:
-            results = backend.run(self, values)
-        else:
-            arguments, out_dtype = self.prepare(values, backend)
-            kernel = self.kernels.get(backend) or self.find_kernel(backend)
-            outputs = self.run(state, kernel, arguments, values)
-            results = self.wrap_results(outputs, out_dtype, backend)
-            if self.recorded and state.mode.grad:
-                self.record(values, results if results.__class__ is tuple or results.__class__ is list else (results,))
+        mode = state.mode
+        try:
+            if self.check is not None:
+                self.check(*values)
+            backend = common_backend(self, values)
+            if backend.level:
+                results = backend.run(self, values)
+            else:
+                arguments, out_dtype = self.prepare(values, backend)
+                kernel = self.kernels.get(backend) or self.find_kernel(backend)
+                if mode.kernels is None:
+                    results = self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
+                else:
+                    results = self.asked(state, kernel, arguments, values, out_dtype, backend)
+        except Exception:
+            if self.recorded and mode.grad:
+                self.edges(values)  # PyTorch asks for histories first, and some may not be asked for
+            raise
+        if not backend.level and self.recorded and mode.records:
+            listed = results if results.__class__ is tuple or results.__class__ is list else (results,)
+            if mode.plain:
+                self.record(values, listed)
+            else:
+                self.remember(values, listed)
         if self.returns is not None:
             return self.returns(results)
         return results
+
+    def asked(self, state: Any, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Any) -> Any:
+        """The results from what the mode asks to run kernels, which may have them already."""
+
+        def compute() -> Any:
+            return self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
+
+        return state.mode.kernels(self, values, compute)
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         return state.quiet(kernel, *arguments)
@@ -260,10 +304,22 @@ class Op:
             if outputs is None:
                 return None
             outputs = backend.asarray(outputs)
-        made = wrap_shown if backend.strided and outputs.base is not None else wrap
+        made = wrap
+        if backend.strided and outputs.base is not None:
+            made = wrap_shown
+            if not (outputs.size or self.lays or any(outputs.strides)):  # shows fresh memory, of which NumPy says none
+                outputs = backend.empty(outputs.shape, outputs.dtype)
         return made(outputs, out_dtype or dt.of_numpy(outputs.dtype), backend)
 
     # ---- recording
+
+    def remember(self, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Give `results` the history and the tangents that the mode asks for."""
+        mode = local.state.mode
+        if mode.grad:
+            self.record(values, results)
+        if mode.moving:
+            FOLLOW[0](self, values, results)
 
     def record(self, values: Sequence[Any], results: Sequence[Any]) -> OpNode | None:
         """Give `results` a node, when some operand that has a derivative requires grad."""
@@ -286,10 +342,12 @@ class Op:
 
     def recordable(self, edges: list[Any], values: Sequence[Any]) -> list[Any] | None:
         """The edges to record; None where all tensors were made in inference mode, which autograd then passes over."""
-        operands = [values[i] for i in self.operands]
-        tensors = [t for value in operands for t in tensors_in(value)]
-        if len(tensors) >= len(operands) and all([t.counter is UNVERSIONED for t in tensors]):
-            return None
+        first = values[self.operands[0]]
+        if first.__class__ not in PLAIN or first.counter is UNVERSIONED:
+            operands = [values[i] for i in self.operands]
+            tensors = [t for value in operands for t in tensors_in(value)]
+            if len(tensors) >= len(operands) and all([t.counter is UNVERSIONED for t in tensors]):
+                return None
         return [None if e is NOWHERE else e for e in edges]
 
     def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
@@ -310,16 +368,16 @@ class Op:
         """Keep what the derivatives name: all of it, as PyTorch does, but for an input that only one names in vain."""
         edges = node.edges
         selective = len(self.rules) == len(edges)
-        hooks = local.state.mode.saved_hooks
+        stack = local.state.mode.saved_hooks
         saved: list[Any] = []
         for is_result, at, users in self._to_save:
             if is_result:
-                saved.append(keep_output(results[at], at, hooks))
+                saved.append(keep_output(results[at], at, stack))
             elif selective and self.spared(users, edges):
                 saved.append(None)
             else:
-                saved.append(keep(values[at], hooks))
-        node.saved = tuple(saved)
+                saved.append(keep(values[at], stack))
+        node.saved = Hooked(saved) if stack else tuple(saved)
         if self._to_note:
             node.values = tuple([
                 described((results if of_result else values)[at], what) if what else values[at]
@@ -339,8 +397,8 @@ class Op:
 
         def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
             saved = node.saved
-            if saved is None:
-                raise RuntimeError(SECOND_BACKWARD)
+            if saved.__class__ is not tuple:
+                saved = unpacked(node)
             g = grads[0]
             if g is None and all(other is None for other in grads):
                 return [None] * len(node.edges)
@@ -408,7 +466,20 @@ class Op:
                     return op.apply(*values)
             return op.call(call, args, kwargs, False)
 
-        return self.named(call)
+        return self.named(self.by_plan(call, False))
+
+    def by_plan(self, general: Callable[..., Any], method: bool) -> Callable[..., Any]:
+        """`general`, or a way around it where calls on one plain tensor can be planned."""
+        if self.planner is None:
+            return general
+        op = self
+        call = planned(lambda args, kwargs: (op, op.bind(args, kwargs, method)), general)
+        public[general] = call
+        return call
+
+    def plan(self, values: Sequence[Any]) -> Any:
+        """What a call with such arguments comes to (core/plan.py); None where that has to be found out each time."""
+        return None if self.planner is None else self.planner(self, values)
 
     def method(self) -> Callable[..., Any]:
         """The method: as the function, but a lone list of ints may be spread over its arguments."""
@@ -419,7 +490,7 @@ class Op:
         def call(*args: Any, **kwargs: Any) -> Any:
             return op.call(call, args, kwargs, True)
 
-        return self.named(call)
+        return self.named(self.by_plan(call, True))
 
     def operator(self, name: str = "") -> Callable[..., Any]:
         """The method as an operator calls it: operands that do not fit are left to the other one's reflected method."""
@@ -474,6 +545,8 @@ class Op:
         if state.mode.grad and self.rules:
             check_writable(self_, recording)
         self.check_memory(self_, values[1:])
+        if state.mode.saved_hooks:
+            announce_write(self_, state.mode.saved_hooks)
         recorded = (
             bool(self.rules)
             and state.mode.grad
@@ -481,6 +554,9 @@ class Op:
             and (recording or requires_grad(self_))
         )
         before = self_.alias()
+        moving = state.mode.moving
+        if moving:
+            hold(before, values)
         edges = None
         if recorded:
             before.edge = resolve(self_)
@@ -492,21 +568,22 @@ class Op:
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
                 before.array = self_.backend.real.copy(self_.array)
                 before.counter = None
-        if backend.level:  # the tensors inside have histories of their own
-            self.overwrite_inside(self_, before, values)
+        if backend.level:
+            backend.overwrite(self, self_, before, values)
         else:
-            state_mode, state.mode = state.mode, with_grad(state.mode, False)
+            state_mode, state.mode = state.mode, silent(state.mode)
             try:
                 self.overwrite(self_, before, values)
             finally:
                 state.mode = state_mode
-        if edges is not None:
-            self.record_in_place(edges, self_, before, values)
+        node = None if edges is None else self.record_in_place(edges, self_, before, values)
+        if moving:
+            FOLLOW_IN_PLACE[0](self, self_, before, values, node)
         return self_
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
         """Refuse to write to one place several times, or to what is still to be read."""
-        if not self.repeats:
+        if not self.repeats or target.backend.lazy:
             check_no_overlap(target)
         for value in values:
             for other in tensors_in(value):
@@ -522,14 +599,15 @@ class Op:
         """The same where `self_` is made of other tensors."""
         Op.overwrite(self, self_, before, values)
 
-    def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> None:
+    def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> OpNode:
         node = self.record_on(edges, (before, *values[1:]), (self_.alias(),))
         counter = self_.counter
-        node.saved = tuple([
+        node.saved = type(node.saved)([
             (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry
             for entry in node.saved  # operands over the memory just written to were read before that
         ])  # fmt: skip
         set_history(self_, node)
+        return node
 
 
 class ViewOp(Op):
@@ -540,6 +618,8 @@ class ViewOp(Op):
 
     linear = True
     batch = LEADING
+    lays = True
+    planner = staticmethod(plan_view)
 
     def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -553,16 +633,14 @@ class ViewOp(Op):
         mode = local.state.mode
         grad = mode.grad
         kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
-        if backend.level:
+        if not backend.strided:
             made = backend.run(self, values)
             several = isinstance(made, tuple)
             results = made if several else (made,)
         else:
             kernel = self.kernels.get(backend) or self.find_kernel(backend)
             array = source.array
-            if not array.size:  # NumPy lets the strides of a fresh empty array be zero
-                array = backend.lay(array, array.shape, backend.strides(array))
-            made = kernel(array, *values[1:])
+            made = kernel(array if array.size else backend.definite(array), *values[1:])
             several = made.__class__ is list or made.__class__ is tuple
             if several:
                 results = tuple([self.wrap_results(array, None, backend) for array in made])
@@ -570,6 +648,8 @@ class ViewOp(Op):
                 results = (self.wrap_results(made, None, backend),)
             if grad and source.edge is not None and self.rules:
                 self.record(values, results)
+            if mode.moving and self.rules:
+                FOLLOW[0](self, values, results)
         for r in results:
             if r.edge.__class__ is View:  # made by other views, as a batching rule may do
                 continue
@@ -620,7 +700,19 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
                 return dispatch(call, args, kwargs)
             return choose(args, kwargs, method)
 
-        call.__name__ = call.__qualname__ = name
-        return call
+        made = call
+        if any(op.planner for op in ops if isinstance(op, Op)) and not inplace:
+            made = planned(functools.partial(found, method), call)
+            public[call] = made
+        made.__name__ = made.__qualname__ = name
+        return made
+
+    def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The op that a call comes to, and its bound arguments; None for other than ops."""
+        for op in candidates.get((method, len(args), *kwargs), ()):
+            values = op.signature.bind(args, kwargs, method, False)
+            if values is not None:
+                return (op, values) if isinstance(op, Op) else None
+        return None
 
     return caller(False), caller(True)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors
 from .device import CPU, find_backend
-from .node import UNVERSIONED, OpNode, Saved, version_of
 from .overrides import PLAIN
-from .tensor import TensorBase
+from .tensor import TensorBase, wrap, wrap_shown
 from .view import requires_grad, resolve
 
 if TYPE_CHECKING:
@@ -24,6 +23,22 @@ def tensors_in(value: Any) -> Sequence[Any]:
     if value.__class__ is tuple or value.__class__ is list:
         return [v for v in value if isinstance(v, TensorBase)]
     return (value,) if isinstance(value, TensorBase) else ()
+
+
+def computed(value: Any) -> Any:
+    """An argument with the values of lazy tensors computed."""
+    if value.__class__ is tuple or value.__class__ is list:
+        return type(value)([computed(v) for v in value])
+    if isinstance(value, TensorBase) and value.backend.lazy:
+        backend = value.backend
+        array = backend.computed(value.array)
+        return (wrap if array.base is None else wrap_shown)(array, value.dtype, backend.home)
+    return value
+
+
+def in_memory(t: Any) -> Any:
+    """A tensor with the values that are in memory."""
+    return wrap(t.array, t.dtype, t.backend.home) if t.backend.lazy else t
 
 
 def array_of(value: Any) -> Any:
@@ -107,7 +122,7 @@ def described(source: Any, what: str) -> Any:
 
 def form_of(value: Any) -> tuple[tuple[int, ...], dt.dtype, Any] | None:
     """Shape, dtype and backend of a tensor; None for a number."""
-    return (value.array.shape, value.dtype, value.backend.real) if isinstance(value, TensorBase) else None
+    return (value.array.shape, value.dtype, value.backend.home) if isinstance(value, TensorBase) else None
 
 
 # The edge of an operand that requires grad but whose history was not recorded: a view made while nothing was.
@@ -125,61 +140,6 @@ def edge_of(value: Any) -> Any:
     return NOWHERE if found is None and requires_grad(value) else found
 
 
-def keep(value: Any, hooks: tuple[Any, ...]) -> Any:
-    if value.__class__ in PLAIN and not hooks and value.counter is not UNVERSIONED:
-        return (value, version_of(value))
-    if value.__class__ is tuple or value.__class__ is list:
-        return SavedList([keep(v, hooks) for v in value])
-    if not isinstance(value, TensorBase):
-        return SavedNumber(value)
-    check_keepable(value)
-    if hooks:
-        saved = Saved(value)
-        saved.register_hooks(*hooks[-1])
-        return saved
-    return (value, version_of(value))
-
-
-def check_keepable(value: Any) -> None:
-    """Refuse an argument that backward cannot rely on: nothing counts the writes to an inference tensor."""
-    for t in tensors_in(value):
-        if t.counter is UNVERSIONED:
-            raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
-                "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
-                "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-            )
-
-
-def keep_output(result: Any, nr: int, hooks: tuple[Any, ...]) -> Saved:
-    saved = Saved(result, nr)
-    if hooks:
-        saved.register_hooks(*hooks[-1])
-    return saved
-
-
-class SavedNumber:
-    """A number that stood where a tensor may."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def read(self, node: OpNode) -> Any:
-        return self.value
-
-
-class SavedList:
-    __slots__ = ("entries",)
-
-    def __init__(self, entries: list[Any]) -> None:
-        self.entries = entries
-
-    def read(self, node: OpNode) -> Any:
-        return [node.read(e) for e in self.entries]
-
-
 _NO_TENSOR = frozenset((int, float, bool, complex, type(None)))
 
 
@@ -188,13 +148,14 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
     found = None
     for i in op.operands:
         value = values[i]
-        if value.__class__ in PLAIN:
-            if found is None:
-                found = value.backend.real
-            elif value.backend.real is not found:
+        for t in value if value.__class__ is tuple or value.__class__ is list else (value,):
+            if t.__class__ in PLAIN:
+                if found is None:
+                    found = t.backend.real
+                elif t.backend.real is not found:
+                    return _mixed_backends(op, values)
+            elif t.__class__ not in _NO_TENSOR:
                 return _mixed_backends(op, values)
-        elif value.__class__ not in _NO_TENSOR:
-            return _mixed_backends(op, values)
     return _mixed_backends(op, values) if found is None else found
 
 

@@ -47,22 +47,24 @@ def _overloaded(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
 
 
 def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether somebody is to be told of a call before it is made: a function mode, an operand, the profiler."""
     mode = local.state.mode
     if mode.functions:
         return True
-    if not mode.subclasses:
-        return False
-    for value in args:
-        cls = value.__class__
-        if cls in PLAIN:
-            continue
-        if cls is list or cls is tuple:
-            for item in value:
-                if item.__class__ not in PLAIN and overrides(item.__class__):
-                    return True
-        elif overrides(cls):
+    if mode.subclasses:
+        for value in args:
+            cls = value.__class__
+            if cls in PLAIN:
+                continue
+            if cls is list or cls is tuple:
+                for item in value:
+                    if item.__class__ not in PLAIN and overrides(item.__class__):
+                        return True
+            elif overrides(cls):
+                return True
+        if kwargs and any(overrides(v.__class__) for v in kwargs.values()):
             return True
-    return any(overrides(v.__class__) for v in kwargs.values()) if kwargs else False
+    return mode.profiler is not None and not mode.profiler.admits()
 
 
 # Functions that are called on behalf of a public one -> that one, which is what handlers are told.
@@ -70,8 +72,9 @@ public: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Offer the call to the innermost function mode, then to the operands."""
-    func = public.get(func, func)
+    """Offer the call to the innermost function mode, then to the operands; the profiler sees what they leave."""
+    while func in public:
+        func = public[func]
     state = local.state
     outer = state.mode
     involved = _overloaded(args, kwargs) if outer.subclasses else []
@@ -86,6 +89,8 @@ def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
             state.mode = outer
         if result is not NotImplemented:
             return result
+    if outer.profiler is not None and not involved and not outer.functions:
+        return outer.profiler.call(func, args, kwargs)
     for item in involved:
         result = type(item).__torch_function__(func, types, tuple(args), *extra)
         if result is not NotImplemented:

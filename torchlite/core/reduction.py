@@ -15,12 +15,13 @@ from .elementwise import fit_gradient
 from .layout import contiguous_strides
 from .op import Op, Rule
 from .operands import array_of
+from .plan import plan_along
 from .tensor import Tensor, TensorBase, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .node import OpNode
+    from .op_node import OpNode
 
 
 def refused(name: str, *dtypes: dt.dtype) -> Callable[[dt.dtype], Exception | None]:
@@ -41,6 +42,7 @@ class Along(Op):
     """
 
     batch = LEADING
+    planner = staticmethod(plan_along)
     real_parts = False  # as of elementwise ops
 
     def __init__(
@@ -114,7 +116,7 @@ class Along(Op):
             outputs = backend.cast(outputs, out_dtype.numpy)
         if not outputs.flags.c_contiguous:
             outputs = backend.copy(outputs, "C")
-        elif 1 in outputs.shape:  # along which NumPy's steps may be any
+        elif 1 in outputs.shape or 0 in outputs.shape:  # along which NumPy's steps may be any
             outputs = backend.ordered(outputs, contiguous_strides(outputs.shape))
         return wrap(outputs, out_dtype, backend)
 
@@ -166,6 +168,9 @@ class Reduction(Along):
         super().__init__(*args, **more)
         self.keepdim_at = self.signature.by_name.get("keepdim")
         self.empty_is_all = none == "all"
+
+    def shown_besides(self) -> Sequence[str]:
+        return [name for name in ("dim", "keepdim") if name in self.signature.by_name]
 
     def place(self, values: Sequence[Any], ndim: int) -> Sequence[Any]:
         keepdim = self.keepdim_at is not None and values[self.keepdim_at]

@@ -32,7 +32,7 @@ class UntypedStorage:
     def of(cls, t: Tensor) -> UntypedStorage:
         """The storage of a tensor."""
         self = object.__new__(cls)
-        self.backend = t.backend.real
+        self.backend = t.backend.home
         self.bytes = self.backend.storage(t.array)
         return self
 

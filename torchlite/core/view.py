@@ -6,10 +6,12 @@ Writing to the base, or to any view of it, makes that history stale; it is made 
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
-from .node import LEAF, SECOND_BACKWARD, Node, shared_counter, version_of
+from .errors import freed
+from .node import LEAF, DetachedCounter, Node, shared_counter, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,12 +56,14 @@ def requires_grad(t: Tensor) -> bool:
 
 
 def resolve(t: Tensor) -> Any:
-    """The edge of `t` as a node's input: None, a `(node, output)` pair, or `t` itself when it is a leaf."""
+    """The edge of `t` as a node's input: None, a `(node, output)` pair, or a leaf: `t` itself or what it stands for."""
     edge = t.edge
     if edge is None or edge.__class__ is tuple:
         return edge
     if edge is LEAF:
         return t
+    if edge.__class__ is not View:
+        return edge
     current = current_edge(t, edge)
     return t if current is LEAF else current
 
@@ -76,8 +80,7 @@ def current_edge(t: Tensor, view: View) -> Any:
     version = version_of(base)
     if version == view.seen:
         return view.edge
-    if base.edge is None:
-        view.seen = version
+    if base.edge is None and (view.edge.__class__ is not tuple or _only_detached(base, view)):
         return view.edge
     if view.kind:
         raise _forbidden(view, "its base or another view of its base has been")
@@ -85,12 +88,25 @@ def current_edge(t: Tensor, view: View) -> Any:
     view.seen = version
     outer, state.mode = state.mode, _mode.GRAD
     try:
-        edge = again(base, t, view).edge.edge
+        made = again(base, t, view)
+        edge = made.edge.edge or _from_nowhere(made)
     finally:
         state.mode = outer
     _keep_retaining(t, view.edge, edge)
     view.edge = edge
     return edge
+
+
+def _only_detached(base: Tensor, view: View) -> bool:
+    """Whether the base was not written to since the view was last read, but only lost its history to `detach_`."""
+    counter = base.counter
+    return counter.__class__ is DetachedCounter and view.seen == counter.since == counter.writes.n
+
+
+def _from_nowhere(made: Tensor) -> Any:
+    """The edge of a view that once had a history, of a base that has none any more: a node that leads nowhere."""
+    op, arguments = made.edge.path[-1]
+    return op.record_on((None,), (made.edge.base, *arguments), (made.alias(),)), 0
 
 
 def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
@@ -102,13 +118,16 @@ def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
 
 
 def again(base: Tensor, t: Tensor, view: View) -> Tensor:
-    """The view `t` made once more from `base`: by its strides, or step by step where strides cannot say it."""
-    backend = t.backend.real
-    for op, arguments in view.path:
-        if backend.strided and t.dtype is base.dtype:
-            return AS_STRIDED[0](base, tuple(t.array.shape), backend.strides(t.array), backend.offset(t.array))
+    """The view `t` made once more from `base`: by its strides, or step by step as far as strides cannot say it."""
+    backend, path = t.backend.real, view.path
+    steps = len(path)
+    if backend.strided:
+        steps = max([i for i, (op, _) in enumerate(path, 1) if op.reinterprets], default=0)
+    for op, arguments in path[:steps]:
         base = op.apply(base, *arguments)
-    return base
+    if steps == len(path):
+        return base
+    return AS_STRIDED[0](base, tuple(t.array.shape), backend.strides(t.array), backend.offset(t.array))
 
 
 # ops/shape.py puts `as_strided` here: views are rebuilt, and their gradients cut out, with it.
@@ -159,10 +178,10 @@ def check_writable(t: Tensor, recording: bool) -> None:
     `recording` says that the change itself has a history; a view of something without one may then be written to.
     """
     edge = t.edge
-    if edge is LEAF:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if edge.__class__ is not View:
+    if edge is None or edge.__class__ is tuple:
         return
+    if edge.__class__ is not View:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     base_edge = edge.base.edge
     if base_edge is None and edge.edge is None:
         if edge.kind and recording:
@@ -194,20 +213,21 @@ def set_history(t: Tensor, node: Node, output: int = 0) -> None:
 class CopySlices(Node):
     """Writing through a view, seen from the base: the gradient of the written part goes through the write's node."""
 
-    __slots__ = ("cut",)
+    __slots__ = ("cut", "written")
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
         super().__init__(
-            (resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.real),), (inner,)
+            (resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
         )
         self.cut = _cutter(base, written, view)
+        self.written = weakref.ref(written)
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         if self.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
+            raise freed()
         if grads[0] is None:
             return [None] * len(self.edges)
         whole, part = self.cut(grads[0])
@@ -223,7 +243,7 @@ class CopySlices(Node):
 def _cutter(base: Tensor, written: Tensor, view: View) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     """A function from a gradient of the base to a copy of it and the view's part of that copy."""
     backend = base.backend.real
-    if not backend.strided or written.dtype is not base.dtype:
+    if not backend.strided or written.dtype is not base.dtype or written.backend.real is not backend:
         path = view.path
 
         def follow(grad: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,9 @@ from . import dtype as dt
 from . import errors
 from .mode import local
 from .node import Counter
-from .operands import tensors_in
+from .operands import computed, tensors_in
+from .saved import announce_write
+from .tangent import moves
 from .tensor import Tensor, TensorBase
 from .view import requires_grad
 
@@ -89,7 +91,7 @@ def write(target: Tensor, result: Tensor) -> None:
 
 
 def _put(target: Tensor, result: Tensor) -> None:
-    backend = target.backend.real
+    backend, result = target.backend.real, computed(result)
     backend.write(target.array, result.array if result.backend.level == backend.level else backend.lift(result))
 
 
@@ -104,10 +106,13 @@ def write_out(target: Tensor, result: Tensor) -> None:
     """Put `result` into the tensor given as `out=`, resized if its shape differs."""
     if not isinstance(target, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
-    if target.backend.real is not result.backend.real:
+    if target.backend.device != result.backend.device:
         raise errors.different_devices(result.backend.device, target.backend.device)
     if not dt.can_cast(result.dtype, target.dtype):
         raise errors.cannot_cast(result.dtype, target.dtype)
+    stack = local.state.mode.saved_hooks
+    if stack:
+        announce_write(target, stack)
     shape = result.array.shape
     resized = target.array.shape != shape
     if resized:
@@ -130,6 +135,10 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
+        )
+    if any(moves(t) for v in (outs, *values) for t in tensors_in(v)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
         )
     results = apply(*values)
     pairs = list(zip(outs, results if isinstance(results, tuple) else (results,), strict=True))

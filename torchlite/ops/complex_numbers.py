@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.lazy import CONJ, NEG, flipped
 from ..core import dtype as dt
-from ..core.batching import LEADING
 from ..core.elementwise import Elementwise, Unary
-from ..core.op import Op, ViewOp, functions
+from ..core.op import ViewOp, functions
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from .choosing import where
+from .copy import clone
 from .parts import select
 from .rules import zero_gradient
 
@@ -25,6 +26,12 @@ def _view_as_real(xp: Any, array: Any) -> Any:
 def _check_complex(self: Tensor) -> None:
     if not self.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conj(self):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
 
 
 def _view_as_complex(xp: Any, array: Any) -> Any:
@@ -61,18 +68,22 @@ view_as_complex = ViewOp(
     "view_as_complex(Tensor self)", _view_as_complex, {"self": lambda g: view_as_real.apply(g)}, check=_check_pairs
 )
 publish(view_as_complex, forms="function")
+view_as_real.reinterprets = view_as_complex.reinterprets = True
 
 
 def real(self: Tensor) -> Tensor:
     """The real parts, as a view; a real tensor itself."""
-    return select.apply(view_as_real.apply(self), -1, 0) if self.dtype.is_complex else self
+    if not self.dtype.is_complex:
+        return self
+    return select.apply(view_as_real.apply(conj(self) if is_conj(self) else self), -1, 0)
 
 
 def imag(self: Tensor) -> Tensor:
     """The imaginary parts, as a view."""
     if not self.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select.apply(view_as_real.apply(self), -1, 1)
+    pairs = neg_view.apply(view_as_real.apply(conj(self))) if is_conj(self) else view_as_real.apply(self)
+    return select.apply(pairs, -1, 1)
 
 
 for _name, _part in (("real", real), ("imag", imag)):
@@ -87,34 +98,59 @@ for _name, _part in (("real", real), ("imag", imag)):
 # ---- conjugates
 
 conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
-publish(conj_physical, forms="inplace")
+in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), node="ConjPhysicalBackward1")
+publish(in_place, forms="inplace")
 publish_python("conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self)
-conj_copy = Op("conj(Tensor self)", "conjugate", {"self": lambda g: g.conj()}, linear=True, batch=LEADING)
+
+
+class _Flip(ViewOp):
+    """A view with other values: those that the same memory stands for with one bit flipped."""
+
+    reinterprets = True
+    planner = None
+
+    def __init__(self, name: str, bit: int, vjp: Any, **more: Any) -> None:
+        super().__init__(f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, **more)
+        self.bit = bit
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        return super().wrap_results(outputs, out_dtype, flipped(backend, self.bit))
+
+
+def _only_complex(self: Tensor) -> None:
+    if not self.dtype.is_complex:
+        raise RuntimeError("_conj is only supported for complex tensors")
+
+
+conj_view = _Flip("_conj", CONJ, lambda g: g.conj(), check=_only_complex)
+publish(conj_view)
+neg_view = _Flip("_neg_view", NEG, lambda g: -g)
+publish(neg_view)
 
 
 def conj(self: Tensor) -> Tensor:
-    """The conjugate; a real tensor itself."""
-    return conj_copy.apply(self) if self.dtype.is_complex else self
+    """The conjugate, as a view: it is computed when it is read. A real tensor itself."""
+    return conj_view.apply(self) if self.dtype.is_complex else self
 
 
 def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed when they are asked for."""
-    return self
+    """The tensor itself, or a copy of a conjugate view."""
+    return clone.apply(self, None) if is_conj(self) else self
 
 
 def resolve_neg(self: Tensor) -> Tensor:
-    """The tensor itself: negatives are computed when they are asked for."""
-    return self
+    """The tensor itself, or a copy of a negative view."""
+    return clone.apply(self, None) if is_neg(self) else self
 
 
 def is_conj(self: Tensor) -> bool:
-    """Whether the conjugate is still to be taken: never."""
-    return False
+    """Whether this is a view of the memory that holds its conjugate."""
+    return bool(self.backend.bits & CONJ)
 
 
 def is_neg(self: Tensor) -> bool:
-    """Whether the negative is still to be taken: never."""
-    return False
+    """Whether this is a view of the memory that holds its negative."""
+    return bool(self.backend.bits & NEG)
 
 
 for _call in (conj, resolve_conj, resolve_neg, is_conj, is_neg):

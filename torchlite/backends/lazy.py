@@ -1,0 +1,113 @@
+"""Conjugates and negatives that are computed when they are read.
+
+The tensor that `x.conj()` returns shows the memory of `x` and holds a *lazy* backend: a twin of the device's own that
+says how its values follow from what is in memory. Lazy backends are a level between the devices and the transforms.
+An op that comes to this level runs on the values, computed for it, and is recorded as if it had run on the tensors
+themselves; views show the same memory with the same backend; what is written is flipped on its way into memory.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ..core.layout import dense_strides
+from ..core.mode import local, silent, with_grad
+from ..core.operands import computed
+from ..core.write import write
+from .base import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.tensor import Tensor
+
+CONJ, NEG = 1, 2  # bits: memory holds the conjugates of the values, their negatives
+
+
+def flipped(backend: Backend, bits: int) -> Backend:
+    """The backend of a tensor over the same memory with these bits the other way."""
+    home, bits = backend.home, backend.bits ^ bits
+    if not bits:
+        return home
+    return home.lazy_twins.get(bits) or home.lazy_twins.setdefault(bits, _twin(home, bits))
+
+
+def _twin(home: Backend, bits: int) -> Backend:
+    twin = copy.copy(home)
+    twin.__class__ = _lazy(type(home))
+    twin.__dict__.pop("guarded", None)
+    twin.real, twin.bits = twin, bits
+    return twin
+
+
+@functools.cache
+def _lazy(kind: type[Backend]) -> type[Backend]:
+    return type(f"Lazy{kind.__name__}", (Lazy, kind), {})
+
+
+class Lazy(Backend):
+    """What a lazy backend does otherwise than the device's."""
+
+    level = 1
+    lazy = True
+    bare = False
+
+    def computed(self, array: Any) -> Any:
+        """The values that `array` stands for, as a fresh array of the device."""
+        home, made = self.home, array
+        if self.bits & CONJ:
+            made = home.xp.conjugate(made)
+        if self.bits & NEG:
+            made = home.xp.negative(made)
+        if made.__class__ is not home.Array:
+            made = home.asarray(made)
+        if made.strides == array.strides:
+            return made
+        return home.ordered(made, dense_strides(array.shape, home.strides(array)))
+
+    def to_host(self, array: Any) -> Any:
+        return self.home.to_host(self.computed(array))
+
+    def number(self, array: Any) -> Any:
+        return self.home.number(self.computed(array))
+
+    def truth(self, array: Any) -> bool:
+        return bool(self.number(array).item())
+
+    def lift(self, t: Tensor) -> Any:
+        """The values to be written into an array of this level."""
+        return t.array
+
+    def write(self, array: Any, value: Any) -> None:
+        self.home.write(array, value)
+        self.home.write(array, self.computed(array))
+
+    def adopt(self, t: Tensor) -> None:
+        """A tensor stays what it is when values of this level are written to it."""
+
+    def run(self, op: Any, values: Sequence[Any]) -> Any:
+        """The results of an op on the values, with the history and tangents that it has on the tensors themselves."""
+        state = local.state
+        outer, state.mode = state.mode, silent(state.mode)
+        try:
+            results = op.apply(*[computed(v) for v in values])
+        finally:
+            state.mode = outer
+        if op.recorded and outer.records:
+            op.remember(values, results if isinstance(results, (tuple, list)) else (results,))
+        return results
+
+    def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
+        """The in-place form of an op; on a tensor that is itself lazy, it works on a copy."""
+        state = local.state
+        outer, state.mode = state.mode, with_grad(state.mode, False)
+        try:
+            operands = [computed(v) for v in values[1:]]
+            target = computed(self_)
+            op.overwrite(target, before if target is self_ else target.alias(), [target, *operands])
+            if target is not self_:
+                write(self_, target)
+        finally:
+            state.mode = outer
