@@ -288,6 +288,28 @@ def jvp(trial: Trial) -> dict[str, Any] | None:
     return {"outputs": outputs, "tangents": derivatives}
 
 
+def gradcheck(trial: Trial) -> dict[str, Any] | None:
+    """Whether the library's own gradcheck is content with its gradients."""
+    return _own_check(trial, "gradcheck")
+
+
+def gradgradcheck(trial: Trial) -> dict[str, Any] | None:
+    """Whether the library's own gradcheck is content with its second derivatives."""
+    return _own_check(trial, "gradgradcheck")
+
+
+def _own_check(trial: Trial, name: str) -> dict[str, Any] | None:
+    tensors = trial.tensors(requires_grad=None)
+    if not any(tensor.requires_grad for tensor in tensors):
+        return None
+
+    def outputs(*tensors: Any) -> tuple[Any, ...]:
+        return tuple(trial.differentiated(trial.function(list(tensors))))
+
+    check = trial.transform(f"torch.autograd.{name}")
+    return {"content": check(outputs, tuple(tensors), fast_mode=True, check_grad_dtypes=True)}
+
+
 # -- the table of checks -----------------------------------------------------------------------------------------------
 
 
@@ -301,6 +323,7 @@ class Check:
     source: str = "samples"
     dtype: str | None = None  # the only dtype it runs in
     floating: bool = False  # only for dtypes that have derivatives
+    double: bool = False  # only for those of double precision
     random_only: bool = False  # compares the values of random operators, and runs for them alone
 
     @property
@@ -317,6 +340,15 @@ CHECKS: dict[str, Check] = {
     "grad": Check("gradients", grad, lambda operation: operation.supports_grad, floating=True),
     "gradgrad": Check(
         "second derivatives, in float64", gradgrad, lambda operation: operation.supports_gradgrad, dtype="float64"
+    ),
+    "gradcheck": Check(
+        "gradients by finite differences", gradcheck, lambda operation: operation.supports_grad, double=True
+    ),
+    "gradgradcheck": Check(
+        "second derivatives by finite differences",
+        gradgradcheck,
+        lambda operation: operation.supports_gradgrad,
+        double=True,
     ),
     "out": Check("the out= form", out, lambda operation: operation.supports_out),
     "inplace": Check("the in-place method", inplace, lambda operation: operation.main.inplace is not None),

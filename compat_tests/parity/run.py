@@ -39,6 +39,8 @@ def applies(check: Check, operation: Operation, dtype: str) -> bool:
         return False
     if check.floating and not dtype.startswith(("float", "bfloat", "complex")):
         return False
+    if check.double and dtype not in ("float64", "complex128"):
+        return False
     return check.applies(operation)
 
 

@@ -1,0 +1,252 @@
+"""The profiler counts what PyTorch's does, by the same names, and lays it out in the same tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import torchlite
+import torchlite.profiler
+from torchlite.autograd import profiler
+
+from .side_by_side import same_story
+
+# What PyTorch's operations are made of, which torchlite computes at once.
+INNER = {
+    "aten::as_strided", "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::fill_", "aten::copy_",
+    "aten::to", "aten::_to_copy", "aten::clamp_min", "aten::transpose", "aten::resolve_conj", "detach", "aten::detach",
+    "aten::ones_like",
+}  # fmt: skip
+
+
+def step(torch: Any, x: Any) -> None:
+    y = torch.relu(x * x + 2 * x).sum()
+    y.backward()
+
+
+def counts(averages: Any) -> dict[str, int]:
+    """How often each operation and each node was run."""
+    return {
+        event.key: event.count
+        for event in averages
+        if event.key not in INNER and "AccumulateGrad" not in event.key and not event.key.startswith("aten::add_")
+    }
+
+
+@same_story
+def test_operations_and_nodes_are_counted(torch, tell):
+    x = torch.ones(3, 3, requires_grad=True)
+    module = import_module(f"{torch.__name__}.autograd.profiler")
+    with module.profile() as p:
+        with torch.no_grad():
+            torch.mm(x, x)
+            torch.cat([x, x])
+            (x - 1).exp_().view(9).tanh()
+        loss = (x.sin() * x.exp()).sum()
+    tell(counts(p.key_averages()))
+    with module.profile() as p:
+        loss.backward()
+    found = counts(p.key_averages())
+    tell({name: n for name, n in found.items() if "Backward" in name})
+
+
+@same_story
+def test_stretches_have_names(torch, tell):
+    module = import_module(f"{torch.__name__}.autograd.profiler")
+    x = torch.ones(3)
+
+    @module.record_function("decorated")
+    def double(x):
+        return x * 2
+
+    with module.record_function("nobody listens"):
+        x * x
+    with module.profile() as p:
+        with module.record_function("outer"):
+            double(x)
+            with module.record_function("inner"):
+                x.exp()
+        double(x)
+    tell(counts(p.key_averages()))
+    tell([(e.name, [child.name for child in e.cpu_children]) for e in p.function_events if e.name[:4] != "aten"])
+    tell([e.cpu_parent and e.cpu_parent.name for e in p.function_events if e.name not in INNER])
+
+
+@same_story
+def test_times_add_up(torch, tell):
+    module = import_module(f"{torch.__name__}.autograd.profiler")
+    with module.profile() as p, module.record_function("sleep"):
+        time.sleep(0.01)
+        torch.ones(3).exp()
+    whole = next(e for e in p.key_averages() if e.key == "sleep")
+    total = p.total_average()
+    tell(whole.cpu_time_total >= 10_000, whole.cpu_time == whole.cpu_time_total, whole.count)
+    tell(0 < whole.self_cpu_time_total < whole.cpu_time_total)
+    tell(p.self_cpu_time_total == pytest.approx(whole.cpu_time_total), total.key)
+    tell(total.self_cpu_time_total == pytest.approx(p.self_cpu_time_total))
+    tell(bool(re.fullmatch(r"\d+\.\d{3}ms", whole.cpu_time_total_str)))
+
+
+@same_story
+def test_shapes_are_kept_if_asked_for(torch, tell):
+    module = import_module(f"{torch.__name__}.autograd.profiler")
+    a, b = torch.ones(2, 3), torch.ones(3, 4)
+    for record in (False, True):
+        with module.profile(record_shapes=record) as p:
+            a.mm(b)
+            a.mm(torch.ones(3, 2))
+            a * a[0]
+        tell(
+            [
+                (e.key, e.count, e.input_shapes)
+                for e in p.key_averages(group_by_input_shape=True)
+                if e.key == "aten::mul"
+            ]
+        )
+        tell(sum(e.count for e in p.key_averages() if e.key == "aten::mm"))
+
+
+def table(torch: Any, **options: Any) -> list[str]:
+    """A table with digits blotted out."""
+    module = import_module(f"{torch.__name__}.autograd.profiler")
+    x = torch.ones(3)
+    with module.profile() as p, module.record_function("a stretch with a name that is longer than the column is wide"):
+        time.sleep(0.002)
+        x * x
+        x * x
+        x.exp()
+    text = re.sub("(total:).*", r"\1", p.key_averages().table(**options))
+    return re.sub(r" +\d+\.\d+(us|ms|s|%)", lambda m: " " * (len(m[0]) - 1) + "#", text).split("\n")
+
+
+@same_story
+def test_tables(torch, tell):
+    tell(table(torch))
+    tell(table(torch, sort_by="count")[3:4])
+    tell(table(torch, sort_by="cpu_time_total", row_limit=1))
+    tell(table(torch, max_name_column_width=20, header="What took long"))
+    tell(table(torch, top_level_events_only=True))
+    tell(table(torch, time_unit="ms"))
+    with pytest.raises(AttributeError) as told:
+        table(torch, sort_by="beauty")
+    tell(str(told.value))
+
+
+@same_story
+def test_a_profile_is_used_once(torch, tell):
+    module = import_module(f"{torch.__name__}.autograd.profiler")
+    p = module.profile()
+    tell(p.key_averages())
+    with p:
+        torch.ones(2).exp()
+    with pytest.raises(RuntimeError) as again:
+        p.__enter__()
+    tell(str(again.value))
+    with module.profile(enabled=False) as off:
+        torch.ones(2).exp()
+    tell(off)
+
+
+@same_story
+def test_schedules(torch, tell):
+    schedule = import_module(f"{torch.__name__}.profiler").schedule
+    for options in (
+        {"wait": 1, "warmup": 1, "active": 2, "repeat": 1, "skip_first": 1},
+        {"wait": 1, "warmup": 0, "active": 1},
+        {"wait": 0, "warmup": 0, "active": 3, "repeat": 2},
+        {"wait": 3, "warmup": 1, "active": 1, "skip_first": 2, "skip_first_wait": 1},
+    ):
+        actions = schedule(**options)
+        tell([actions(i).name for i in range(14)])
+    for options in ({"wait": -1, "warmup": 0, "active": 1}, {"wait": 0, "warmup": 0, "active": 0}):
+        with pytest.raises(AssertionError) as told:
+            schedule(**options)
+        tell(str(told.value))
+
+
+@same_story
+def test_a_training_loop_is_profiled_step_by_step(torch, tell):
+    module = import_module(f"{torch.__name__}.profiler")
+    x = torch.ones(3)
+
+    def ready(p: Any) -> None:
+        tell(p.step_num, {event.key: event.count for event in p.key_averages()})
+
+    for schedule in (
+        module.schedule(wait=1, warmup=1, active=2, repeat=2),
+        module.schedule(wait=0, warmup=1, active=3),
+    ):
+        with module.profile(activities=[module.ProfilerActivity.CPU], schedule=schedule, on_trace_ready=ready) as p:
+            for _ in range(10):
+                x * x
+                p.step()
+    with module.profile(on_trace_ready=ready) as p:
+        x * x
+    tell([event.name for event in p.events()], module.supported_activities() == {module.ProfilerActivity.CPU})
+
+
+def test_traces_are_written(tmp_path) -> None:
+    x = torchlite.ones(3)
+    with profiler.profile(record_shapes=True) as p, profiler.record_function("part"):
+        x * x
+    p.export_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [(e["name"], e["ph"], e["cat"]) for e in events] == [
+        ("part", "X", "user_annotation"),
+        ("aten::mul", "X", "cpu_op"),
+    ]
+    assert events[0]["ts"] <= events[1]["ts"]
+    assert events[0]["dur"] >= events[1]["dur"]
+    for packed in (False, True):
+        handler = torchlite.profiler.tensorboard_trace_handler(str(tmp_path / "log"), "worker", use_gzip=packed)
+        with torchlite.profiler.profile(on_trace_ready=handler):
+            x * x
+    plain, zipped = sorted((tmp_path / "log").iterdir(), key=lambda path: len(path.name))
+    assert re.fullmatch(r"worker\.\d+\.pt\.trace\.json", plain.name)
+    assert json.loads(plain.read_text())["traceEvents"][0]["name"] == "aten::mul"
+    with gzip.open(zipped) as file:
+        assert json.load(file)["traceEvents"][0]["name"] == "aten::mul"
+
+
+def test_errors_leave_nothing_on() -> None:
+    x = torchlite.ones(3)
+    with pytest.raises(RuntimeError), profiler.profile() as p, profiler.record_function("fails"):
+        x @ torchlite.ones(2, 2) @ x
+    assert all(event.time_range.end >= event.time_range.start for event in p.function_events)
+    before = len(p.function_events)
+    x * x
+    assert len(p.function_events) == before
+
+
+def test_stacks_show_who_called() -> None:
+    with profiler.profile(with_stack=True) as p:
+        torchlite.ones(3).exp()
+    assert any("test_stacks_show_who_called" in line for line in p.function_events[-1].stack)
+
+
+def test_what_is_not_recorded_says_so() -> None:
+    with pytest.warns(UserWarning, match="does not record memory"):
+        profiler.profile(profile_memory=True)
+    with pytest.raises(NotImplementedError, match="emit_nvtx"):
+        profiler.emit_nvtx()
+
+
+def test_function_modes_and_subclasses_still_get_their_calls() -> None:
+    seen = []
+
+    class Spy(torchlite.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = torchlite.ones(3)
+    with profiler.profile() as p, Spy():
+        torchlite.exp(x)
+    assert seen == ["exp"]
+    assert [event.name for event in p.function_events] == ["aten::exp"]

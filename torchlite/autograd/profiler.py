@@ -1,0 +1,235 @@
+"""A profiler of what this thread does: operations, nodes of the backward pass, and stretches that the program names.
+
+While one is on, a `Recorder` stands in the thread's mode. Calls of public functions come to it through the door that
+`__torch_function__` uses, and nodes through that of anomaly detection, so that nothing is paid when it is off.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import traceback
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ..core.mode import local
+from ..core.op import functions, registry
+from ..core.tensor import TensorBase
+from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..core.node import Node
+
+__all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "EventList", "FunctionEvent", "FunctionEventAvg"]
+
+# Functions that PyTorch's operations have other names for.
+_NAMES = {
+    "__getitem__": "index", "__setitem__": "index_put_", "float": "to", "double": "to", "half": "to", "bfloat16": "to",
+    "int": "to", "long": "to", "short": "to", "bool": "to", "cpu": "to", "cuda": "to", "type_as": "to",
+}  # fmt: skip
+
+
+class Recorder:
+    """Writes down what happens and when; what happens inside something else becomes its child."""
+
+    def __init__(self, shapes: bool, stacks: bool) -> None:
+        self.shapes = shapes
+        self.stacks = stacks
+        self.events: list[FunctionEvent] = []
+        self.open: list[FunctionEvent] = []
+        self.entering = False
+        self.thread = threading.get_ident()
+        self.start = time.perf_counter_ns()
+        self.operations = {name.partition(".")[0] for name in registry} | functions.keys()
+
+    def now(self) -> float:
+        return (time.perf_counter_ns() - self.start) / 1000
+
+    def begin(self, name: str, args: Sequence[Any] = (), annotation: bool = False) -> FunctionEvent:
+        parent = self.open[-1] if self.open else None
+        event = FunctionEvent(len(self.events) + 1, name, self.thread, Interval(self.now()))
+        event.is_user_annotation = annotation
+        if self.shapes:
+            event.input_shapes = [list(a.shape) if isinstance(a, TensorBase) else [] for a in args]
+        if self.stacks:
+            lines = reversed(traceback.extract_stack()[:-2])
+            event.stack = [f"{line.filename}({line.lineno}): {line.name}" for line in lines]
+        if parent is not None:
+            event.parent = weakref.ref(parent)
+            parent.cpu_children.append(event)
+        self.events.append(event)
+        self.open.append(event)
+        return event
+
+    def end(self, event: FunctionEvent) -> None:
+        """End an event, and those inside it that nobody ended."""
+        now = self.now()
+        while event in self.open:
+            self.open.pop().time_range.end = now
+
+    def admits(self) -> bool:
+        """Whether a call that comes to the door has been written down and may pass."""
+        entering, self.entering = self.entering, False
+        return entering
+
+    def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        name = _NAMES.get(function.__name__, function.__name__)
+        title = f"aten::{name}"
+        known = name in self.operations or name.removesuffix("_") in self.operations
+        again = bool(self.open) and self.open[-1].name == title  # a public function that calls another for its work
+        event = self.begin(title, args) if known and not again else None
+        self.entering = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.entering = False
+            if event is not None:
+                self.end(event)
+
+    def watching(self, anomaly: Any) -> NodeRecorder:
+        """What a backward pass runs its nodes with."""
+        return NodeRecorder(self, anomaly)
+
+
+class NodeRecorder:
+    """Writes down the nodes of a backward pass."""
+
+    def __init__(self, recorder: Recorder, anomaly: Any) -> None:
+        self.recorder = recorder
+        self.anomaly = anomaly
+
+    def watch(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+        whole = self.recorder.begin(f"autograd::engine::evaluate_function: {node.name()}")
+        self.recorder.begin(node.name(), grads)
+        try:
+            return node.apply(grads) if self.anomaly is None else self.anomaly.watch(node, grads)
+        finally:
+            self.recorder.end(whole)
+
+
+class profile:
+    """Inside a `with`, operations are counted and timed; then there are `key_averages()` and their `table()`."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Any = None,
+    ) -> None:
+        for asked, what in (
+            (use_cuda or use_device, "times on devices other than the CPU"),
+            (with_flops, "floating point operations"),
+            (profile_memory, "memory"),
+            (with_modules, "modules"),
+        ):
+            if asked:
+                warnings.warn(f"torchlite's profiler does not record {what}", stacklevel=2)
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+        self.with_stack = with_stack
+        self.function_events: Any = EventList() if enabled else None
+        self.entered = False
+        self._outer: Recorder | None = None
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        state = local.state
+        self._outer = state.mode.profiler
+        self._recorder = Recorder(self.record_shapes, self.with_stack)
+        state.mode = state.mode.but(profiler=self._recorder)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.enabled:
+            return
+        state = local.state
+        state.mode = state.mode.but(profiler=self._outer)
+        recorder = self._recorder
+        if recorder.open:
+            recorder.end(recorder.open[0])
+        self.function_events = EventList(recorder.events)
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The events summed by name."""
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def table(self, *args: Any, **kwargs: Any) -> str:
+        return self.function_events.table(*args, **kwargs)
+
+    def total_average(self) -> FunctionEventAvg:
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self.function_events.self_cpu_time_total
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        self.function_events.export_chrome_trace(path)
+
+    def __str__(self) -> str:
+        return str(self.function_events)
+
+
+class record_function:
+    """A name for what happens inside a `with`, or in a function that it decorates."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+        self._event: FunctionEvent | None = None
+
+    def __enter__(self) -> record_function:
+        self._recorder = local.state.mode.profiler
+        if self._recorder is not None:
+            self._event = self._recorder.begin(self.name, annotation=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._event is not None:
+            self._recorder.end(self._event)
+            self._event = None
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def named(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return named
+
+
+def _elsewhere(name: str, tool: str) -> type:
+    class Elsewhere:
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            raise NotImplementedError(
+                f"torchlite has no torch.autograd.profiler.{name}: it runs no code that {tool} sees"
+            )
+
+    Elsewhere.__name__ = Elsewhere.__qualname__ = name
+    return Elsewhere
+
+
+emit_nvtx = _elsewhere("emit_nvtx", "nvprof")
+emit_itt = _elsewhere("emit_itt", "VTune")

@@ -1,0 +1,230 @@
+"""`torch.profiler`: profiling a training loop step by step."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import gzip
+import os
+import shutil
+import socket
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..autograd.profiler import profile as _autograd_profile
+from ..autograd.profiler import record_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..autograd.profiler_util import EventList
+
+__all__ = [
+    "profile", "schedule", "supported_activities", "tensorboard_trace_handler", "ProfilerAction", "ProfilerActivity",
+    "kineto_available", "record_function",
+]  # fmt: skip
+
+
+class ProfilerAction(enum.Enum):
+    """What to do in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+class ProfilerActivity(enum.Enum):
+    """What can be watched; here, what the CPU does."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    return {ProfilerActivity.CPU}
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's tracing library is there."""
+    return False
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
+    """What to do in which step: after `skip_first` steps, cycles of waiting, warming up and recording.
+
+    There are `repeat` cycles, or as many as there are steps; with `skip_first_wait` the first of them does not wait.
+    """
+    if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
+        raise AssertionError(
+            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), "
+            f"active={active} (need > 0), repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0)."
+        )
+    if warmup == 0:
+        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+
+    def action(step: int) -> ProfilerAction:
+        step -= skip_first
+        if step < 0:
+            return ProfilerAction.NONE
+        step += wait if skip_first_wait else 0
+        cycle, step = divmod(step, wait + warmup + active)
+        if (repeat and cycle >= repeat) or step < wait:
+            return ProfilerAction.NONE
+        if step < wait + warmup:
+            return ProfilerAction.WARMUP
+        last = step == wait + warmup + active - 1
+        return ProfilerAction.RECORD_AND_SAVE if last else ProfilerAction.RECORD
+
+    return action
+
+
+@functools.cache
+def _warn_of_cycles() -> None:
+    warnings.warn(
+        "Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be "
+        "reported. To keep events across cycles, set acc_events=True.",
+        stacklevel=4,
+    )
+
+
+_RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+class profile:
+    """Profile what is inside a `with`; with a `schedule`, only the steps it says, `step()` being called after each.
+
+    `on_trace_ready` is called with the profiler when a stretch of recorded steps has ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+    ) -> None:
+        self.activities = set(activities) if activities is not None else supported_activities()
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
+        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.on_trace_ready = on_trace_ready
+        self.options = {
+            "record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
+            "with_flops": with_flops, "with_modules": with_modules,
+        }  # fmt: skip
+        self.step_num = 0
+        self.names_steps = schedule is not None
+        self.current_action = self.schedule(0)
+        self.profiler: Any = None
+        self.acc_events = acc_events
+        self._step: record_function | None = None
+        self._recording = False
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._begin_step()
+
+    def stop(self) -> None:
+        self._end_step()
+        if self._recording:
+            self._save()
+
+    def step(self) -> None:
+        """Say that the next step begins."""
+        self._end_step()
+        self.step_num += 1
+        last, self.current_action = self.current_action, self.schedule(self.step_num)
+        if self._recording and (last is ProfilerAction.RECORD_AND_SAVE or self.current_action not in _RECORDING):
+            self._save()
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        if self.current_action not in _RECORDING:
+            return
+        if not self._recording:
+            if self.profiler is not None and not self.acc_events:
+                _warn_of_cycles()
+            self._before = self.profiler.function_events if self.profiler is not None and self.acc_events else []
+            self.profiler = _autograd_profile(**self.options)
+            self.profiler.__enter__()
+            self._recording = True
+        if self.names_steps:
+            self._step = record_function(f"ProfilerStep#{self.step_num}")
+            self._step.__enter__()
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self._step.__exit__()
+            self._step = None
+
+    def _save(self) -> None:
+        self.profiler.__exit__()
+        self.profiler.function_events[:0] = self._before
+        self._recording = False
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def _recorded(self) -> _autograd_profile:
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before getting events")
+        return self.profiler
+
+    def events(self) -> EventList:
+        """The events of the last recorded stretch."""
+        return self._recorded().function_events
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The events of the last recorded stretch, summed by name."""
+        return self._recorded().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the last recorded stretch to a file, packed if its name ends in `.gz`."""
+        path = os.fspath(path)
+        if not path.endswith(".gz"):
+            self._recorded().export_chrome_trace(path)
+            return
+        plain = path.removesuffix(".gz")
+        self._recorded().export_chrome_trace(plain)
+        with open(plain, "rb") as source, gzip.open(path, "wb") as target:
+            shutil.copyfileobj(source, target)
+        os.remove(plain)
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
+) -> Callable[[profile], None]:
+    """An `on_trace_ready` that writes each stretch to a file of its own in a directory."""
+
+    def write(profiler: profile) -> None:
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        name = f"{worker}.{time.time_ns()}.pt.trace.json{'.gz' if use_gzip else ''}"
+        profiler.export_chrome_trace(os.path.join(dir_name, name))
+
+    return write
