@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
 from ..core.elementwise import Elementwise
+from ..core.mode import local
 from ..core.operands import tensors_in
 from ..core.reduction import Reduction
 from ..core.tensor import Tensor, TensorBase
@@ -51,8 +52,20 @@ class BatchLevel(Level):
 
     def __init__(self, size: int, randomness: str) -> None:
         super().__init__(BatchedBackend)
-        self.size = size
+        self.elements = self.size = size
         self.randomness = randomness
+
+    def draws(self) -> int | None:
+        if self.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        return self.size if self.randomness == "different" else None
+
+    def batch(self, t: Tensor) -> Tensor:
+        """A tensor with the batch in front as one of this level."""
+        return self.wrap(Batched(t, 0))
 
 
 class BatchedBackend(Transform):
@@ -78,12 +91,20 @@ class BatchedBackend(Transform):
         else:
             return rule(*values)
         if isinstance(results, tuple):
-            return tuple([self.batch(r) for r in results])
-        return self.batch(results)
+            return tuple([None if r is None else self.owner.batch(r) for r in results])
+        return self.owner.batch(results)
 
-    def batch(self, t: Tensor) -> Tensor:
-        """A tensor with the batch in front as one of this level."""
-        return self.owner.wrap(Batched(t, 0))
+    def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+        from . import batched_function  # which is made of this module
+
+        return batched_function.run(self.owner, function, inputs, below)
+
+    def ended(self, op: Any, values: Sequence[Any]) -> Any:
+        raise RuntimeError(
+            "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+            "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+            "`gen_vmap_plumbing` Please file an issue if it looks like the latter"
+        )
 
     # ---- the rules
 
@@ -161,19 +182,21 @@ class BatchedBackend(Transform):
 
     def drawn(self, op: Any, values: Sequence[Any], parameters: Sequence[Any]) -> Tensor:
         """Random numbers for every element, or the same for all."""
-        if self.owner.randomness == "error":
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-            )
-        if self.owner.randomness == "different":
-            return op.apply(*[self.expanded(v) for v in values])
-        if any([self.owner.array_of(v) is not None for v in parameters]):
+        different = self.owner.draws() is not None
+        if not different and any([self.owner.array_of(v) is not None for v in parameters]):
             raise RuntimeError(
                 "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                 "with functorch"
             )
-        one = op.apply(*[self.element(0, v) for v in values])
+        state = local.state
+        outer = state.levels
+        state.levels = tuple([level for level in outer if level.serial < self.level])
+        try:
+            if different:
+                return op.apply(*[self.expanded(v) for v in values])
+            one = op.apply(*[self.element(0, v) for v in values])
+        finally:
+            state.levels = outer
         return one.expand((self.owner.size, *one.shape))
 
     # ---- operands
@@ -209,6 +232,11 @@ class BatchedBackend(Transform):
     def full(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Batched:
         return Batched(self.of_inner(self.inner.full((self.owner.size, *shape), value, dtype)), 0)
 
+    def empty_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Batched:
+        extent = 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+        made = self.inner.empty_strided((self.owner.size, *shape), (max(1, extent), *strides), dtype)
+        return Batched(self.of_inner(made), 0)
+
     def write(self, array: Batched, value: Batched) -> None:
         array.front().copy_(value.front(len(array.shape)))
 
@@ -230,6 +258,9 @@ class BatchedBackend(Transform):
             "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
             "inside PyTorch internals, please file a bug report."
         )
+
+    def read(self, array: Batched) -> Any:
+        return self.to_host(array)
 
     def truth(self, array: Batched) -> bool:
         raise RuntimeError(

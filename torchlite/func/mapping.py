@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import wrap_dim
 from ..core.tensor import TensorBase
+from ..ops.join import cat
+from ..random import get_rng_state, set_rng_state
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
 from .batched import Batched, BatchLevel
-from .tree import flatten, rebuild, spec_text, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .tree import Spec
+    from ..utils._pytree import TreeSpec
 
 Dims = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]
 
@@ -30,34 +34,87 @@ def vmap(
 
     `in_dims` says which dimension of each tensor that is (None for a tensor that is the same for all), `out_dims`
     where it goes in the results. Both are one int, or a structure of them like that of the arguments or results.
+    `randomness` says whether random operations draw "different" numbers for every element, the "same" ones for all, or
+    are an "error". With `chunk_size`, no more than so many elements are computed at once.
     """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
-    if chunk_size is not None:
-        raise NotImplementedError("torchlite has no vmap(chunk_size=...) yet")
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, form, dims = _arguments(func, args, in_dims)
-        named, named_form = flatten(kwargs)
-        dims += [0 if isinstance(leaf, TensorBase) else None for leaf in named]
-        level = BatchLevel(_size([*leaves, *named], dims), randomness)
+        if randomness not in ("error", "different", "same"):
+            raise RuntimeError(
+                f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+            )
+        batch = _Batch(func, args, kwargs, in_dims)
+        if chunk_size is None or batch.size <= chunk_size:
+            leaves, form, dims = batch.run(out_dims, randomness)
+        else:
+            leaves, form, dims = _in_chunks(batch.split(chunk_size), out_dims, randomness)
+        return form.unflatten([t if d is None else _moved_to(t, d) for t, d in zip(leaves, dims, strict=True)])
+
+    return mapped
+
+
+class _Batch:
+    """A function, and arguments to map it over."""
+
+    def __init__(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_dims: Any) -> None:
+        self.func = func
+        self.leaves, self.form, self.dims = _arguments(func, args, in_dims)
+        named, self.named_form = tree_flatten(kwargs)
+        self.leaves += named
+        self.dims += [0 if isinstance(leaf, TensorBase) else None for leaf in named]
+        self.size = _size(self.leaves, self.dims)
+
+    def split(self, chunk_size: int) -> list[_Batch]:
+        """The same for so many elements at a time."""
+        parts = [
+            itertools.repeat(leaf) if dim is None else leaf.split(chunk_size, dim)
+            for leaf, dim in zip(self.leaves, self.dims, strict=True)
+        ]
+        chunks = []
+        for leaves in zip(*parts):  # those that are the same for all never end
+            chunk = copy.copy(self)
+            chunk.leaves = list(leaves)
+            chunk.size = _size(leaves, self.dims)
+            chunks.append(chunk)
+        return chunks
+
+    def run(self, out_dims: Any, randomness: str) -> tuple[list[Any], TreeSpec, list[int | None]]:
+        """The results, flat, with the batch in front of those that have one, and where it shall go."""
+        level = BatchLevel(self.size, randomness)
         with level:
             given = [
                 leaf if dim is None else level.wrap(Batched(leaf, dim % leaf.dim()))
-                for leaf, dim in zip([*leaves, *named], dims, strict=True)
+                for leaf, dim in zip(self.leaves, self.dims, strict=True)
             ]
-            outputs = func(*rebuild(form, given[: len(leaves)]), **rebuild(named_form, given[len(leaves) :]))
-            return _results(func, level, outputs, out_dims)
+            at = self.form.num_leaves
+            outputs = self.func(*self.form.unflatten(given[:at]), **self.named_form.unflatten(given[at:]))
+            leaves, form = tree_flatten(outputs)
+            dims = _out_dims(_name(self.func), leaves, form, out_dims)
+            found = [_unbatched(_name(self.func), level, t, dim) for t, dim in zip(leaves, dims, strict=True)]
+        return found, form, dims
 
-    return mapped
+
+def _in_chunks(chunks: Sequence[_Batch], out_dims: Any, randomness: str) -> Any:
+    state = get_rng_state() if randomness == "same" else None
+    found = []
+    for chunk in chunks:
+        if state is not None:
+            set_rng_state(state)
+        found.append(chunk.run(out_dims, randomness))
+    columns = zip(*[leaves for leaves, _, _ in found], strict=True)
+    _, form, dims = found[0]
+    joined = [column[0] if d is None else cat.apply(column, 0) for column, d in zip(columns, dims, strict=True)]
+    return joined, form, dims
 
 
 def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
-def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) -> tuple[list[Any], Spec, list[Any]]:
+def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) -> tuple[list[Any], TreeSpec, list[Any]]:
     """The leaves of the arguments, their structure, and the dimension to map over for each."""
     where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple, list)):
@@ -70,12 +127,12 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
             f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
             "over a function with no inputs. The latter is unsupported."
         )
-    leaves, form = flatten(args)
-    dims = spread(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
+    leaves, form = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
     if dims is None:
         raise ValueError(
             f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-            f"{spec_text(flatten(in_dims)[1])} but inputs has structure {spec_text(form)}."
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {form}."
         )
     for leaf, dim in zip(leaves, dims, strict=True):
         if dim is None:
@@ -110,25 +167,22 @@ def _size(leaves: Sequence[Any], dims: Sequence[Any]) -> int:
     return sizes[0]
 
 
-def _results(func: Callable[..., Any], level: BatchLevel, outputs: Any, out_dims: Any) -> Any:
-    """The results with the batch where `out_dims` says."""
-    leaves, form = flatten(outputs)
-    name = _name(func)
+def _out_dims(name: str, leaves: Sequence[Any], form: TreeSpec, out_dims: Any) -> list[int | None]:
+    """Where the batch goes in each result."""
     if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
             "representing where in the outputs the vmapped dimension should appear."
         )
-    dims = spread(out_dims, form)
+    dims = _broadcast_to_and_flatten(out_dims, form)
     if dims is None and isinstance(out_dims, (tuple, list)) and len(out_dims) == len(leaves) == 1:
         dims = list(out_dims)
     if dims is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
-            f"`outputs`. out_dims has structure {spec_text(flatten(out_dims)[1])} but outputs has structure "
-            f"{spec_text(form)}."
+            f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {form}."
         )
-    return rebuild(form, [_unbatched(name, level, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
+    return dims
 
 
 def _unbatched(name: str, level: BatchLevel, value: Any, dim: int | None) -> Any:
@@ -142,9 +196,11 @@ def _unbatched(name: str, level: BatchLevel, value: Any, dim: int | None) -> Any
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
             "out_dims= to None for output?"
         )
-    if array is None:
-        inside, at = value.expand((level.size, *value.shape)), 0
-    else:
-        inside, at = array.main, array.dim
-    to = wrap_dim(dim, inside.dim())
-    return inside if to == at else inside.movedim(at, to)
+    wrap_dim(dim, value.dim() + 1)
+    return value.expand((level.size, *value.shape)) if array is None else array.front()
+
+
+def _moved_to(t: Any, dim: int) -> Any:
+    """A result with the batch where it is wanted."""
+    to = wrap_dim(dim, t.dim())
+    return t if to == 0 else t.movedim(0, to)

@@ -10,35 +10,37 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-import threading
 from typing import TYPE_CHECKING, Any
 
+from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
 from ..core import dtype as dt
 from ..core.layout import contiguous_strides
 from ..core.mode import local
+from ..core.operands import tensors_in
+from ..core.tangent import FOLLOW, moves
 from ..core.tensor import Tensor, TensorBase, wrap
+from ..core.view import View, requires_grad
+from ..utils._pytree import tree_flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_serials = itertools.count(1)
+_serials = itertools.count(2)  # after the lazy backends, see backends/lazy.py
 
-
-class _Running(threading.local):
-    levels = 0  # how many transforms this thread is in
-
-
-_running = _Running()
 
 
 class Level:
     """One run of a transform; a context. `serial` orders levels by their beginning, `depth` counts those around."""
 
+    elements: int | None = None  # of how many elements it makes a batch
+    always = False  # whether it records in `no_grad` too
+
     def __init__(self, kind: type[Transform]) -> None:
         self.kind = kind
         self.serial = next(_serials)
         self.depth = 0
+        self.running = False
         self.backends: dict[Backend, Transform] = {}
         self.adopted: list[Tensor] = []  # those from below that were written to with values of this level
 
@@ -46,7 +48,9 @@ class Level:
         """This level's backend for what is made of tensors of `inner`."""
         found = self.backends.get(inner)
         if found is None:
-            found = self.backends[inner] = self.kind(self, inner)
+            found = self.kind(self, inner)
+            if self.running:  # else nobody would break this cycle
+                self.backends[inner] = found
         return found
 
     def wrap(self, array: Lifted) -> Tensor:
@@ -57,13 +61,30 @@ class Level:
         """The array of a tensor of this level; None for anything else."""
         return value.array if isinstance(value, TensorBase) and value.backend.level == self.serial else None
 
+    def inside(self, value: Any) -> Any:
+        """What a tensor of this level is made of; anything else as it is."""
+        array = self.array_of(value)
+        return value if array is None else array.main
+
+    def draws(self) -> int | None:
+        """For how many elements random numbers are to be drawn here; None if they are the same for all."""
+        return None
+
+    def batch(self, t: Tensor) -> Tensor:
+        """A tensor with so many elements in front as one of this level."""
+        raise NotImplementedError
+
     def __enter__(self) -> None:
-        _running.levels += 1
-        self.depth = _running.levels
+        state = local.state
+        state.levels = (*state.levels, self)
+        self.depth = len(state.levels)
+        self.running = True
 
     def __exit__(self, *_: object) -> None:
         """Tensors from below that this level took over become again what they were."""
-        _running.levels -= 1
+        state = local.state
+        state.levels = state.levels[:-1]
+        self.running = False
         for t in self.adopted:
             array = self.array_of(t)
             if array is not None:
@@ -122,20 +143,25 @@ class Transform(Backend):
     """The backend of a level over another backend."""
 
     Array = Lifted
-    strided = False
-    real = _Itself()
+    strided = bare = False
+    real = home = _Itself()
 
     def __init__(self, owner: Level, inner: Backend) -> None:
         super().__init__(inner.device)
-        del self.real
+        del self.real, self.home
         self.owner = owner
         self.level = owner.serial
-        self.inner = inner
+        self.inner = inner.home
+        self.bits = inner.bits
 
     # What each transform says for itself
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         """The results of an op: tensors of this level, or from below where it has no part in them."""
+        raise NotImplementedError
+
+    def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+        """The results of a custom Function; `below` are the inputs with the tensors inside in place of this level's."""
         raise NotImplementedError
 
     def map(self, array: Any, f: Callable[[Tensor], Tensor]) -> Any:
@@ -146,9 +172,9 @@ class Transform(Backend):
         """A tensor from below as an array of this level."""
         raise NotImplementedError
 
-    def adopt(self, t: Tensor) -> None:
-        """Make a tensor from below, that is to be written to, one of this level."""
-        raise NotImplementedError
+    def ended(self, op: Any, values: Sequence[Any]) -> Any:
+        """The results of an op on what this level has left behind: a tensor counts as what it is made of."""
+        return op.apply(*self.insides(values))
 
     def describe(self, array: Any) -> str:
         """What the printed form of a tensor says first."""
@@ -157,13 +183,103 @@ class Transform(Backend):
     # What the core asks
 
     def run(self, op: Any, values: Sequence[Any]) -> Any:
-        """The results of an op, with a history on this level where an operand has one."""
+        """The results of an op, with a history on this level where an operand of this level has one."""
+        if not self.owner.running:
+            return self.ended(op, values)
         results = self.compute(op, values)
-        if op.rules and local.state.mode.grad:
+        mode = local.state.mode
+        if op.rules and (mode.records or self.owner.always):
             listed = results if results.__class__ is tuple else (results,)
-            if all([r.edge is None for r in listed if self.owner.array_of(r) is not None]):
-                op.record(values, listed)
+            if mode.grad or self.owner.always:
+                self.record(op, values, listed)
+            if mode.moving:
+                FOLLOW[0](op, values, listed)
         return results
+
+    def run_function(self, function: Any, inputs: tuple[Any, ...]) -> Any:
+        """The results of a custom Function, with a history on this level where an input of this level has one."""
+        leaves, form = tree_flatten(inputs)
+        below = form.unflatten([self.owner.inside(v) for v in leaves])
+        if not self.owner.running:
+            return function.apply(*below)
+        state = local.state
+        mode, levels = state.mode, state.levels
+        state.levels = tuple([level for level in levels if level.serial < self.level])
+        try:
+            output = self.compute_function(function, inputs, below)
+        finally:
+            state.levels = levels
+        own = [v for v in inputs if self.owner.array_of(v) is not None]
+        if (mode.grad and any(map(requires_grad, own))) or (mode.moving and any(map(moves, own))):
+            return conclude(context_of(function, inputs, output, self.level), inputs, output, True)
+        return output
+
+    def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Operands from below are constants here: they are recorded where they come from."""
+        own, tracked = [], False
+        for v in values:
+            if isinstance(v, TensorBase):
+                v = v if v.backend.level == self.level else None
+                tracked = tracked or (v is not None and v.edge is not None)
+            elif v.__class__ is tuple or v.__class__ is list:
+                v = [self.own(t) for t in v]
+                tracked = tracked or any([t.edge is not None for t in tensors_in(v)])
+            own.append(v)
+        if not tracked:
+            return
+        made = [r if self.owner.array_of(r) is not None else None for r in results]
+        if any([r.edge is not None for r in made if r is not None]):  # the ops it was computed by have recorded it
+            return
+        edges = op.edges(own)
+        if edges is not None and any([r is not None for r in made]):
+            op.record_on(edges, values, made)
+
+    def own(self, value: Any) -> Any:
+        """A tensor of this level, or anything but a tensor; None for a tensor from below."""
+        return None if isinstance(value, TensorBase) and value.backend.level != self.level else value
+
+    def insides(self, values: Sequence[Any]) -> list[Any]:
+        """Arguments in terms of the level below."""
+        level, found = self.level, []
+        for v in values:
+            if isinstance(v, TensorBase):
+                v = v.array.main if v.backend.level == level else v
+            elif v.__class__ is tuple or v.__class__ is list:
+                v = v.__class__([self.owner.inside(t) for t in v])
+            found.append(v)
+        return found
+
+    def each(self, value: Any, part: Callable[[Any], Any]) -> Any:
+        """`part` of an argument, or of every item where it is a sequence."""
+        if value.__class__ is tuple or value.__class__ is list:
+            return value.__class__([part(v) for v in value])
+        return part(value)
+
+    def adopt(self, t: Tensor) -> None:
+        """Make a tensor from below, that is to be written to, one of this level."""
+        if not self.owner.running:
+            return
+        self.owner.adopted.append(t)
+        view = t.edge
+        if view.__class__ is View:
+            if view.base.backend.level < self.level:
+                self.adopt(view.base)
+            made = view.base
+            for op, arguments in view.path:
+                made = op.apply(made, *arguments)
+            t.array, t.backend, t.edge, t.counter = made.array, made.backend, made.edge, made.counter
+            return
+        inside = t.alias()
+        inside.edge = t.edge
+        t.array = self.lift(inside)
+        t.backend = self.owner.over(inside.backend.real)
+        t.edge = None
+
+    def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
+        """The in-place form of an op. The tensors inside have histories of their own, which keep what they were."""
+        if op.rules and op.linear is not True and local.state.mode.grad and before.array is self_.array:
+            before.array = self.copy(self_.array)
+        op.overwrite_inside(self_, before, values)
 
     def shown(self, array: Any) -> str:
         inside = textwrap.indent(repr(array.main), "    ")
@@ -179,6 +295,9 @@ class Transform(Backend):
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.full(shape, 0, dtype)
+
+    def empty_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+        return self.lift(self.of_inner(self.inner.empty_strided(shape, strides, dtype)))
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         return self.lift(self.of_inner(self.inner.asarray(value, dtype)))
@@ -202,6 +321,9 @@ class Transform(Backend):
 
     def number(self, array: Any) -> Any:
         return array.main.backend.real.number(array.main.array)
+
+    def read(self, array: Any) -> Any:
+        return array.main.backend.real.read(array.main.array)
 
     def truth(self, array: Any) -> bool:
         """What `bool` of a tensor says."""

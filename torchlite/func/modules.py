@@ -1,0 +1,172 @@
+"""Modules as functions of their state: `functional_call`, `stack_module_state`, `replace_all_batch_norm_modules_`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ..core.tensor import Tensor, TensorBase
+from ..ops.join import stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """What a module gives for `args` and `kwargs` with other tensors in place of its parameters and buffers.
+
+    These come by name, in one dict or several. What the module itself holds stays as it is: a buffer it writes to is
+    written to in the dict. With `tie_weights`, a tensor that the module has under several names is replaced under all
+    of them; `strict` refuses names that are missing or unknown.
+    """
+    given: dict[str, Tensor] = {}
+    if isinstance(parameter_and_buffer_dicts, dict):
+        given = parameter_and_buffer_dicts
+    elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
+        if not all(isinstance(part, dict) for part in parameter_and_buffer_dicts):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        counts = Counter(name for part in parameter_and_buffer_dicts for name in part)
+        repeated = [name for name, count in counts.items() if count > 1]
+        if repeated:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        given = {name: t for part in parameter_and_buffer_dicts for name, t in part.items()}
+    else:
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
+        )
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    wanted = _tied(module, given) if tie_weights else given
+    if strict:
+        _check_names(module, wanted)
+    with _Replaced(module, wanted):
+        return module(*args, **(kwargs or {}))
+
+
+def _state(module: Any) -> Iterator[tuple[str, Tensor]]:
+    """All parameters and buffers under all their names."""
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+def _tied(module: Any, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensor for all names under which the module has one."""
+    groups: dict[int, list[str]] = {}
+    for name, t in _state(module):
+        groups.setdefault(id(t), []).append(name)
+    found = dict(given)
+    for names in groups.values():
+        tensors = {id(given[n]): given[n] for n in names if n in given}
+        if len(tensors) > 1:
+            tied = [n for n in names if n in given]
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(tied)}, which are tied. Consider using "
+                "tie_weights=False"
+            )
+        for t in tensors.values():
+            found.update(dict.fromkeys(names, t))
+    return found
+
+
+def _check_names(module: Any, given: Mapping[str, Tensor]) -> None:
+    have = [name for name, _ in _state(module)]
+    unknown = [name for name in given if name not in have]
+    missing = [name for name in have if name not in given]
+    if unknown or missing:
+        parts = []
+        if unknown:
+            parts.append("Unexpected key(s): " + ", ".join(map(repr, unknown)) + ".")
+        if missing:
+            parts.append("Missing key(s): " + ", ".join(map(repr, missing)) + ".")
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(parts))
+
+
+_NOTHING = object()  # what was in a place before that a module did not have
+
+
+class _Replaced:
+    """Inside, a module holds other tensors in the places named."""
+
+    def __init__(self, module: Any, tensors: Mapping[str, Tensor]) -> None:
+        self.module = module
+        self.tensors = tensors
+        self.places: list[tuple[dict[str, Any], str, Any]] = []
+
+    def __enter__(self) -> None:
+        try:
+            for name, t in self.tensors.items():
+                self.replace(name, t)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def replace(self, name: str, t: Any) -> None:
+        path, _, last = name.rpartition(".")
+        owner = self.module.get_submodule(path) if path else self.module
+        place = owner._parameters if last in owner._parameters else owner._buffers
+        if last not in place and hasattr(owner, last):
+            raise TypeError(f"attribute `{last}`: {getattr(owner, last)} is not an instance of torch.Tensor")
+        if not isinstance(t, TensorBase) and t is not None:
+            raise TypeError(f"{t} is not an instance of torch.Tensor")
+        self.places.append((place, last, place.get(last, _NOTHING)))
+        place[last] = t
+
+    def __exit__(self, *_: object) -> None:
+        while self.places:
+            place, name, t = self.places.pop()
+            if t is _NOTHING:
+                del place[name]
+            else:
+                place[name] = t
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of models of one class, each stacked along a new first dimension, by name."""
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or all(not m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if not all(type(m) is type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    params = {name: _stacked(name, found) for name, found in _columns([m.named_parameters() for m in models])}
+    buffers = {name: _stacked(name, found) for name, found in _columns([m.named_buffers() for m in models])}
+    return params, buffers
+
+
+def _columns(named: Sequence[Any]) -> Iterator[tuple[str, list[Tensor]]]:
+    """The tensors of all models under each name of the first."""
+    first, *others = [dict(each) for each in named]
+    for name, t in first.items():
+        yield name, [t, *[other[name] for other in others]]
+
+
+def _stacked(name: str, tensors: Sequence[Tensor]) -> Tensor:
+    needs = [t.requires_grad for t in tensors]
+    if any(needs) and not all(needs):
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+    if not all(t.is_leaf for t in tensors):
+        return stack.apply(tuple(tensors), 0)
+    return stack.apply(tuple([t.detach() for t in tensors]), 0).requires_grad_(needs[0])
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Make every batch norm in a module use the statistics of the batch alone, and keep none."""
+    from .. import nn
+
+    kinds = nn.modules.batchnorm._BatchNorm
+    for module in root.modules():
+        if isinstance(module, kinds):
+            module.track_running_stats = False
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+    return root

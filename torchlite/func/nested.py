@@ -1,0 +1,132 @@
+"""Reverse differentiation: a level whose tensors hold one tensor each, and record a graph of their own.
+
+The tensors inside have histories of theirs, on the levels below: so `grad` nests in itself and in all else. What is
+recorded outlives the level. Backward through it runs after the level has ended, when its tensors count as the tensors
+inside; the gradients are then tensors of the level below, with a history there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.mode import local, with_grad
+from ..core.node import LEAF, UNVERSIONED
+from ..core.operands import tensors_in
+from ..core.tensor import Tensor, TensorBase
+from ..core.write import bump
+from .transform import Level, Lifted, Transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Nested(Lifted):
+    """A tensor as one of the level above."""
+
+    __slots__ = ("main",)
+
+    def __init__(self, inside: Tensor) -> None:
+        self.main = inside
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.main.array.shape
+
+    @property
+    def steps(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.main.stride()
+
+
+class NestedLevel(Level):
+    """One run of `grad` or `vjp`.
+
+    Inside, operations are recorded whatever mode the transform is called in. That mode decides about the levels below.
+    """
+
+    def __init__(self, always: bool = False) -> None:
+        super().__init__(NestedBackend)
+        self.always = always
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        state = local.state
+        self.outer = state.mode
+        state.mode = with_grad(self.outer.but(inference=False) if self.outer.inference else self.outer, True)
+
+    def __exit__(self, *error: object) -> None:
+        local.state.mode = self.outer
+        super().__exit__(*error)
+
+    def leaf(self, t: Tensor) -> Tensor:
+        """A tensor from below as an input whose gradient is asked for."""
+        if t.dtype.category < dt.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        made = self.wrap(Nested(t))
+        made.edge = LEAF
+        return made
+
+
+class NestedBackend(Transform):
+    Array = Nested
+    owner: NestedLevel
+
+    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+        results = self.below(op.apply, *self.insides(values))
+        if isinstance(results, tuple):
+            return tuple([self.above(r) for r in results])
+        return self.above(results)
+
+    def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
+        output = self.below(function.apply, *below)
+        given = {id(b): v for b, v in zip(below, inputs, strict=True)}  # among the results if it was written to
+
+        def above(result: Any) -> Any:
+            return given[id(result)] if id(result) in given else self.above(result)
+
+        return tuple(map(above, output)) if isinstance(output, tuple) else above(output)
+
+    def above(self, result: Any) -> Any:
+        return self.owner.wrap(Nested(result)) if isinstance(result, TensorBase) else result
+
+    def below(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Call `f` on tensors inside. These have histories only if the transform was called where they are made."""
+        state = local.state
+        mode = state.mode
+        if self.owner.outer.grad or not mode.grad:
+            return f(*args)
+        state.mode = with_grad(mode, False)
+        try:
+            return f(*args)
+        finally:
+            state.mode = mode
+
+    def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+        if any([t.counter is UNVERSIONED for v in values for t in tensors_in(v)]):
+            values = [self.each(v, self.counted) for v in values]
+        super().record(op, values, results)
+
+    def counted(self, value: Any) -> Any:
+        """Tensors made in inference mode, whose writes nobody counts, cannot be kept for backward but by this level."""
+        if isinstance(value, TensorBase) and value.counter is UNVERSIONED:
+            return self.owner.wrap(Nested(value))
+        return value
+
+    def map(self, array: Nested, f: Callable[[Tensor], Tensor]) -> Nested:
+        return Nested(self.below(f, array.main))
+
+    def lift(self, t: Tensor) -> Nested:
+        return Nested(t)
+
+    def write(self, array: Nested, value: Nested) -> None:
+        self.below(array.main.copy_, value.main)
+
+    def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
+        self.below(op.apply_in_place, self.insides(values))
+        bump(self_)
+
+    def as_strided(self, array: Nested, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Nested:
+        return self.map(array, lambda t: t.as_strided(shape, strides, offset))
+
+    def describe(self, array: Nested) -> str:
+        return f"GradTrackingTensor(lvl={self.owner.depth if self.owner.running else -2}"
