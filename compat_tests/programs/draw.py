@@ -6,7 +6,7 @@ from string import Formatter
 from types import ModuleType
 
 from .holes import is_inexact
-from .program import Program, Run, Step
+from .program import Program, Run, Step, numbers
 from .scene import NoFit, Scene, fill
 from .table import FAMILIES, LEAVES, MODES, ROOTS, TRUNKS, Family
 
@@ -41,8 +41,8 @@ class Drawing:
         except NoFit:
             return
         step = Step(row, texts, f"v{len(self.steps)}" if family.binds else "", mode)
-        run.step(step)
-        if self.wild():
+        error = run.step(step)
+        if self.wild() or self.broken(error) or (error and self.half_done()):
             self.run = Run(run.torch, tuple(self.steps))
         else:
             self.steps.append(step)
@@ -61,6 +61,21 @@ class Drawing:
             elif largest > LARGEST:
                 return True
         return False
+
+
+    def broken(self, error: Exception | None) -> bool:
+        """Whether an assertion of PyTorch's own failed in the step just run, or fails when a live tensor is asked."""
+        for tensor in self.run.tensors().values():
+            try:
+                tensor.grad_fn  # noqa: B018
+            except RuntimeError as other:
+                error = other if "INTERNAL ASSERT" in str(other) else error
+        return "INTERNAL ASSERT" in str(error)
+
+    def half_done(self) -> bool:
+        """Whether the step just run, which raised, has written something: how much of it is left to chance."""
+        before = Run(self.run.torch, tuple(self.steps)).tensors()
+        return any(numbers(tensor) != numbers(before[name]) for name, tensor in self.run.tensors().items())
 
 
 def draw_program(rng: Random, torch: ModuleType) -> Program:

@@ -34,6 +34,11 @@ def is_exact(tensor: Tensor) -> bool:
     return bool(((scaled == scaled.round()) & (scaled.abs() < 2**16)).all())
 
 
+def is_distinct(tensor: Tensor) -> bool:
+    """Exact, with no two elements alike: which of equals an op picks is left to chance."""
+    return is_exact(tensor) and tensor.detach().unique().numel() == tensor.numel()
+
+
 def is_protected(tensor: Tensor) -> bool:
     """Whether it is a leaf that requires gradients, or a view of one."""
     owner = tensor if tensor._base is None else tensor._base
@@ -73,15 +78,19 @@ def apart(one: Tensor, other: Tensor) -> bool:
 # -- Operands ----------------------------------------------------------------------------------------------------------
 
 
-def operand_hole(name: str, fits: Callable[[Tensor], bool]) -> None:
-    HOLES[name] = lambda scene: scene.operand(fits)
+def anything(tensor: Tensor) -> bool:
+    return True
 
 
-operand_hole("a", lambda t: True)
+def operand_hole(name: str, fits: Callable[[Tensor], bool], certain: Callable[[Tensor], bool] = anything) -> None:
+    HOLES[name] = lambda scene: scene.operand(fits, certain)
+
+
+operand_hole("a", anything)
 operand_hole("real", is_real)
 operand_hole("inexact", is_inexact)
 operand_hole("complex", lambda t: t.is_complex())
-operand_hole("exact", is_exact)
+operand_hole("exact", is_exact, lambda t: t.is_complex() or is_exact(t))
 operand_hole("discrete", is_discrete)
 operand_hole("integer", lambda t: is_discrete(t) and not is_bool(t))
 operand_hole("mask", is_bool)
@@ -93,19 +102,32 @@ operand_hole("tensor", lambda t: t.dim() >= 1 and is_inexact(t))
 operand_hole("scalar", lambda t: t.dim() == 0 and is_real(t))
 operand_hole("differentiable", lambda t: t.requires_grad and is_real(t))
 operand_hole("leaf", lambda t: t.requires_grad and t.is_leaf)
-operand_hole("distinct", lambda t: is_exact(t) and t.detach().unique().numel() == t.numel())
+operand_hole("distinct", is_distinct, lambda t: t.is_complex() or is_distinct(t))
 
 
-def companion_hole(name: str, fits: Callable[[Tensor, Tensor], bool]) -> None:
+def companion_hole(
+    name: str, fits: Callable[[Tensor, Tensor], bool], certain: Callable[[Tensor, Tensor], bool] = lambda first, t: True
+) -> None:
     """An operand chosen to fit the first one."""
-    HOLES[name] = lambda scene: scene.operand(lambda t, first=scene.first: fits(first, t))
+    HOLES[name] = lambda scene: scene.operand(
+        lambda t, first=scene.first: fits(first, t), lambda t, first=scene.first: certain(first, t)
+    )
 
 
 companion_hole("b", lambda first, t: broadcasts(first.shape, t.shape))
 companion_hole("same", lambda first, t: t.dtype == first.dtype and broadcasts(first.shape, t.shape))
-companion_hole("scalar_of", lambda first, t: t.dtype == first.dtype and t.dim() == 0)
+companion_hole(
+    "scalar_of",
+    lambda first, t: t.dtype == first.dtype and t.dim() == 0,
+    lambda first, t: is_inexact(first) or not t.requires_grad,  # PyTorch then lets integers require grad
+)
+companion_hole(
+    "divisor",
+    lambda first, t: t.dtype == first.dtype and broadcasts(first.shape, t.shape),
+    lambda first, t: is_inexact(t),  # PyTorch's derivative of `addcdiv` cannot divide by integers
+)
 companion_hole("twin", lambda first, t: t.shape == first.shape and t.dtype == first.dtype)
-companion_hole("fellow", lambda first, t: t.dtype == first.dtype and expands(t.shape, first.shape) and apart(first, t))
+companion_hole("fellow", lambda first, t: t.dtype == first.dtype and expands(t.shape, first.shape), apart)
 companion_hole("wide", lambda first, t: expands(first.shape, t.shape))
 companion_hole("reshaped", lambda first, t: t.numel() == first.numel())
 companion_hole("row", lambda first, t: t.dtype == first.dtype and t.dim() == 2 and t.shape[-1] == first.shape[-1])
@@ -132,27 +154,40 @@ def mask_of(scene: Scene) -> str:
     """A mask for the first operand: a live one, or a literal."""
     goal = scene.first
     if scene.rng.random() < 0.5:
-        return scene.operand(lambda t: is_bool(t) and t.dim() > 0 and t.shape == goal.shape[: t.dim()])
+        return scene.operand(
+            lambda t: is_bool(t) and t.dim() > 0 and t.shape == goal.shape[: t.dim()], lambda t: apart(goal, t)
+        )
     mask = nested(scene, lambda: scene.rng.random() < 0.6, list(goal.shape))
     return f"torch.tensor({mask}, dtype=torch.bool).reshape({list(goal.shape)})"
 
 
-def target_hole(name: str, fits: Callable[[Tensor], bool]) -> None:
+def target_hole(
+    name: str, fits: Callable[[Tensor], bool], certain: Callable[[Scene, Tensor], bool] = lambda scene, t: True
+) -> None:
     """A tensor to write to: never a mask, and seldom a leaf that autograd protects or a view of one."""
 
     def rule(scene: Scene) -> str:
         bold = not scene.recording or scene.rng.random() < 0.05
         return scene.operand(
-            lambda t: fits(t) and not is_bool(t) and not is_tangled(t) and (bold or not is_protected(t))
+            lambda t: fits(t) and not is_bool(t) and (bold or not is_protected(t)),
+            lambda t: not is_tangled(t) and certain(scene, t),
         )
 
     HOLES[name] = rule
 
 
-target_hole("target", lambda t: True)
+target_hole("target", anything)
 target_hole("real_target", is_real)
 target_hole("array_target", lambda t: t.dim() >= 1)
-target_hole("plane_target", lambda t: t.dim() >= 2 and 0 not in t.stride())  # `tril_` does not refuse those either
+# `tril_` does not refuse to write to one place several times.
+target_hole("plane_target", lambda t: t.dim() >= 2, lambda scene, t: 0 not in t.stride())
+# `index_put_` neither.
+target_hole("apart_target", lambda t: t.dim() >= 1, lambda scene, t: 0 not in t.stride())
+# A shape that autograd is not told of: its nodes go on with the old one, for as long as any of them is alive. And where
+# a gradient is to be retained, PyTorch itself crashes, or keeps one of the old shape.
+target_hole("reshapable", anything, lambda scene, t: not t.retains_grad and (scene.recording or not t.requires_grad))
+# `data` and `detach()` of an inference tensor are such tensors too, in PyTorch, and yet they count writes.
+target_hole("counted", anything, lambda scene, t: not t.is_inference())
 
 
 @hole
@@ -161,7 +196,8 @@ def into(scene: Scene) -> str:
     goal = scene.first
     can_cast, result_type = scene.torch.can_cast, scene.torch.result_type
     return scene.operand(
-        lambda t: expands(t.shape, goal.shape) and apart(goal, t) and can_cast(result_type(goal, t), goal.dtype)
+        lambda t: expands(t.shape, goal.shape) and can_cast(result_type(goal, t), goal.dtype),
+        lambda t: apart(goal, t),
     )
 
 
@@ -175,7 +211,7 @@ def value(scene: Scene) -> str:
         raise NoFit from error
     castable = scene.torch.can_cast
     return scene.operand(
-        lambda t: expands(t.shape, part.shape) and apart(scene.first, t) and castable(t.dtype, part.dtype)
+        lambda t: expands(t.shape, part.shape) and castable(t.dtype, part.dtype), lambda t: apart(scene.first, t)
     )
 
 

@@ -42,16 +42,17 @@ class Run:
         for step in program:
             self.step(step)
 
-    def step(self, step: Step) -> None:
-        """Run one more step. One that raises makes no variable, and the program goes on."""
+    def step(self, step: Step) -> Exception | None:
+        """Run one more step. One that raises makes no variable, and the program goes on; returns what it raised."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(step.line, self.namespace)
         except Exception as error:  # which type it was is compared
             self.errors.append(type(error).__name__)
-        else:
-            self.errors.append(None)
+            return error
+        self.errors.append(None)
+        return None
 
     def values(self) -> Iterator[tuple[str, Any]]:
         """Every live value with the Python text that reaches it; the items of a tuple one by one."""
@@ -83,7 +84,8 @@ class Run:
     def gradients(self, tensors: dict[str, Tensor]) -> dict[str, Json]:
         """One backward from every differentiable tensor with fixed cotangents, and what it leaves in each `grad`.
 
-        Where that raises, every tensor is differentiated on its own too, so that one stale tensor does not hide more.
+        Where that raises, how far it came is left to chance; every tensor is then differentiated on its own, so that
+        one stale tensor does not hide more.
         """
         roots = self.roots(tensors)
         leaves = {name: t for name, t in tensors.items() if seen_or_error(lambda t=t: keeps_grad(t)) is True}
@@ -91,7 +93,8 @@ class Run:
             return {}
         error = self.backward(list(roots.values()))
         found = {"backward": {"error": error}}
-        found |= {f"{name}.grad": gradient(t) for name, t in leaves.items()}
+        if not error:
+            found |= {f"{name}.grad": gradient(t) for name, t in leaves.items()}
         for name, root in roots.items() if error else ():
             for t in leaves.values():
                 t.grad = None

@@ -35,9 +35,13 @@ class Scene:
             raise NoFit
         return self.operands[0]
 
-    def operand(self, fits: Callable[[Tensor], bool]) -> str:
-        """The name of a live tensor that fits: the younger and the more entangled in autograd, the likelier."""
-        names = [name for name, tensor in self.live.items() if self.careless or holds(fits, tensor)]
+    def operand(self, fits: Callable[[Tensor], bool], certain: Callable[[Tensor], bool] = lambda t: True) -> str:
+        """The name of a live tensor that fits: the younger and the more entangled in autograd, the likelier.
+
+        `certain` says whether the outcome is: where it is not, not even a careless scene lets the tensor through.
+        """
+        live = [(name, tensor) for name, tensor in self.live.items() if holds(certain, tensor)]
+        names = [name for name, tensor in live if self.careless or holds(fits, tensor)]
         if self.recording and not self.operands:  # PyTorch goes around autograd then: what its kernels do inside shows
             names = [name for name in names if not self.live[name].is_inference()]
         if not names:

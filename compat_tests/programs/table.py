@@ -95,7 +95,6 @@ FAMILIES = {
         {a}.new_tensor({number})
         """,
     ),
-    # No conj(): PyTorch's shares the tensor's memory until someone looks, and NumPy cannot show conjugates of memory.
     "unary": expressions(
         7,
         """
@@ -199,7 +198,7 @@ FAMILIES = {
         torch.where({exact} > 0, {b}, {number})
         torch.lerp({inexact}, {same}, {float})
         torch.addcmul({inexact}, {same}, {same1}, value={float})
-        torch.addcdiv({inexact}, {same}, {same1})
+        torch.addcdiv({inexact}, {same}, {divisor})
         {real}.clamp(min={same})
         {a}.masked_fill({mask_of}, {number})
         {inexact}.masked_fill({mask_of}, {scalar_of})
@@ -291,6 +290,11 @@ FAMILIES = {
         {a}.data
         {complex}.real
         {complex}.imag
+        {a}.conj()
+        {complex}.conj()
+        {complex}.conj().imag
+        {plane}.mH
+        {inexact}._neg_view()
         torch.view_as_real({complex})
         {a}.view_as({a})
         torch.broadcast_tensors({a}, {b})
@@ -395,6 +399,9 @@ FAMILIES = {
     "question": expressions(
         2,
         """
+        {a}.is_conj()
+        {a}.is_neg()
+        {complex}.resolve_conj().is_conj()
         {exact}.tolist()
         {scalar}.item()
         {a}.shape
@@ -453,10 +460,10 @@ FAMILIES = {
         {target}.scatter_({gather}, {number})
         {target}.scatter_add_({gather}, torch.ones({gathered}, dtype={target}.dtype))
         {array_target}.cumsum_({dim})
-        {target}.squeeze_()
-        {target}.unsqueeze_({newdim})
-        {target}.t_()
-        {target}.transpose_({dim}, {dim1})
+        {reshapable}.squeeze_()
+        {reshapable}.unsqueeze_({newdim})
+        {reshapable}.t_()
+        {reshapable}.transpose_({dim}, {dim1})
         {plane_target}.tril_()
         {target}.logical_not_()
         {target}.T.mul_({number})
@@ -464,8 +471,8 @@ FAMILIES = {
         {target}.reshape(-1).mul_({number})
         {array_target}.unbind({dim})[0].mul_({number})
         {array_target}.chunk(2, {dim})[0].mul_({number})
-        {target}.detach().add_({number})
-        {target}.data.mul_({number})
+        {counted}.detach().add_({number})
+        {counted}.data.mul_({number})
         {target}.expand({wider}).add_(1)
         {plane_target}.diagonal().zero_()
         {target}.unfold({tiles}).mul_(2)
@@ -488,7 +495,7 @@ FAMILIES = {
         {array_target}[{fancy}] += {number}
         {array_target}[{mask_of}] = {number}
         {array_target}[{mask_of}] = {scalar_of}
-        {array_target}.index_put_((torch.tensor({rows}),), {scalar_of}, accumulate={flag})
+        {apart_target}.index_put_((torch.tensor({rows}),), {scalar_of}, accumulate={flag})
         """,
     ),
     "autograd": statements(
@@ -506,8 +513,8 @@ FAMILIES = {
     "gradient": expressions(
         2,
         """
-        torch.autograd.grad({differentiable}.sum(), {leaf}, create_graph=True)[0].clone()
-        torch.autograd.grad(({differentiable} * {same}).sum(), {leaf}, create_graph=True)[0].clone()
+        torch.autograd.grad({differentiable}.sum(), {leaf}, create_graph=True)[0].contiguous().clone()
+        torch.autograd.grad(({differentiable} * {same}).sum(), {leaf}, create_graph=True)[0].contiguous().clone()
         {leaf}.grad
         """,
     ),

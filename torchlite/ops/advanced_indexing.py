@@ -12,6 +12,7 @@ from ..core.elementwise import sum_to
 from ..core.layout import contiguous_strides, reshaped_strides, result_strides
 from ..core.op import Op
 from ..core.publish import publish, publish_python
+from .copy import expands
 from .shape import inverse
 from .writing import Writing, check_range, combine, from_front, out_of_bounds
 
@@ -96,16 +97,27 @@ def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> Non
             nr += 1
 
 
-def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
-    """Raise PyTorch's error for places that an array refused."""
-    shapes = [p.shape for p in _whole_numbers(xp, places) if p.__class__ is not slice]
+def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
+    """Raise PyTorch's error for places that an array refused, or for values that do not fit them."""
+    numbers = _whole_numbers(xp, places)
+    shapes = [p.shape for p in numbers if p.__class__ is not slice]
     try:
-        xp.broadcast_arrays(*[xp.empty(s) for s in shapes])
+        wide = xp.broadcast_arrays(*[xp.empty(s) for s in shapes])[0].shape
     except ValueError:
         said = ", ".join(str(list(s)) for s in shapes)
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {said}"
         ) from None
+    if values is not None:
+        picked = [d for d, p in enumerate(numbers) if p.__class__ is not slice]
+        rest = [n for d, n in enumerate(shape) if d not in picked]
+        made = (*wide, *rest)
+        made = tuple([made[d] for d in _order(picked, len(wide), len(rest))])
+        if not expands(values.shape, made):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+                f"shape {list(made)}"
+            )
     _check_bounds(xp, shape, places)
 
 
@@ -258,19 +270,13 @@ def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumula
             self[places] += values  # a mask names no place twice
         else:
             _accumulate(xp, self, places, values)
-    except IndexError:
-        _check_together(xp, self.shape, places)
+    except (IndexError, TypeError, ValueError):
+        _check_together(xp, self.shape, places, values)
         raise
-    except (TypeError, ValueError):
-        shape = xp.broadcast_to(xp.zeros((), bool), self.shape)[places].shape
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
-        ) from None
 
 
 def _accumulate(xp: Any, self: Any, places: Sequence[Any], values: Any) -> None:
-    _check_together(xp, self.shape, places)
+    _check_together(xp, self.shape, places, values)
     places = _whole_numbers(xp, places)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
     rest = [d for d in range(self.ndim) if d not in picked]

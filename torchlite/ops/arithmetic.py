@@ -16,6 +16,7 @@ from ..core.overrides import dispatch, needs_dispatch, overridable, public
 from ..core.publish import function, method, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
 from .choosing import where
+from .copy import in_order_of
 from .rules import (
     INEXACT,
     ORDERED,
@@ -54,6 +55,9 @@ class _ReversedDifference(Scaled):
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         (other, scaled), out_dtype = super().prepare((values[1], values[0], values[2]), backend)
         return [scaled, other], out_dtype
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        return super().arranged(outputs, (values[1], values[0], *values[2:]))
 
 
 add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True)
@@ -164,7 +168,7 @@ for _op in (addcmul, addcdiv):
 
 def _nonzero(self: Any, divisor: Any) -> None:
     """Refuse an integer divided by zero; the divisor may be a number."""
-    if self.dtype.kind in "iu":
+    if self.dtype.kind in "iu" and self.size:
         zero = divisor == 0
         if zero if zero.__class__ is bool else zero.any().item():
             raise RuntimeError("ZeroDivisionError")
@@ -185,7 +189,10 @@ def _trunc_divide(xp: Any, self: Any, other: Any) -> Any:
 
 def _remainder(xp: Any, self: Any, other: Any) -> Any:
     _nonzero(self, other)
-    return xp.remainder(self, other)
+    made = xp.remainder(self, other)
+    if made.dtype.kind != "f":
+        return made
+    return xp.where(made == 0, xp.copysign(made, self), made)  # a zero has the sign of what was divided
 
 
 def _fmod(xp: Any, self: Any, other: Any) -> Any:
@@ -371,14 +378,16 @@ def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> 
     constant = (self == 0) & (
         (exponent.imag == 0) & (exponent.real >= 0) if exponent.dtype.is_complex else exponent >= 0
     )
-    return where(constant, 0, g * conj(result * self.log()))
+    return g * where(constant, 0, conj(result * self.log()))
 
 
 def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     if self == 0:
-        return where(exponent.real >= 0, 0, g * conj(result) * float("-inf"))
-    log = cmath.log(self)
-    return g * conj(result * (log if isinstance(self, complex) or log.imag else log.real))
+        return g * where(exponent.real >= 0, 0, conj(result) * -math.inf)
+    log: Any = cmath.log(self) if self == self else math.nan
+    if not (isinstance(self, complex) or exponent.dtype.is_complex):
+        log = math.nan if self < 0 else log.real
+    return g * conj(result * log)
 
 
 pow_scalar = _ScalarPower(
@@ -492,8 +501,16 @@ class _Magnitude(Unary):
             raise RuntimeError("In-place abs is not supported for complex tensors.")
         return super().apply_in_place(values)
 
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        t = values[0]
+        if t.dtype.is_complex:  # what it is written into is a copy of the operand, but for its dtype
+            return in_order_of(t.backend.real, outputs, t.array)
+        return super().arranged(outputs, values)
+
 
 absolute = _Magnitude("abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS)
+for _dtype in dt.COMPLEXES:
+    absolute.direct.pop(_dtype, None)  # the fast path leaves strides to NumPy
 publish(absolute, names=("abs", "absolute"), forms="function method inplace operator:__abs__")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
 publish(sgn, forms="function method inplace")
@@ -508,7 +525,7 @@ publish(sign, forms="function method inplace")
 
 copysign = Binary(
     "copysign", "copysign",
-    (lambda g, self, result: where(self == 0, 0, g * (result / self)), zero_gradient),
+    (lambda g, self, result: g * (result / self).masked_fill(self == 0, 0), zero_gradient),
     schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
 )  # fmt: skip
 publish(copysign, forms="function method inplace")

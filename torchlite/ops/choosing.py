@@ -6,12 +6,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.batching import DYNAMIC
+from ..core.batching import DYNAMIC, LEADING
 from ..core.elementwise import Binary, Elementwise, Unary
 from ..core.op import Op
 from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from .copy import in_order_of
 from .rules import ORDERED, REAL, TENSORS, no_complex
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ threshold_backward = Op(
         "grad_output": lambda g, self, threshold: threshold_backward.apply(g, self, threshold),
         "self": lambda g: g.new_zeros(g.shape),
     },
+    batch=LEADING,
 )
 publish(threshold_backward, forms="function")
 
@@ -132,6 +134,8 @@ def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
 def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if self.is_floating_point() and any([isinstance(bound, complex) and bound.imag for bound in (min, max)]):
+        raise RuntimeError("value cannot be converted to type double without overflow")
 
 
 def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
@@ -253,7 +257,18 @@ def _nan_to_num(xp: Any, x: Any, nan: float | None, posinf: float | None, neginf
     return xp.where(x == -xp.inf, number(limits.min if neginf is None else neginf), x)
 
 
-nan_to_num = Elementwise(
+class _NanToNum(Elementwise):
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        return in_order_of(values[0].backend.real, outputs, values[0].array)  # what it is written into is such a copy
+
+    def edges(self, values: Sequence[Any]) -> list[Any] | None:
+        edges = super().edges(values)
+        if edges is not None and values[0].dtype.is_complex:
+            raise RuntimeError("nan_to_num does not support automatic differentiation for outputs with complex dtype.")
+        return edges
+
+
+nan_to_num = _NanToNum(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     _nan_to_num,
     {"self": lambda g, self: where(self.isfinite(), g, 0)},

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import errors
+from ..core.batching import refuse_batch
 from ..core.elementwise import Binary, Elementwise, Unary
+from ..core.mode import local
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from ..core.view import resolve
+from ..core.write import bump
 from .rules import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
 if TYPE_CHECKING:
@@ -63,7 +67,12 @@ publish(isclose)
 
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close."""
-    return bool(isclose.apply(self, other, rtol, atol, equal_nan).array.all().item())
+    refuse_batch(
+        (self, other),
+        "vmap over torch.allclose isn't supported yet. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
+    )
+    return bool(isclose.apply(self, other, rtol, atol, equal_nan).all())
 
 
 publish_python(
@@ -73,9 +82,10 @@ publish_python(
 
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
-    if self.backend.real is not other.backend.real:
+    refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
+    if self.backend.home is not other.backend.home:
         raise errors.different_devices(self.device, other.device)
-    return self.array.shape == other.array.shape and bool((self == other).array.all().item())
+    return self.array.shape == other.array.shape and bool((self == other).all())
 
 
 publish_python("equal(Tensor self, Tensor other)", equal)
@@ -91,16 +101,23 @@ class _IsIn(Op):
     exact_out = True
 
 
+def _is_in(elements: Tensor, test_elements: Any, assume_unique: bool, invert: bool) -> Tensor:
+    tests = test_elements.reshape(-1) if isinstance(test_elements, Tensor) else test_elements
+    return (elements.unsqueeze(-1) == tests).any(-1) ^ invert
+
+
 isin = _IsIn(
     "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
     check=_no_bool,
     promote=("elements", "test_elements"),
+    batch=_is_in,
 )
 isin_number = _IsIn(
     "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
     check=_no_bool,
+    batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert,
 )
 publish(isin, isin_number, forms="function")
 
@@ -137,8 +154,27 @@ class _StrictTest(Unary):
         return super().into(out, values)
 
 
+class _IsFinite(Unary):
+    """PyTorch's is made of ops that ask for the history.
+
+    For complex numbers, it combines the tests of both parts in place, which counts as a write.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.direct = {}  # no fast path
+
+    def apply(self, *values: Any) -> Any:
+        if local.state.mode.grad:
+            resolve(values[0])
+        result = super().apply(*values)
+        if values[0].dtype.is_complex:
+            bump(result)
+        return result
+
+
 for _name, _test in _TESTS.items():
-    _kind = _StrictTest if _name in _REFUSALS else Unary
+    _kind = _StrictTest if _name in _REFUSALS else _IsFinite if _name == "isfinite" else Unary
     publish(_kind(_name, _test, result="bool", refuse=_REFUSALS.get(_name)))
 
 

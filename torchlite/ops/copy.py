@@ -23,7 +23,7 @@ from ..core.layout import (
 from ..core.mode import local
 from ..core.node import UNVERSIONED
 from ..core.op import Op
-from ..core.operands import fitting_array
+from ..core.operands import converted, fitting_array, in_memory
 from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import method, publish, publish_python
 from ..core.schema import Signature
@@ -114,8 +114,8 @@ class _Move(Op):
             return level.run(self, values)
         backend = get_backend(where)
         result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
-        if local.state.mode.grad:
-            self.record(values, (result,))
+        if local.state.mode.records:
+            self.remember(values, (result,))
         return result
 
 
@@ -251,20 +251,20 @@ class _Copy(Op):
     """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
-        source, backend = values[0], target.backend.real
+        source, backend = values[0], target.backend.home
         a, b = target.array, source.array
         if source is target or (
-            a.shape == b.shape and source.backend.real is backend and backend.strided and same_elements(backend, a, b)
+            a.shape == b.shape and source.backend.home is backend and backend.strided and same_elements(backend, a, b)
         ):
             return
-        super().check_memory(target, values)
+        super().check_memory(in_memory(target), [in_memory(source)])
 
     moves = True
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         source = values[1]
         shape, have = self_.array.shape, source.array.shape
-        if have != shape and not _expands(have, shape):
+        if have != shape and not expands(have, shape):
             errors.broadcast_shapes(shape, have)
             raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(have)}")
         backend = self_.backend.real
@@ -280,7 +280,7 @@ class _Copy(Op):
         write(self_, values[1])
 
 
-def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether an array of this shape broadcasts to `to`."""
     return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
@@ -310,11 +310,17 @@ class _Fill(Op):
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
             )
         backend = self_.backend.real
-        backend.write(self_.array, fitting_array(value, self_.dtype, backend))
+        backend.write(self_.array, self.filling(value, self_.dtype, backend))
         bump(self_)
 
     def prepare(self, values: Any, backend: Any) -> Any:
-        return [values[0].array, fitting_array(values[1], values[0].dtype, backend)], None
+        return [values[0].array, self.filling(values[1], values[0].dtype, backend)], None
+
+    def filling(self, value: Any, d: dt.dtype, backend: Any) -> Any:
+        """The value as an array: a tensor is cast, as by `copy_`; a number must fit."""
+        if isinstance(value, TensorBase):
+            return local.state.quiet(converted, value, d, backend)
+        return fitting_array(value, d, backend)
 
 
 def _filled(xp: Any, self: Any, value: Any) -> Any:

@@ -68,11 +68,11 @@ def factory(
             if like:
                 source = values[0]
                 d = d or source.dtype
-                backend = source.backend.real if where in (None, source.backend.device) else get_backend(where)
+                backend = source.backend.home if where in (None, source.backend.device) else get_backend(where)
             else:
                 backend = get_backend(where or get_default_device())
             if out is not None:
-                result = f(*values[:own], d or out.dtype, out.backend.real)
+                result = f(*values[:own], d or out.dtype, out.backend.home)
                 if flat and out.numel() == result.numel():
                     result = result.reshape(out.shape)
                 elif not warns:
@@ -80,7 +80,7 @@ def factory(
                 write_out(out, result)
                 return out
             result = f(*values[:own], d, backend)
-            return result.requires_grad_() if requires_grad else result
+            return result._require_grad(True) if requires_grad else result
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = f.__doc__

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, TensorBase
 from .arithmetic import mul
 from .create import eye
 from .matmul import bmm, matmul
-from .shape import inverse, spread
+from .shape import inverse, spread, view
 from .writing import warn_once
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -48,7 +48,7 @@ def einsum(*args: Any) -> Tensor:
         result = _pair(result, other, done)
     if len(labels) == kept:
         return result
-    return result.sum([*range(kept, len(labels))]) if len(laid) == 1 else result.reshape(result.array.shape[:kept])
+    return result.sum([*range(kept, len(labels))]) if len(laid) == 1 else view.apply(result, result.array.shape[:kept])
 
 
 def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:

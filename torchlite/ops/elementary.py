@@ -33,6 +33,15 @@ _ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
     ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
 )
+
+
+def _acosh_vjp(g: Tensor, self: Tensor) -> Tensor:
+    """For complex numbers the branch cut decides how the root is taken."""
+    if self.dtype.is_complex:
+        return g * conj((self - 1).rsqrt() * (self + 1).rsqrt())
+    return g * (self * self - 1).rsqrt()
+
+
 _TRANSCENDENTAL: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("sin", "sin", lambda g, self: g * conj(self.cos())),
     ("cos", "cos", lambda g, self: g * -conj(self.sin())),
@@ -41,7 +50,7 @@ _TRANSCENDENTAL: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("asin", "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
     ("acos", "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
     ("asinh", "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
-    ("acosh", "arccosh", lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt())),
+    ("acosh", "arccosh", _acosh_vjp),
 )
 for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
     for _name, _numpy, _vjp in _table:
@@ -94,7 +103,7 @@ def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
     slope = g / (self * (1 - self))
     if eps is None:
         return where((self < 0) | (self > 1), math.nan, slope)
-    return where((self < eps) | (self > 1 - eps), 0, slope)
+    return where((self >= eps) & (self <= 1 - eps), slope, 0)
 
 
 logit = Elementwise(
@@ -213,7 +222,7 @@ publish(logaddexp2)
 def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
     angle = self * math.pi
     slope = (angle * angle.cos() - angle.sin()) / (angle * self)
-    return g * conj(where(self == 0, 0, slope))
+    return where(self == 0, 0, g * conj(slope))
 
 
 sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")

@@ -23,8 +23,8 @@ def put_at(g: Tensor, indices: Tensor, self_shape: tuple[int, ...], dim: int) ->
 
 
 def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:
-    """The gradient goes in equal parts to all elements that are as large."""
-    return (g / chosen.sum(dim, True)).masked_fill(chosen.logical_not(), 0)
+    """The gradient goes in equal parts to all elements that are as large; NaNs show that none is."""
+    return g * chosen / chosen.sum(dim, True)
 
 
 def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
@@ -33,7 +33,8 @@ def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
 
 def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """As above; when the result is NaN, the NaNs are its equals."""
-    return _share(g, (self == result) | (self.isnan() & result.isnan()), None)
+    chosen = (self == result) | (self.isnan() & result.isnan())
+    return (g / chosen.sum()).masked_fill(chosen.logical_not(), 0)
 
 
 # ---- kernels
@@ -192,6 +193,11 @@ def _middle(ignore_nan: bool) -> Callable[..., Any]:
     return place
 
 
+def _of_nothing(xp: Any, dtype: Any) -> Any:
+    """The median of no elements."""
+    return float("nan") if dtype.kind in "fcV" else dtype.kind == "b" or xp.iinfo(dtype).min
+
+
 def _declare_median(name: str, ignore_nan: bool) -> None:
     place = _middle(ignore_nan)
 
@@ -201,23 +207,25 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
     def whole(xp: Any, array: Any, axis: None, keepdim: bool) -> Any:
         flat = array.reshape(-1)
         if not flat.size:
-            return xp.full((), float("nan") if array.dtype.kind == "f" else xp.iinfo(array.dtype).min, array.dtype)
+            return xp.full((), _of_nothing(xp, array.dtype), array.dtype)
+        if (error := no_order(dt.of_numpy(array.dtype))) is not None:
+            raise error
         return xp.sort(flat)[place(xp, flat, 0)].reshape(())
 
-    refuse = refused("median_cpu", dt.bool_, *dt.COMPLEXES)
+    no_order = refused("median_cpu", dt.bool_, *dt.COMPLEXES)
     by_dim = Reduction(
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         along(name, find),
         put_at,
         result=INDICES,
-        refuse=refuse,
+        refuse=no_order,
         node=f"{name.capitalize()}Backward1",
     )
 
     def by_rows(self: Tensor) -> Tensor:
         return by_dim.apply(self.reshape(-1), 0, False)[0]
 
-    publish(Reduction(f"{name}(Tensor self)", whole, _share_all, refuse=refuse, batch=by_rows), by_dim)
+    publish(Reduction(f"{name}(Tensor self)", whole, _share_all, batch=by_rows), by_dim)
 
 
 _declare_median("median", ignore_nan=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core import errors
-from ..core.batching import LEADING
+from ..core.batching import BROADCAST, LEADING
 from ..core.elementwise import conj, sum_to
 from ..core.op import Op
 from ..core.publish import publish_python
@@ -81,11 +81,13 @@ def _cdist(xp: Any, x1: Any, x2: Any, p: float) -> Any:
     between = _differences(x1, x2)
     if not x1.shape[-1]:
         return xp.zeros(between.shape[:-1], x1.dtype)
-    return array_norm(xp, between, -1, False, p).astype(x1.dtype, copy=False)
+    return xp.ascontiguousarray(array_norm(xp, between, -1, False, p).astype(x1.dtype, copy=False))
 
 
 def _cdist_vjp(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> list[Tensor]:
     g, size, between = g.unsqueeze(-1), result.unsqueeze(-1), _differences(x1, x2)
+    if p not in (1, math.inf):
+        g = g.masked_fill(size == 0, 0)  # even an infinite one
     if p == math.inf:  # unlike a norm's, all of it goes to each that is as large
         through: Tensor | None = g * between.sgn() * (between.abs() == size)
     else:
@@ -95,7 +97,9 @@ def _cdist_vjp(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> l
     return [sum_to(through.sum(-2), x1.array.shape), sum_to(-through.sum(-3), x2.array.shape)]
 
 
-_by_differences = Op("_cdist_forward(Tensor x1, Tensor x2, float p)", _cdist, _cdist_vjp, node="CdistBackward0")
+_by_differences = Op(
+    "_cdist_forward(Tensor x1, Tensor x2, float p)", _cdist, _cdist_vjp, node="CdistBackward0", batch=BROADCAST
+)
 
 
 def _euclidean(xp: Any, x1: Any, x2: Any) -> Any:
@@ -113,7 +117,7 @@ def _euclidean_vjp(g: Tensor, x1: Tensor, x2: Tensor, result: Tensor) -> list[Te
     return [_pull(ratio, x1, x2), _pull(ratio.transpose(-1, -2), x2, x1)]
 
 
-_by_products = Op("_euclidean_dist(Tensor x1, Tensor x2)", _euclidean, _euclidean_vjp)
+_by_products = Op("_euclidean_dist(Tensor x1, Tensor x2)", _euclidean, _euclidean_vjp, batch=BROADCAST)
 
 _MANY = 25  # rows, from which on products are faster
 _MODES = {

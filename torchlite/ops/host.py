@@ -10,6 +10,7 @@ import numpy as np
 from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.device import CPU, get_default_device
+from ..core.mode import local
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, functions, method
 from ..core.schema import Signature
@@ -93,8 +94,9 @@ def _value(item: Any, d: dt.dtype) -> Any:
         raise ValueError(f"too many dimensions '{type(item).__name__}'")
     if isinstance(item, np.generic):
         return item
-    if isinstance(item, complex) and not d.is_complex:
-        raise TypeError("must be real number, not complex")
+    if isinstance(item, complex) and not d.is_complex and d is not dt.bool_:
+        what = "must be real number, not complex"
+        raise TypeError(what if d.category == dt.FLOAT else "'complex' object cannot be interpreted as an integer")
     if d.category == dt.INT and item.__class__ is not bool:
         if isinstance(item, int) and not -(1 << 63) <= item < (1 << 64 if d is dt.uint64 else 1 << 63):
             raise ValueError("Overflow when unpacking long long")
@@ -174,7 +176,7 @@ def _made(data: Any, d: Any, where: Any, requires_grad: bool) -> Tensor:
     if requires_grad:
         if result.dtype.category < dt.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        result.requires_grad_()
+        result._require_grad(True)
     return result
 
 
@@ -234,8 +236,8 @@ def asarray(*args: Any, **kwargs: Any) -> Tensor:
     if isinstance(obj, TensorBase):
         if not requires_grad:
             return result.detach() if result.requires_grad else result
-        return result if result.requires_grad else (result.detach() if result is obj else result).requires_grad_()
-    return result.requires_grad_() if requires_grad else result
+        return result if result.requires_grad else (result.detach() if result is obj else result)._require_grad(True)
+    return result._require_grad(True) if requires_grad else result
 
 
 def _address(obj: Any) -> int:
@@ -328,7 +330,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
         _warn_read_only("buffer", "you can write to the underlying (supposedly non-writable) buffer using the tensor.")
     array = np.frombuffer(view, dtype=d.numpy, count=count, offset=offset)
     result = wrap(array, d, get_backend(CPU))
-    return result.requires_grad_() if requires_grad else result
+    return result._require_grad(True) if requires_grad else result
 
 
 # ---- to the host
@@ -350,7 +352,7 @@ def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers."""
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    host = self.backend.real.to_host(self.array)
+    host = self.backend.real.read(self.array)
     return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 
 
@@ -359,10 +361,12 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
     if needs_dispatch((self,), {}):
         return dispatch(numpy, (self,), {"force": force})
-    if self.requires_grad:
+    if self.requires_grad and local.state.mode.grad:
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         self = self.detach()
+    if force:
+        self = self.resolve_conj().resolve_neg()
     if not self.is_cpu:
         if not force or self.is_meta:
             raise TypeError(
@@ -370,6 +374,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
         return self.cpu().numpy()
+    for marked, bit, short in ((self.is_conj(), "conjugate", "conj"), (self.is_neg(), "negative", "neg")):
+        if marked:
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{short}().numpy() instead."
+            )
     if self.array.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
     return self.backend.real.to_host(self.array).view()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.errors import forward_not_implemented
 from ..core.layout import (
     channels_last,
     channels_last_3d,
@@ -18,9 +19,11 @@ from ..core.mode import local
 from ..core.node import DetachedCounter, shared_counter
 from ..core.op import Op
 from ..core.operands import requires_grad
+from ..core.overrides import PLAIN
 from ..core.publish import Composite, publish, publish_python
-from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import View, check_writable, resolve
+from ..core.tangent import moves, set_tangent, stop, tangents_of
+from ..core.tensor import Tensor, TensorBase, wrap, wrap_shown
+from ..core.view import CopySlices, View, check_writable, resolve
 from ..core.write import bump
 from .copy import check_format
 from .shape import Ints, as_strided, extent, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
@@ -49,15 +52,18 @@ class InPlaceView(Op):
         else:
             kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
             array = target.array
-            if not array.size:  # NumPy lets the strides of a fresh empty array be zero
-                array = backend.lay(array, array.shape, backend.strides(array))
-            shown.array = kernel(array, *arguments)
+            shown.array = kernel(array if array.size else backend.definite(array), *arguments)
         if grad and resolve(target) is not None:
             before = target.alias()
             before.edge = resolve(target)
             self.record((before, *arguments), (shown,))
+        tangents = [(level, tangent) for level, tangent in tangents_of(target)]
         target.array = shown.array
+        if backend.strided and not backend.level and target.__class__ in PLAIN:
+            target.backend = wrap_shown(target.array, target.dtype, backend).backend  # its strides may be odd now
         bump(target)
+        for level, tangent in tangents:
+            set_tangent(target, level, viewed.apply(tangent, *arguments))
         view = target.edge
         if view.__class__ is View:
             target.edge = View(view.base, shown.edge or view.edge, view.kind, (*view.path, (viewed, arguments)))
@@ -94,9 +100,14 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
-    if self.edge.__class__ is tuple and self.counter.__class__ is not DetachedCounter:
-        self.counter = DetachedCounter(shared_counter(self))
+    if self.edge.__class__ is tuple:
+        written = self.edge[0].written() if self.edge[0].__class__ is CopySlices else None
+        if written is not None:
+            resolve(written)  # a view last written through keeps the history that leads here
+        if self.counter.__class__ is not DetachedCounter:
+            self.counter = DetachedCounter(shared_counter(self))
     self.edge = None
+    stop(self)
     return self
 
 
@@ -128,6 +139,8 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
     """Give this tensor another size; its memory is kept as long as it suffices."""
     if requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
+    if moves(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
     strides = contiguous_strides(size)
     if memory_format not in (None, contiguous_format):
         if memory_format is preserve_format:
@@ -179,6 +192,8 @@ def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, st
         raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
     if local.state.mode.grad:
         check_writable(self, False)
+    if moves(self):
+        raise forward_not_implemented("set", in_place=True)
     return _place(self, source.array, size, stride or contiguous_strides(size), storage_offset)
 
 
@@ -197,6 +212,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
         and self.array.shape == tensor.array.shape
         and self.stride() == tensor.stride()
         and self.data_ptr() == tensor.data_ptr()
+        and not (self.backend.lazy or tensor.backend.lazy)
     )
 
 

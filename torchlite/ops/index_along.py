@@ -327,5 +327,8 @@ index_reduce = Writing(
     _index_reduce,
     _index_reduce_backward,
     check=_check_reduce,
+    batch=lambda self, dim, index, source, reduce, include_self: self.scatter_reduce(
+        dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self
+    ),
 )
 publish(index_reduce, forms="function method inplace")

@@ -33,6 +33,8 @@ _END = (1 << 63) - 1  # where a slice without an end stops
 class _Basic:
     """A step in the path of a view: indexing it with integers, slices, None and Ellipsis."""
 
+    still = reinterprets = False
+
     @staticmethod
     def apply(t: Tensor, index: Any) -> Tensor:
         return t[index]
@@ -279,7 +281,7 @@ def _picker(item: Any, like: Tensor) -> Tensor:
 
 def _all_or_nothing(chosen: bool, like: Tensor) -> Tensor:
     """An index for a new dimension of size one."""
-    backend = like.backend.real
+    backend = like.backend.home
     return wrap(backend.full((int(chosen),), 0, dt.int64.numpy), dt.int64, backend)
 
 
@@ -307,12 +309,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             elif (
                 value.backend is backend
                 and (not mode.grad or value.edge is None)
+                and value is not self
                 and (value.counter is None or value.counter is not self.counter)
             ):
                 source = value.array if value.dtype is dtype else None
             else:
                 source = None
-            if source is not None and backend.real is backend and backend.strided and 0 not in array.strides:
+            if source is not None and backend.real is backend and backend.bare and 0 not in array.strides:
                 array[index] = source
                 bump(self)
                 return
@@ -357,7 +360,7 @@ def _as_value(value: Any, like: Tensor) -> Tensor:
             raise TypeError(f"can't assign a {type_name(value)} to a torch.{like.dtype.legacy}Tensor") from None
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
-    backend = like.backend.real
+    backend = like.backend.home
     through = dt.float64 if like.dtype in dt.HALVES else like.dtype
     array = fitting_array(value, through, backend)
     if through is not like.dtype:
@@ -373,7 +376,7 @@ def _trimmed(value: Tensor) -> Tensor:
 
 
 def _copy_to(part: Tensor, value: Tensor) -> None:
-    if not value.array.shape and part.array.shape and value.backend.real is part.backend.real:
+    if not value.array.shape and part.array.shape and value.backend.home is part.backend.home:
         part.fill_(value)
         return
     if value.array.shape != part.array.shape:

@@ -240,7 +240,6 @@ def _cat(backend: Any, arrays: Sequence[Any], dim: int) -> Any:
             raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
     real = [array for array in arrays if array.shape != (0,)]  # these may stand beside any shape
     if not real:
-        wrap_dim(dim, 1)
         return arrays[0].copy()
     first = real[0].shape
     dim = wrap_dim(dim, len(first))
@@ -267,9 +266,9 @@ def _cat_backward(
     g: Tensor, tensors_shape: Sequence[Ints], tensors_dtype: Sequence[dt.dtype], dim: int, needs: Sequence[bool]
 ) -> list[Tensor | None]:
     grads: list[Tensor | None] = []
-    dim, at = wrap_dim(dim, g.dim()), 0
+    dim, at = wrap_dim(dim, g.dim()) if g.array.shape != (0,) else 0, 0
     for shape, d, needed in zip(tensors_shape, tensors_dtype, needs, strict=True):
-        empty = shape == (0,) and g.dim() > 1
+        empty = shape == (0,)
         end = at if empty else at + shape[dim]
         part = None
         if needed:
@@ -418,9 +417,22 @@ def _block_diag_backward(
     return grads
 
 
+def _padded_rows(tensors: Sequence[Tensor]) -> Tensor:
+    """The same, each matrix being filled up with zeros to rows of the whole."""
+    blocks = [at_least_2d(t) for t in tensors]
+    width, column, rows = sum([b.shape[1] for b in blocks]), 0, []
+    for b in blocks:
+        height, columns = b.shape
+        sides = [b.new_zeros((height, column)), b, b.new_zeros((height, width - column - columns))]
+        rows.append(cat.apply(tuple(sides), 1))
+        column += columns
+    return cat.apply(tuple(rows), 0)
+
+
 _block_diag_op = Op(
-    "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",), linear=True
-)
+    "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",), linear=True,
+    batch=_padded_rows,
+)  # fmt: skip
 
 
 @function("block_diag")

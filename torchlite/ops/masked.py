@@ -158,6 +158,14 @@ def _scatter_source(g: Tensor, mask: Tensor, source_shape: Any) -> Tensor:
     return whole.reshape(source_shape)
 
 
+def _gathered(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The same by the place in the source of each element that the mask lets through."""
+    shape = broadcast_shapes(tuple(self.shape), tuple(mask.shape))
+    mask = mask.expand(shape)
+    places = (mask.reshape(-1).cumsum(0) - 1).clamp(0)
+    return where(mask, source.reshape(-1).gather(0, places).reshape(shape), self)
+
+
 masked_scatter = Writing(
     "masked_scatter(Tensor self, Tensor mask, Tensor source)",
     _scatter,
@@ -165,6 +173,7 @@ masked_scatter = Writing(
     kernel=_scattered,
     check=_check_scatter,
     linear=True,
+    batch=_gathered,
 )
 publish(masked_scatter, forms="function method inplace")
 

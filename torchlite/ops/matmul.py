@@ -10,10 +10,12 @@ from ..core import dtype as dt
 from ..core import errors, fast
 from ..core.batching import Leading
 from ..core.elementwise import conj, sum_to
+from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import result_type
 from ..core.publish import method, publish, publish_python, reflected
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
+from ..core.view import requires_grad
 from ..core.write import bump, into, write
 from .arithmetic import check_factors, mul, times
 from .rules import scaled
@@ -143,6 +145,7 @@ publish(bmm)
 
 
 def _check_mv(self: Tensor, vec: Tensor) -> None:
+    self.size(0)  # a number has none
     a, b = self.array.shape, vec.array.shape
     if len(a) != 2 or len(b) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
@@ -259,11 +262,15 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     check_factors(self.dtype, self, beta, alpha)
 
 
+def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    if not mat.size and beta != 0:
+        return times(xp, self, beta)  # not expanded: PyTorch leaves it its shape
+    return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
+
+
 addmv = Exact(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
-    lambda xp, self, mat, vec, beta, alpha: _plus_product(
-        xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha
-    ).reshape((mat.shape[0],)),
+    _addmv,
     {
         "self": _of_base,
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
@@ -425,19 +432,34 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     return unsafe_view.apply(first.bmm(second), (*batch, rows, columns))
 
 
+def _at_once(a: Tensor, b: Tensor) -> bool:
+    """Whether one call gives all products of two batches: nobody records it, and BLAS takes the matrices as they lie."""
+    mode = local.state.mode
+    if not mode.plain or a.dtype is not b.dtype or a.dtype not in fast.PRECISE or a.backend.real is not b.backend.real:
+        return False
+    if mode.grad and (requires_grad(a) or requires_grad(b)):
+        return False
+    (*batch, _, inner), (*other, depth, _) = a.array.shape, b.array.shape
+    fits = inner == depth and (not other or other == batch)
+    return fits and all([x.array.itemsize in x.array.strides[-2:] for x in (a, b)])
+
+
 class _Matmul(Product):
     """The fast path knows matrices only, as `mm`; all other ranks come to `apply`."""
 
     def apply(self, *values: Any) -> Any:
-        backend = values[0].backend.real
+        a, b = values
+        backend = a.backend.real
         if not backend.level:
             self.find_kernel(backend)
-        return _matmul(*values)
+            if a.array.ndim > 2 and b.array.ndim > 1 and _at_once(a, b):
+                return wrap(local.state.quiet(backend.xp.matmul, a.array, b.array), a.dtype, backend)
+        return _matmul(a, b)
 
 
 matmul = _Matmul(
     "matmul(Tensor self, Tensor other)", _mm,
-    {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)},
+    {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)}, batch=_matmul,
 )  # fmt: skip
 matmul.node_class = mm.node_class
 method("__rmatmul__")(reflected(publish(matmul, forms="function method operator:__matmul__")))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.base import get_backend
+from ..backends.lazy import flipped
 from ..core import dtype as dt
 from ..core.device import CPU, device
 from ..core.overrides import dispatch, needs_dispatch
@@ -79,7 +80,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 
 
 def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
-    return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.real))
+    return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
 
 
 @method("is_pinned")
@@ -104,14 +105,14 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]
-    if self.is_meta:
+    if self.is_meta or self.backend.lazy:
         made = self.detach().clone()
     else:
         copied = UntypedStorage.of(self).__deepcopy__(memo)
         made = over_storage(copied, self.dtype, self.storage_offset(), tuple(self.shape), self.stride())
     made = as_class(made, type(self))
     if self.requires_grad:
-        made.requires_grad_()
+        made._require_grad(True)
     memo[id(self)] = made
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
@@ -124,7 +125,7 @@ def __copy__(self: Tensor) -> Tensor:
     """Another tensor over the same memory."""
     made = as_class(self.detach(), type(self))
     if self.requires_grad:
-        made.requires_grad_()
+        made._require_grad(True)
     made.__dict__.update(self.__dict__)
     return made
 
@@ -139,18 +140,27 @@ def __reduce_ex__(self: Tensor, protocol: int) -> Any:
         owner = owner.base
     cls = None if type(self) is Tensor else type(self)  # whose name would say torch
     geometry = (host.storage_offset(), tuple(host.shape), host.stride())
-    return _again, (cls, owner, self.dtype, geometry, self.requires_grad, self.device, dict(self.__dict__))
+    about = (self.requires_grad, self.device, dict(self.__dict__), host.backend.bits)
+    return _again, (cls, owner, self.dtype, geometry, *about)
 
 
 def _again(
-    cls: type | None, owner: np.ndarray, d: dt.dtype, geometry: Any, grad: bool, where: device, attributes: Any
+    cls: type | None,
+    owner: np.ndarray,
+    d: dt.dtype,
+    geometry: Any,
+    grad: bool,
+    where: device,
+    attributes: Any,
+    bits: int = 0,
 ) -> Tensor:
     """A tensor from its pickle."""
     flat = UntypedStorage.of(wrap(owner, dt.of_numpy(owner.dtype), get_backend(CPU)))
     t = over_storage(flat, d, *geometry)
+    t.backend = flipped(t.backend, bits)
     t = as_class(t if where == CPU else t.to(where), cls or Tensor)
     if grad:
-        t.requires_grad_()
+        t._require_grad(True)
     t.__dict__.update(attributes)
     return t
 
@@ -171,7 +181,7 @@ def _as_instance(t: Tensor, cls: type) -> Tensor:
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
     """An instance of a subclass over the memory of `data`."""
     made = as_class(data.detach() if type(data) is not cls else wrap(data.array, data.dtype, data.backend.real), cls)
-    return made.requires_grad_() if require_grad else made
+    return made._require_grad(True) if require_grad else made
 
 
 Tensor._make_subclass = _make_subclass  # type: ignore[attr-defined]
@@ -198,6 +208,8 @@ def __dlpack__(
     """A capsule that hands this tensor's memory to another library."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
     array = self.array
     if copy:
         array = self.backend.real.copy(array)
@@ -210,7 +222,9 @@ def __dlpack__(
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's tensor."""
     if isinstance(ext_tensor, TensorBase):
-        t = wrap(ext_tensor.array, ext_tensor.dtype, ext_tensor.backend.real)
+        if ext_tensor.is_conj():
+            raise BufferError("Can't export tensors with the conjugate bit set")
+        t = wrap(ext_tensor.array, ext_tensor.dtype, ext_tensor.backend.home)
     else:
         source = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
         kind = int(source.__dlpack_device__()[0])

@@ -78,14 +78,14 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
     if ord == 1:
         return self.sgn() * g
     if ord == 2:
-        return self * (g / result).masked_fill(result == 0, 0)
+        return g * (self / result).masked_fill(result == 0, 0)
     size = self.abs()
     if abs(ord) == math.inf:
         chosen = (size == result) | (size.isnan() & result.isnan())
         return self.sgn() * (g / chosen.sum(dim, True)) * chosen
-    scale = (g / result.pow(ord - 1)).masked_fill(result == 0, 0)
     if ord < 1:
-        return self.sgn() * size.pow(ord - 1).masked_fill(self == 0, 0) * scale
+        return self.sgn() * size.pow(ord - 1).masked_fill(self == 0, 0) * g * result.pow(1 - ord)
+    scale = (g / result.pow(ord - 1)).masked_fill(result == 0, 0)
     if ord < 2:
         return self.sgn() * size.pow(ord - 1) * scale
     return self * size.pow(ord - 2) * scale
@@ -160,7 +160,10 @@ def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) 
     return [fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))]
 
 
-dist = Op("dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist)
+dist = Op(
+    "dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist,
+    batch=lambda self, other, p: vector_norm.apply(self - other, p, None, False, None),
+)  # fmt: skip
 publish(dist)
 
 
@@ -198,9 +201,15 @@ def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> 
     return (maxnorm * inverse * (g - inverse * through_norm)).where(size > maxnorm, g)
 
 
+def _renormed(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    size = vector_norm.apply(self, p, _other_dims(self.dim(), dim), True, None)
+    return self * (maxnorm / (size + _EPSILON)).where(size > maxnorm, size.new_ones(()))
+
+
 renorm = Op(
-    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)", _renorm, {"self": _renorm_vjp}, check=_check_renorm
-)
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)", _renorm, {"self": _renorm_vjp}, check=_check_renorm,
+    batch=_renormed,
+)  # fmt: skip
 publish(renorm, forms="function method inplace")
 
 

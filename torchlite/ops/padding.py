@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.batching import LEADING
 from ..core.op import Op
 from ..core.operands import fitting_array
 from ..core.publish import publish
@@ -56,5 +57,6 @@ constant_pad_nd = _Pad(
     _constant_pad,
     {"self": lambda g, pad: constant_pad_nd.apply(g, tuple([-n for n in pad]), 0)},
     check=_check_pad,
+    batch=LEADING,
 )
 publish(constant_pad_nd, forms="function")

@@ -13,10 +13,11 @@ import numpy as np
 from ..backends.cpu_random import MT19937Stream
 from ..core import dtype as dt
 from ..core import generator as generators
-from ..core.batching import FILLING, RANDOM
+from ..core.batching import FILLING, RANDOM, drawn
 from ..core.errors import broadcast_shapes
 from ..core.generator import default_generator
 from ..core.laid import OnBackend
+from ..core.mode import local
 from ..core.node import NOT_IMPLEMENTED
 from ..core.op import Op
 from ..core.overrides import overridable, public
@@ -83,7 +84,33 @@ class _Draw(Op):
         like_, *parameters = values
         if like_.backend.level:
             return super().apply(*values)
-        return self.apply_in_place([uninitialized(like_.array.shape, like_.dtype, like_.backend.real), *parameters])
+        return self.apply_in_place([uninitialized(like_.array.shape, like_.dtype, like_.backend.home), *parameters])
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        for level in reversed(local.state.levels):
+            if level.serial > values[0].backend.level and level.draws() is not None:
+                raise RuntimeError(
+                    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
+                    "same randomness. If this is necessary for your usage, please file an issue with functorch."
+                )
+        return super().apply_in_place(values)
+
+    def fresh(self, size: Sequence[int], d: dt.dtype, backend: Any, *parameters: Any) -> Tensor:
+        """A new tensor of numbers."""
+
+        def make(batch: tuple[int, ...]) -> Tensor:
+            return self.apply_in_place([uninitialized((*batch, *size), d, backend), *parameters])
+
+        return drawn(make) if local.state.levels else make(())
+
+    def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Any, *parameters: Any) -> Tensor:
+        """A new tensor of numbers, in another's form."""
+
+        def make(batch: tuple[int, ...]) -> Tensor:
+            form = t.expand(*batch, *t.shape) if batch else t
+            return self.apply_in_place([like(form, format_, d, backend), *parameters])
+
+        return drawn(make, t.backend.level) if local.state.levels else make(())
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
@@ -168,34 +195,30 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
 @factory("rand(int[] size, *, Generator? generator=None)")
 def rand(size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
     """Numbers between 0 and 1."""
-    return uniform_.apply_in_place([uninitialized(size, _floating(d), backend), 0.0, 1.0, generator])
+    return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory("randn(int[] size, *, Generator? generator=None)")
 def randn(size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-    return normal_.apply_in_place([uninitialized(size, _floating(d), backend), 0.0, 1.0, generator])
+    return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory("rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
 def rand_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Any) -> Tensor:
     """Numbers between 0 and 1, in a tensor's form."""
-    return uniform_.apply_in_place([like(self, format_, d, backend), 0.0, 1.0, generator])
+    return uniform_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
 @factory("randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
 def randn_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Any) -> Tensor:
     """Numbers of the standard normal distribution, in a tensor's form."""
-    return normal_.apply_in_place([like(self, format_, d, backend), 0.0, 1.0, generator])
-
-
-def _integers(t: Tensor, low: int, high: int, generator: Any) -> Tensor:
-    return random_between.apply_in_place([t, low, high, generator])
+    return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
 @factory("randint(int low, int high, int[] size, *, Generator? generator=None)", forms="")
 def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
-    return _integers(uninitialized(size, d or dt.int64, backend), low, high, generator)
+    return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
 
 @function("randint")
@@ -216,24 +239,48 @@ def randint_like(self: Tensor, low: Any, high: Any, generator: Any, format_: Any
     low = int(low)
     if high is None:
         low, high = 0, low
-    return _integers(like(self, format_, d, backend), low, high, generator)
+    return random_between.fresh_like(self, format_, d, backend, low, high, generator)
 
 
 @factory("randperm(int n, *, Generator? generator=None)")
 def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64
-    numbers = _drawn(lambda: stream_of(generator, backend).randperm(n, d.numpy), (max(n, 0),), d.numpy, backend)
-    return wrap(numbers, d, backend)
+
+    def make(batch: tuple[int, ...]) -> Tensor:
+        def orders() -> np.ndarray:
+            stream = stream_of(generator, backend)
+            return np.stack([stream.randperm(n, d.numpy) for _ in range(math.prod(batch))])
+
+        return wrap(_drawn(orders, (*batch, max(n, 0)), d.numpy, backend), d, backend)
+
+    return drawn(make) if local.state.levels else make(())
 
 
 # ---- from parameters
 
 
-class _Sampler(OnBackend, Op):
-    """An op whose tensors are parameters for each element: `draw(stream, *parameters)` is told them row by row."""
+class _FromParameters(OnBackend, Op):
+    """An op whose tensors are parameters for each element."""
 
     batch = RANDOM
+
+    def apply(self, *values: Any) -> Tensor:
+        levels = local.state.levels
+        if not levels:
+            return super().apply(*values)
+        above = max([v.backend.level for v in values if isinstance(v, Tensor)])
+
+        def make(batch: tuple[int, ...]) -> Tensor:
+            shape = broadcast_shapes(*[v.array.shape for v in values if isinstance(v, Tensor)])
+            wide = [v.expand(*batch, *shape) if batch and isinstance(v, Tensor) else v for v in values]
+            return super(_FromParameters, self).apply(*wide)
+
+        return drawn(make, above)
+
+
+class _Sampler(_FromParameters):
+    """`draw(stream, *parameters)` is told the parameters row by row."""
 
     def __init__(self, schema: str, draw: Callable[..., np.ndarray], vjp: Any, **more: Any) -> None:
         def kernel(backend: Any, first: Any, *rest: Any) -> Any:
@@ -250,7 +297,7 @@ class _Bernoulli(_Sampler):
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         def draw(p: Tensor, generator: Any) -> Tensor:
-            return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.real), p, generator])
+            return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.home), p, generator])
 
         out.resize_(values[0].array.shape)
         return into(out, draw, values, "bernoulli")
@@ -282,18 +329,24 @@ publish(poisson, forms="function")
 publish(binomial, forms="function")
 
 
+def _multinomial(backend: Any, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
+    def draw() -> np.ndarray:
+        rows = np.ascontiguousarray(backend.to_host(weights)).reshape(-1, weights.shape[-1])
+        return stream_of(generator, backend).multinomial(rows, num_samples, replacement)
+
+    return _drawn(draw, (*weights.shape[:-1], num_samples), dt.int64.numpy, backend)
+
+
+_indices = _FromParameters(
+    "_multinomial(Tensor self, int num_samples, bool replacement, Generator? generator)", _multinomial
+)
+
+
 def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     """Indices drawn with the weights that each row gives."""
     if self.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    backend = self.backend.real
-    rows = self.detach().unsqueeze(0) if self.dim() == 1 else self.detach()
-
-    def draw() -> np.ndarray:
-        return stream_of(generator, backend).multinomial(rows.host_array(), num_samples, replacement)
-
-    shape = (*self.array.shape[:-1], num_samples)
-    return wrap(_drawn(draw, shape, dt.int64.numpy, backend), dt.int64, backend)
+    return _indices.apply(self, num_samples, replacement, generator)
 
 
 def _into_indices(out: Any, apply: Callable[..., Tensor], values: Sequence[Any], name: str) -> Tensor:
@@ -329,10 +382,8 @@ def _normal_around(backend: Any, mean: Any, std: Any, generator: Any) -> Any:
     return (stretched + mean).astype(d, copy=False)
 
 
-class _NormalAround(OnBackend, Op):
+class _NormalAround(_FromParameters):
     """Normal numbers whose mean, deviation or both are an element's own. What they are drawn from gets no gradient."""
-
-    batch = RANDOM
 
     def __init__(self, schema: str, node: str, *tensors: str) -> None:
         nothing = {
@@ -359,7 +410,7 @@ _each_normal = publish(normal_of_tensors, normal_of_means, normal_of_deviations,
 
 @factory("normal(float mean, float std, int[] size, *, Generator? generator=None)", forms="")
 def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
-    return normal_.apply_in_place([uninitialized(size, _floating(d), backend), mean, std, generator])
+    return normal_.fresh(size, _floating(d), backend, mean, std, generator)
 
 
 @function("normal")
@@ -379,8 +430,7 @@ def _dropout(self: Tensor, p: float, train: bool) -> Tensor:
         return self
     if p == 1:
         return self * self.new_zeros(())
-    noise = like(self, None, self.dtype, self.backend.real)
-    bernoulli_number.apply_in_place([noise, 1 - p, None])
+    noise = bernoulli_number.fresh_like(self, None, self.dtype, self.backend.home, 1 - p, None)
     return self * noise.div_(1 - p)
 
 

@@ -51,7 +51,7 @@ _flip_one("flipud", 0)
 _flip_one("fliplr", 1)
 
 
-def _roll(xp: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
+def _roll(backend: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
     if not shifts:
         raise RuntimeError("`shifts` required")
     if len(dims) != len(shifts) and (dims or len(shifts) != 1):
@@ -60,7 +60,8 @@ def _roll(xp: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     axes = tuple([wrap_dim(d, array.ndim) for d in dims])
     if not array.size:
-        return array.copy()
+        return in_order_of(backend, array.copy(), array)
+    xp = backend.xp
     return xp.roll(xp.ascontiguousarray(array).reshape(array.shape), shifts if dims else shifts[0], axes or None)
 
 
@@ -71,7 +72,7 @@ def _roll_batch(self: Tensor, shifts: Ints, dims: Ints) -> Tensor:
     return roll.apply(flat, shifts, (1,)).reshape(self.shape)
 
 
-roll = Op(
+roll = LaidOp(
     "roll(Tensor self, int[1] shifts, int[1] dims=[])",
     _roll,
     {"self": lambda g, shifts, dims: roll.apply(g, tuple([-n for n in shifts]), dims)},
@@ -94,7 +95,9 @@ def _rot90(backend: Any, array: Any, k: int, dims: Ints) -> Any:
     if not k:
         return array.copy("C")
     turned = _flip(backend, array, ((second,), (first, second), (first,))[k - 1])
-    return turned if k == 2 else turned.swapaxes(first, second)
+    if k == 2:
+        return turned
+    return (turned if turned.size else backend.definite(turned)).swapaxes(first, second)
 
 
 rot90 = LaidOp(

@@ -52,13 +52,16 @@ def reduce_backward(
             g = g / collected(count, src.new_ones(src.shape)).clamp(min=1)
         to_self, to_src = g, seen(g)
     elif reduce == "prod":
-        zero_self, zero_src = self == 0, src == 0
-        some_self, some_src = self.masked_fill(zero_self, 1), src.masked_fill(zero_src, 1)
-        zeros = collected(zero_self.to(self.dtype), zero_src.to(self.dtype))
-        others = some_self.scatter_reduce(dim, index, some_src, "prod", include_self=include_self)
-        # Without the one zero among them, the product of the rest; else the result without this factor.
-        to_self = (g * others).where(zero_self & (zeros == 1), g * result / some_self)
-        to_src = seen(g * others).where(zero_src & (seen(zeros) == 1), seen(g * result) / some_src)
+
+        def product(start: Tensor, values: Tensor) -> Tensor:
+            return start.scatter_reduce(dim, index, values, "prod", include_self=include_self)
+
+        zero = src == 0
+        some_self, some_src = self.masked_fill(self == 0, 1), src.masked_fill(zero, 1)
+        to_self = g * product(some_self, src) / some_self
+        # For the one zero in `src`, the product of the rest; else the result without this factor.
+        zeros = collected(self.new_zeros(self.shape), zero.to(self.dtype))
+        to_src = seen(g * product(self, some_src)).where(zero & (seen(zeros) == 1), seen(g * result) / some_src)
     else:
         best_self, best_src = (self == result).to(self.dtype), (src == seen(result)).to(self.dtype)
         share = g / collected(best_self, best_src).clamp(min=1)

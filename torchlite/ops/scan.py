@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import conj
-from ..core.errors import wrap_dim
+from ..core.errors import not_implemented_for, wrap_dim
 from ..core.publish import Composite, publish, publish_python
 from ..core.reduction import Along, refused
 from ..core.tensor import Tensor
 from .join import cat
 from .shape import along_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def running(xp: Any, combine: str, array: Any, axis: int) -> Any:
@@ -62,6 +65,12 @@ class Running(Along):
             values[self.dtype_at] = d
         return super().apply_in_place(values)
 
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+        prepared = super().prepare(values, backend)
+        if self.dtype_at is not None and values[self.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
+            raise not_implemented_for(f"{self.signature.name}_out_cpu", dt.bool_)
+        return prepared
+
 
 cumsum = Running(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
@@ -82,13 +91,18 @@ def _shifted(t: Tensor, dim: int, fill: float) -> Tensor:
     return cat.apply([t.narrow(dim, 1, n - 1), t.new_full(t.narrow(dim, 0, 1).shape, fill)], dim)
 
 
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """a * b, where a zero in `a` makes nothing even of what is not finite."""
+    return a * b.masked_fill((a == 0).logical_and(b.isfinite().logical_not()), 0)
+
+
 def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
     """s with s[k] = b[k] + a[k] s[k + 1], by combining stretches of doubling length."""
     n, step = a.shape[dim], 1
     while step < n:
         head, tail = n - step, b.narrow(dim, n - step, step)
         later = b.narrow(dim, step, head)
-        b = cat.apply([b.narrow(dim, 0, head) + a.narrow(dim, 0, head) * later, tail], dim)
+        b = cat.apply([b.narrow(dim, 0, head) + _product(a.narrow(dim, 0, head), later), tail], dim)
         a = cat.apply([a.narrow(dim, 0, head) * a.narrow(dim, step, head), a.narrow(dim, head, step)], dim)
         step *= 2
     return b
@@ -102,7 +116,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
     n = x.shape[dim]
     before = cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), conj(result).to(g.dtype).narrow(dim, 0, n - 1)], dim)
-    return before * after
+    return _product(before, after)
 
 
 cumprod = Running(
@@ -159,6 +173,8 @@ def _logcumsumexp(xp: Any, array: Any, axis: int) -> Any:
 
 def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """g, summed from the end with weights exp(self - result), by logarithms, for positive and negative parts of g."""
+    if not self.dim() or not self.numel():
+        return g
 
     def weighted(log_g: Tensor) -> Tensor:
         return (from_the_end(log_g - conj(result), Tensor.logcumsumexp, dim) + conj(self)).exp()

@@ -10,7 +10,7 @@ from ..core import errors
 from ..core.batching import DYNAMIC
 from ..core.op import Op
 from ..core.publish import publish, publish_python
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 
 
 def runs(xp: Any, starts: Any) -> tuple[Any, Any, Any]:
@@ -93,7 +93,7 @@ class Unique(Op):
 
     def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
         return tuple([
-            wrap(o if o.dtype == d.numpy else backend.cast(o, d.numpy), d, backend)
+            super(Unique, self).wrap_results(o if o.dtype == d.numpy else backend.cast(o, d.numpy), d, backend)
             for o, d in zip(outputs, out_dtype, strict=True)
         ])  # fmt: skip
 

@@ -10,10 +10,10 @@ from ..core.batching import LEADING, Leading
 from ..core.dtype import dtype, of_numpy
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes as common_shape
-from ..core.errors import wrap_dim, wrap_dims
+from ..core.errors import type_text, wrap_dim, wrap_dims
 from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
-from ..core.node import shared_counter
+from ..core.node import UNVERSIONED, shared_counter
 from ..core.op import Op, ViewOp
 from ..core.overrides import overridable
 from ..core.publish import function, publish, publish_as, publish_python
@@ -91,6 +91,8 @@ def _as_strided_backward(
     storage_offset: Any,
 ) -> Tensor:
     """Add each element of `g` to the place in the input that it was read from."""
+    if 0 in size or 0 in self_shape:
+        return g.new_zeros(self_shape)
     start = self_storage_offset if storage_offset is None else storage_offset
     low = min(start, self_storage_offset)
     reach = max(extent(self_shape, self_stride, self_storage_offset), extent(size, stride, start), low) - low
@@ -171,7 +173,19 @@ reshape_alias = LaidView(
     {"self": lambda g, self_shape: g.reshape(self_shape)},
     batch=Leading(call=lambda self, size, stride: reshape(self, (self.shape[0], *size))),
 )
-unsafe_view = LaidOp(
+
+
+class _UnsafeView(LaidOp):
+    """It shows the operand's memory, and counts as made where that was, but has a version of its own."""
+
+    def apply(self, *values: Any) -> Any:
+        result = super().apply(*values)
+        if values[0].counter is UNVERSIONED:
+            result.counter = UNVERSIONED
+        return result
+
+
+unsafe_view = _UnsafeView(
     "_unsafe_view(Tensor self, int[] size)",
     _view,
     {"self": lambda g, self_shape: g.reshape(self_shape)},
@@ -216,12 +230,26 @@ class _ViewDtype(OnBackend, _Alias):
     pass
 
 
-view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype)
+def _check_resolved(self: Tensor, dtype: dtype) -> None:
+    for marked, what in ((self.is_conj(), "conjugate view tensors"), (self.is_neg(), "tensors with negative bit set")):
+        if marked:
+            raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
+
+
+view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype, check=_check_resolved)
 publish(view, view_dtype, forms="method")
 publish_python(
     "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), forms="method"
 )
-detach = _Alias("detach(Tensor self)", lambda xp, self: self)
+
+
+class _Detach(_Alias):
+    def apply(self, *values: Any) -> Any:
+        t: Tensor = values[0]
+        return t.alias() if t.backend.lazy else super().apply(t)
+
+
+detach = _Detach("detach(Tensor self)", lambda xp, self: self)
 publish(detach)
 alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
 
@@ -335,9 +363,9 @@ def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
     lead = len(size) - len(have)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.{of_numpy(array.dtype).legacy}Tensor{{{list(have)}}}, size={list(size)}): the number of "
-            f"sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor "
-            f"({len(have)})"
+            f"expand({type_text(of_numpy(array.dtype), backend.device)}{{{list(have)}}}, size={list(size)}): "
+            f"the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({len(have)})"
         )
     shape: list[int] = []
     strides: list[int] = []

@@ -95,12 +95,17 @@ log_softmax_backward = Backward(
 publish(log_softmax_backward, forms="function")
 
 
+def _real(result: Tensor, self_dtype: dt.dtype) -> dt.dtype:
+    """The dtype of a softmax's gradient, before it is fitted to a complex operand."""
+    return result.dtype if self_dtype.is_complex else self_dtype
+
+
 def _softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
-    return softmax_backward.apply(g, result, dim, self_dtype)
+    return softmax_backward.apply(g, result, dim, _real(result, self_dtype))
 
 
 def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
-    return log_softmax_backward.apply(g, result, dim, self_dtype)
+    return log_softmax_backward.apply(g, result, dim, _real(result, self_dtype))
 
 
 def _declare(name: str, kernel: Any, vjp: Any, label: str) -> Along:

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core import errors
+from ..core.batching import LEADING
 from ..core.layout import dense_strides
+from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import converted, result_type
 from ..core.publish import publish, publish_python
 from ..core.reduction import Along, Reduction, refused
 from ..core.tensor import Tensor, wrap
+from ..core.view import resolve
 from ..core.write import check_apart, write_out
+from .create import full
 from .extremes import INDICES, along, put_at
 from .matmul import into_exactly
 from .rules import requirement
@@ -55,6 +59,8 @@ def _refuse_sort(d: dt.dtype) -> Exception | None:
 class Sort(Along):
     """The results lie in memory as the operand does."""
 
+    planner = None
+
     def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
         super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
 
@@ -62,7 +68,7 @@ class Sort(Along):
         outputs = super().run(state, kernel, arguments, values)
         t: Tensor = values[0]
         backend = t.backend.real
-        if not backend.strided or t.array.base is None:
+        if not backend.strided or (t.array.base is None and t.array.flags.c_contiguous):
             return outputs
         strides = dense_strides(t.array.shape, t.stride())
         if outputs.__class__ is tuple:
@@ -88,11 +94,19 @@ sort_stable = Sort(
 )
 publish(sort, sort_stable)
 
-argsort = Sort(f"argsort{_BY_DIM}", order, result=dt.int64)
+
+def _ask_history(self: Tensor, *_: Any) -> None:
+    """PyTorch's argsort is a result of its sort, which asks for the history, and raises where that is lost."""
+    if local.state.mode.grad:
+        resolve(self)
+
+
+argsort = Sort(f"argsort{_BY_DIM}", order, result=dt.int64, check=_ask_history)
 argsort_stable = Sort(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
     lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),
     result=dt.int64,
+    check=_ask_history,
 )
 publish(argsort, argsort_stable)
 
@@ -324,11 +338,19 @@ def _check_search(
             )
 
 
+_HOW = "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
+_in_rows = _Search(f"_searchsorted(Tensor sorted_sequence, Tensor self, *, {_HOW})", _search, batch=LEADING)
+
+
+def _row_by_row(sequence: Tensor, sought: Any, *how: Any) -> Tensor:
+    """The same with as many rows of values as of sequences, so that a batch is only more rows."""
+    values = sought if isinstance(sought, Tensor) else full((), sought)
+    rows = values.reshape(-1) if sequence.dim() == 1 else values
+    return _in_rows.apply(sequence, rows, *how).reshape(values.shape)
+
+
 searchsorted = _Search(
-    "searchsorted(Tensor sorted_sequence, Operand self, *, bool out_int32=False, bool right=False, str? side=None, "
-    "Tensor? sorter=None)",
-    _search,
-    check=_check_search,
+    f"searchsorted(Tensor sorted_sequence, Operand self, *, {_HOW})", _search, check=_check_search, batch=_row_by_row
 )
 publish(searchsorted, forms="function")
 

@@ -58,8 +58,11 @@ def _gauss(self: Tensor) -> Tensor:
 
 _function("erf", kernels.erf, lambda g, self: g * _gauss(self), label="erf_vml_cpu")
 _function("erfc", kernels.erfc, lambda g, self: g * -_gauss(self), label="erfc_vml_cpu")
-_function("erfinv", kernels.erfinv, lambda g, self: g / _gauss(self.erfinv()), label="erfinv_vml_cpu")
-erfcx = _function(
+_function(
+    "erfinv", kernels.erfinv, lambda g, self: g * (self.erfinv() ** 2).exp() * (math.sqrt(math.pi) / 2),
+    label="erfinv_vml_cpu",
+)  # fmt: skip
+_function(
     "special_erfcx", kernels.erfcx, lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi)),
     forms="", dtypes=PRECISE, label="erfcx_cpu",
 )  # fmt: skip
@@ -73,7 +76,7 @@ _function(
 )  # fmt: skip
 _function(
     "special_log_ndtr", kernels.log_ndtr,
-    lambda g, self: g / erfcx.apply(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    lambda g, self, result: g / math.sqrt(2 * math.pi) * (-(result + self * self / 2)).exp(),
     forms="", dtypes=PRECISE, label="log_ndtr_cpu",
 )  # fmt: skip
 _function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), forms="", label="entr_cpu")

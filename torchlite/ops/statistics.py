@@ -12,6 +12,7 @@ from ..core.errors import wrap_dim
 from ..core.publish import Composite, publish, publish_python
 from ..core.reduction import Reduction, reduced_count
 from ..core.tensor import Tensor
+from .choosing import where
 from .reduce import add_reduce
 from .rules import requirement
 
@@ -60,9 +61,11 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
 
 def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result_numel: int) -> Tensor:
     count = self.numel() // max(result_numel, 1)
-    freedom = _freedom(count, correction)
-    rest = self - self.mean(dim, True)
-    return g * rest * (2 / freedom) if freedom else g * rest * math.inf
+    freedom = count - (1 if correction is None else correction)
+    mean = self.mean(dim, True)
+    if dim is None and freedom <= 0:
+        return g * where(self == mean, math.nan, math.inf)
+    return g * (2 / freedom if freedom else math.inf) * (self - mean)
 
 
 def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: float | None) -> Tensor:
@@ -167,7 +170,7 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
 
 def _declare_quantile(name: str) -> None:
     def of_tensor(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
-        if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
+        if q.device.type == "cpu" and not q.backend.home.level and not bool(((q >= 0) & (q <= 1)).all()):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
         return _quantile(name, self, q, dim, keepdim, interpolation)
 
