@@ -11,6 +11,7 @@ what both libraries did with one sample.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -90,6 +91,12 @@ def reproductions(result: Result, check: str, settings: Settings) -> Iterator[st
         yield f'PYTHONHASHSEED=0 python -c "from compat_tests.op_parity import *; {call}"\n'
 
 
+def without_batching_rule(module: str) -> list[str]:
+    """The operations that vmap runs on one element after the other, by the registry of the library tested."""
+    registry = importlib.import_module(f"{module}.core.op").registry
+    return sorted(name for name, op in registry.items() if op.batch is None and not op.signature.name.endswith("_"))
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.ci:
@@ -105,6 +112,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join([*report.failures(results, 1), "", *report.commonest_reasons(results), ""]))
     print(report.table(results))
     print(report.score(results))
+    if options.vmap:
+        print("without a batching rule:", ", ".join(without_batching_rule(options.module)))
     if options.json:
         Path(options.json).write_text(json.dumps([result.as_json() for result in results], indent=1))
     if options.update_gaps:

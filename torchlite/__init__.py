@@ -37,8 +37,10 @@ globals().update(_functions)
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
-_LATER = frozenset(("func", "nn", "special", "storage", "testing"))
-_FUNCTIONS_LATER = {"vmap": "func"}
+_LATER = frozenset(("__future__", "func", "nn", "profiler", "special", "storage", "testing", "utils"))
+_FUNCTIONS_LATER = {
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode", "is_anomaly_enabled": "autograd.anomaly_mode", "vmap": "func",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

@@ -17,8 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .mode import local
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from .tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,31 @@ LEADING = Leading()
 # Arguments that name dimensions, and those that are shapes of operands.
 DIMENSIONS = frozenset(("dim", "dims", "dim0", "dim1", "dim2", "dimension"))
 SHAPES = frozenset(("size", "input_sizes"))
+
+
+def drawn(make: Callable[[tuple[int, ...]], Tensor], above: int = 0) -> Tensor:
+    """Random numbers as the transforms want them that run above a level.
+
+    `make(sizes)` makes them, with dimensions of these sizes in front for the elements that get numbers of their own.
+    """
+    state = local.state
+    outer = state.levels
+    asked = [level for level in outer if level.serial > above]
+    batches = [level for level in reversed(asked) if level.draws() is not None][::-1]
+    state.levels = outer[: len(outer) - len(asked)]
+    try:
+        t = make(tuple([level.draws() for level in batches]))
+    finally:
+        state.levels = outer
+    for level in batches:
+        t = level.batch(t)
+    return t
+
+
+def refuse_batch(operands: Sequence[Tensor], message: str) -> None:
+    """Raise where an operand belongs to a running vmap."""
+    levels = local.state.levels
+    if levels:
+        batches = {level.serial for level in levels if level.elements is not None}
+        if any([t.backend.home.level in batches for t in operands]):
+            raise RuntimeError(message)

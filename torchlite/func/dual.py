@@ -80,7 +80,8 @@ class DualBackend(Transform):
 
     def still(self, t: Tensor) -> Tensor:
         """A tangent of zeros that may later be written to with what every element of a batch below has its own of."""
-        return in_batches(lambda sizes: t.new_zeros((*sizes, *t.shape)), t.backend.home.level, self.level)
+        below = [level for level in local.state.levels if t.backend.home.level < level.serial < self.level]
+        return _zeros(t, [level for level in below if level.elements is not None])
 
     def write(self, array: Dual, value: Dual) -> None:
         array.main.copy_(value.main)
@@ -127,8 +128,8 @@ def jvp(
             raise RuntimeError(f"{where}: Expected {name} to contain at least one Tensor.")
     level = Level(DualBackend)
     with level:
-        reach = max([t.backend.home.level for t in (*points, *directions)])
-        moving = [level.wrap(_dual(p, t, reach)) for p, t in zip(points, directions, strict=True)]
+        batches = set().union(*[_batches(t, True) for t in (*points, *directions)])
+        moving = [level.wrap(_dual(p, t, batches)) for p, t in zip(points, directions, strict=True)]
         outputs = func(*form.unflatten(moving))
         aux = ()
         if has_aux:
@@ -154,17 +155,29 @@ def jvp(
     return values, moves, *aux
 
 
-def in_batches(make: Callable[[tuple[int, ...]], Tensor], above: int, below: int) -> Tensor:
-    """What `make(sizes)` makes, with these dimensions in front, as a batch of each `vmap` between two levels."""
-    batches = [level for level in local.state.levels if above < level.serial < below and level.elements is not None]
-    t = make(tuple([level.elements for level in batches]))
+def _zeros(like: Tensor, batches: Sequence[Any]) -> Tensor:
+    """Zeros of a tensor's shape and dtype, for each element of these batches its own."""
+    t = like.new_zeros((*[level.elements for level in batches], *like.shape))
     for level in batches:
         t = level.batch(t)
     return t
 
 
-def _dual(primal: Tensor, tangent: Tensor, reach: int) -> Dual:
-    """A primal with its tangent, which may be written to with what is made of all inputs, up to the level `reach`."""
+def _batches(t: Tensor, tangents: bool) -> set[int]:
+    """The serial numbers of the batches that a tensor belongs to or, where these count too, a tangent of it."""
+    found: set[int] = set()
+    while isinstance(t.array, Lifted):
+        level = t.backend.home.owner
+        if level.elements is not None:
+            found.add(level.serial)
+        if tangents and isinstance(t.array, Dual) and t.array.tangent is not None:
+            found |= _batches(t.array.tangent, True)
+        t = t.array.main
+    return found
+
+
+def _dual(primal: Tensor, tangent: Tensor, batches: set[int]) -> Dual:
+    """A primal with its tangent, which may later be written to with what belongs to these batches."""
     if primal.dtype.category < dt.FLOAT:
         raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype!r}")
     if primal.array.shape != tangent.array.shape:
@@ -173,12 +186,13 @@ def _dual(primal: Tensor, tangent: Tensor, reach: int) -> Dual:
             f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    if tangent.backend.home.level < reach:
-        tangent = in_batches(
-            lambda sizes: tangent.expand(*sizes, *tangent.shape).clone() if sizes else tangent,
-            tangent.backend.home.level,
-            reach + 1,
-        )
+    missing = batches - _batches(tangent, False)
+    if missing:
+        whole = tangent
+        while isinstance(whole.array, Lifted):
+            whole = whole.array.main
+        levels = [level for level in local.state.levels if level.serial in missing]
+        tangent = tangent + _zeros(whole.new_empty(tangent.shape), levels)
     return Dual(primal, tangent)
 
 

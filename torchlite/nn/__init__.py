@@ -1,12 +1,13 @@
-"""`torch.nn`, of which there is only `Parameter` so far."""
+"""`torch.nn`: modules, the parameters they are made of, and functions on them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .parameter import Parameter
-
-__all__ = ["Parameter"]
+from . import functional, init, modules, parameter
+from .modules import *
+from .modules.module import Module
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 
 def __getattr__(name: str) -> Any:

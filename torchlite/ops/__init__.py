@@ -4,6 +4,7 @@ from . import (
     activation,
     advanced_indexing,
     arithmetic,
+    average_pool,
     batch_norm,
     choosing,
     compare,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import warn
 from ..core.hooks import RemovableHandle
 from ..core.tensor import Tensor
 
@@ -24,10 +24,9 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn of each hook of a tensor that will not be saved with it."""
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
-                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning"
             )
 
 
@@ -91,11 +90,10 @@ class BackwardHook:
 
     def _no_gradient_for_inputs(self) -> None:
         """No input requires grad: the hooks are called now."""
-        warnings.warn(
+        warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
             "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
-            "#torch.nn.Module.register_full_backward_hook for more details.",
-            stacklevel=5,
+            "#torch.nn.Module.register_full_backward_hook for more details."
         )
         nothing = (None,) * self.n_inputs
         for hook in self.user_hooks:

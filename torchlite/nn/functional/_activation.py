@@ -1,0 +1,211 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ...core.layout import contiguous_format
+from ...core.op import functions
+from ...core.overrides import overridable
+from ...ops import activation as ops
+from ...ops import leaky
+from ...ops.activation import gelu, softplus, softshrink
+from ...ops.activation import log_sigmoid as logsigmoid
+
+if TYPE_CHECKING:
+    from ...core.tensor import Tensor
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "prelu",
+    "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
+
+relu_, threshold_ = functions["relu_"], functions["threshold_"]
+celu_, selu_, rrelu_ = functions["celu_"], functions["selu_"], functions["rrelu_"]
+elu_, hardtanh_, leaky_relu_ = ops.elu_in_place, ops.hardtanh_in_place, leaky.leaky_relu_inplace
+hardshrink, prelu = functions["hardshrink"], functions["prelu"]
+_relu, _threshold, _celu, _selu, _rrelu = [functions[name] for name in ("relu", "threshold", "celu", "selu", "rrelu")]
+
+
+
+# ---- rectifiers
+
+
+@overridable
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`max(0, input)`."""
+    return relu_(input) if inplace else _relu(input)
+
+
+@overridable
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input` between 0 and 6."""
+    return hardtanh_(input, 0, 6) if inplace else ops.hardtanh(input, 0, 6)
+
+
+@overridable
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` between two bounds."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return (hardtanh_ if inplace else ops.hardtanh)(input, min_val, max_val)
+
+
+@overridable
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """`value` in place of what is not above a threshold."""
+    return (threshold_ if inplace else _threshold)(input, threshold, value)
+
+
+@overridable
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """What is below zero times `negative_slope`."""
+    return (leaky_relu_ if inplace else leaky.leaky_relu)(input, negative_slope)
+
+
+@overridable
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """What is below zero times a number drawn between two bounds; outside `training`, their mean."""
+    return (rrelu_ if inplace else _rrelu)(input, lower, upper, training)
+
+
+@overridable
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """A line from 0 at -3 to 1 at 3, flat beyond."""
+    return (ops.hardsigmoid_in_place if inplace else ops.hardsigmoid)(input)
+
+
+@overridable
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * hardsigmoid(input)`."""
+    return (ops.hardswish_in_place if inplace else ops.hardswish)(input)
+
+
+# ---- smooth
+
+
+@overridable
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """`alpha * (exp(input) - 1)` below zero."""
+    return (elu_ if inplace else ops.elu)(input, alpha)
+
+
+@overridable
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`elu` with the constants that keep mean and variance as they are."""
+    return (selu_ if inplace else _selu)(input)
+
+
+@overridable
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """`alpha * (exp(input / alpha) - 1)` below zero."""
+    return (celu_ if inplace else _celu)(input, alpha)
+
+
+@overridable
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * sigmoid(input)`."""
+    return (ops.silu_in_place if inplace else ops.silu)(input)
+
+
+@overridable
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * tanh(softplus(input))`."""
+    return (ops.mish_in_place if inplace else ops.mish)(input)
+
+
+@overridable
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second."""
+    if not input.dim():
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    return ops.glu(input, dim)
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return input.tanh()
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """`1 / (1 + exp(-input))`."""
+    return input.sigmoid()
+
+
+@overridable
+def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`."""
+    return input - input.tanh()
+
+
+@overridable
+def softsign(input: Tensor) -> Tensor:
+    """`input / (1 + |input|)`."""
+    return input / (input.abs() + 1)
+
+
+# ---- along a dimension
+
+
+def _dimension(name: str, ndim: int, stacklevel: int) -> int:
+    """The dimension that softmax and its like took when none was given."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@overridable
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Positive numbers along `dim`, with sum one, that grow with the input exponentially."""
+    if dim is None:
+        dim = _dimension("softmax", input.dim(), _stacklevel)
+    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
+
+
+@overridable
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The `softmax` of `-input`."""
+    if dim is None:
+        dim = _dimension("softmin", input.dim(), _stacklevel)
+    return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
+
+
+@overridable
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`."""
+    if dim is None:
+        dim = _dimension("log_softmax", input.dim(), _stacklevel)
+    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
+
+
+@overridable
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A random `softmax`: near one category of those that `logits` weigh, or with `hard` just that one.
+
+    Gradients are those of the soft result. `tau` is how far from one category the soft result is.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -functions["empty_like"](logits, memory_format=contiguous_format).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    chosen = functions["zeros_like"](logits, memory_format=contiguous_format).scatter_(dim, index, 1.0)
+    return chosen - soft.detach() + soft
+
+
+@overridable
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """`input` over its `p`-norm along `dim`, which counts for at least `eps`."""
+    norm = input.norm(p, dim, keepdim=True)
+    if out is None:
+        return input / norm.clamp_min(eps).expand_as(input)
+    return functions["div"](input, norm.clamp_min_(eps).expand_as(input), out=out)

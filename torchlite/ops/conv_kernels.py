@@ -1,0 +1,247 @@
+"""Convolutions as products of matrices, for any number of dimensions.
+
+The padded image is split into phases, by the remainders of its coordinates modulo the stride. In a phase, flattened,
+what one tap of the kernel reads for all windows is one stretch of memory (with a few values between the rows that no
+window wants). So the columns to multiply by are made of few long copies, block by block of bounded size.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core.layout import contiguous_strides
+from .matmul import product
+from .windows import image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .windows import Ints
+
+import os as _o
+_BLOCK = 1 << int(_o.environ.get("BLK","18"))  # numbers in the columns of one block, which should stay in the processor's cache
+
+
+class Sliding:
+    """How a kernel slides over images of `size`, with `count` windows in each dimension."""
+
+    def __init__(self, size: Ints, count: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
+        self.size, self.count, self.kernel = size, count, kernel
+        reach = [(k - 1) * d for k, d in zip(kernel, dilation)]
+        self.grid = tuple([n + r // s for n, r, s in zip(count, reach, stride)])  # of one phase
+        self.steps = contiguous_strides(self.grid)
+        self.cells = math.prod(self.grid)
+        # From the first to the last window, counted in cells.
+        self.length = 1 + sum([(n - 1) * step for n, step in zip(count, self.steps)])
+        self.stride = stride
+        self.phases = math.prod(stride)
+        self.padded = tuple([g * s for g, s in zip(self.grid, stride)])
+        self.from_ = (..., *[slice(0, max(0, min(n, g - p))) for n, p, g in zip(size, padding, self.padded)])
+        self.to = (..., *[slice(p, max(p, min(p + n, g))) for n, p, g in zip(size, padding, self.padded)])
+        self.plain = self.padded == size and not any(padding)
+        phase_steps = contiguous_strides(stride)
+        self.taps = []  # the phase in which each reads, and how far along in it
+        for tap in itertools.product(*[range(0, r + 1, d) for r, d in zip(reach, dilation)]):
+            phase = sum([(t % s) * step for t, s, step in zip(tap, stride, phase_steps)])
+            self.taps.append((phase, sum([t // s * step for t, s, step in zip(tap, stride, self.steps)])))
+        # Whether the phases are the columns as they stand.
+        self.ready = self.taps == [(phase, 0) for phase in range(self.phases)]
+
+    def split(self, xp: Any, images: Any) -> Any:
+        """The phases of images (n, channels, *size), as (n, channels, phases, cells)."""
+        n, c = images.shape[:2]
+        if self.plain:
+            padded = images
+        else:
+            padded = xp.zeros((n, c, *self.padded), images.dtype)
+            padded[self.to] = images[self.from_]
+        if self.phases > 1:
+            padded = padded.reshape((n, c, *itertools.chain(*zip(self.grid, self.stride)))).transpose(self._order)
+        return padded.reshape((n, c, self.phases, self.cells))
+
+    def join(self, xp: Any, phases: Any) -> Any:
+        """The images again, without what lies in the padding."""
+        n, c = phases.shape[:2]
+        if self.phases > 1:
+            phases = phases.reshape((n, c, *self.stride, *self.grid)).transpose(self._inverse)
+        padded = phases.reshape((n, c, *self.padded))
+        if self.plain:
+            return padded
+        images = xp.zeros((n, c, *self.size), phases.dtype)
+        images[self.from_] = padded[self.to]
+        return images
+
+    @functools.cached_property
+    def _order(self) -> Ints:
+        dims = range(len(self.grid))
+        return (0, 1, *[3 + 2 * d for d in dims], *[2 + 2 * d for d in dims])
+
+    @functools.cached_property
+    def _inverse(self) -> Ints:
+        n = len(self.grid)
+        return (0, 1, *[at for d in range(n) for at in (2 + n + d, 2 + d)])
+
+    def shown(self, backend: Any, lines: Any) -> Any:
+        """The windows among the cells of an array (…, length), as (…, *count)."""
+        lead = contiguous_strides(lines.shape)[:-1]
+        return backend.lay(lines, (*lines.shape[:-1], *self.count), (*lead, *self.steps))
+
+    def lined(self, backend: Any, images: Any) -> Any:
+        """Values for all windows (n, channels, *count) as (channels, n, length), zero between the rows."""
+        n, c = images.shape[:2]
+        lines = backend.xp.zeros((c, n, self.length), images.dtype)
+        self.shown(backend, lines)[...] = images.swapaxes(0, 1)
+        return lines
+
+    def blocks(self, n: int, channels: int) -> Iterator[tuple[slice, list[slice]]]:
+        """Which images to take at once, and which stretches of their windows."""
+        depth = max(1, channels * len(self.taps))
+        together = max(1, min(n, _BLOCK // (depth * self.length)))
+        longest = max(1, self.length if together > 1 else _BLOCK // depth)
+        stretches = [slice(at, min(at + longest, self.length)) for at in range(0, self.length, longest)]
+        for at in range(0, n, together):
+            yield slice(at, min(at + together, n)), stretches
+
+    def columns(self, xp: Any, phases: Any, part: slice) -> Any:
+        """What the taps read for a stretch of windows, as (channels, taps, n, windows)."""
+        n, c = phases.shape[:2]
+        length = part.stop - part.start
+        made = xp.empty((c, len(self.taps), n, length), phases.dtype)
+        source = phases.swapaxes(0, 1)
+        for tap, (phase, shift) in enumerate(self.taps):
+            made[:, tap] = source[:, :, phase, shift + part.start : shift + part.stop]
+        return made
+
+    def add_columns(self, phases: Any, columns: Any, part: slice) -> None:
+        """Add columns to where the taps read them from."""
+        target = phases.swapaxes(0, 1)
+        for tap, (phase, shift) in enumerate(self.taps):
+            target[:, :, phase, shift + part.start : shift + part.stop] += columns[:, tap]
+
+
+sliding = functools.lru_cache(256)(Sliding)
+
+
+def _matrices(weight: Any, groups: int) -> Any:
+    """The weights (out, in of a group, *kernel) as one matrix a group."""
+    return weight.reshape((groups, weight.shape[0] // groups, math.prod(weight.shape[1:])))
+
+
+def _thin(weight: Any, groups: int) -> bool:
+    """Whether products of matrices would be of single rows: each channel by itself."""
+    return groups > 1 and weight.shape[1] == 1 and weight.shape[0] <= 2 * groups
+
+
+def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: int, inside: bool) -> Any:
+    """The convolution of images (n, channels, *size): (n, out, *count)."""
+    xp = backend.xp
+    n, c, out = *x.shape[:2], weight.shape[0]
+    result = image(backend, (n, out, *w.count), x.dtype, inside)
+    if not result.size:
+        return result
+    offset = 0 if bias is None else bias.reshape((out, *(1,) * len(w.count)))
+    matrices = _matrices(weight, groups)
+    for some, stretches in w.blocks(n, c):
+        phases = w.split(xp, x[some])
+        many = phases.shape[0]
+        if _thin(weight, groups):
+            made = w.shown(backend, _by_channel(xp, phases, weight, w, groups))
+        elif w.ready:
+            columns = phases.reshape((many, groups, -1, w.length))
+            made = product(xp, matrices, columns).reshape((many, out, *w.count))
+        else:
+            parts = []
+            for part in stretches:
+                columns = w.columns(xp, phases, part).reshape((groups, matrices.shape[2], -1))
+                parts.append(product(xp, matrices, columns).reshape((out, many, part.stop - part.start)))
+            lines = parts[0] if len(parts) == 1 else xp.concatenate(parts, -1)
+            made = w.shown(backend, lines).swapaxes(0, 1)
+        if bias is None:
+            result[some] = made
+        else:
+            xp.add(made, offset, result[some])
+    return result
+
+
+def _by_channel(xp: Any, phases: Any, weight: Any, w: Sliding, groups: int) -> Any:
+    """The convolution of every channel with kernels of its own, as (n, out, length)."""
+    n, c = phases.shape[:2]
+    factors = weight.reshape((groups, -1, len(w.taps), 1))
+    total = xp.zeros((n, c, factors.shape[1], w.length), phases.dtype)
+    term = xp.empty_like(total)
+    for tap, (phase, shift) in enumerate(w.taps):
+        xp.multiply(phases[:, :, None, phase, shift : shift + w.length], factors[:, :, tap], term)
+        xp.add(total, term, total)
+    return total.reshape((n, weight.shape[0], w.length))
+
+
+def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
+    """The transpose of `correlate` with respect to the images."""
+    xp = backend.xp
+    n, c = g.shape[0], weight.shape[1] * groups
+    result = image(backend, (n, c, *w.size), g.dtype, inside)
+    if not g.size or not result.size:
+        result[...] = 0
+        return result
+    matrices = _matrices(weight, groups).swapaxes(1, 2)
+    for some, stretches in w.blocks(n, c):
+        many = some.stop - some.start
+        if w.ready:
+            columns = product(xp, matrices, g[some].reshape((many, groups, -1, w.length)))
+            result[some] = w.join(xp, columns.reshape((many, c, w.phases, w.cells)))
+            continue
+        phases = xp.zeros((many, c, w.phases, w.cells), g.dtype)
+        lines = w.lined(backend, g[some])
+        if _thin(weight, groups):
+            _back_by_channel(xp, phases, lines, weight, w, groups)
+        else:
+            for part in stretches:
+                rows = lines[:, :, part].reshape((groups, matrices.shape[2], -1))
+                columns = product(xp, matrices, rows)
+                w.add_columns(phases, columns.reshape((c, len(w.taps), many, part.stop - part.start)), part)
+        result[some] = w.join(xp, phases)
+    return result
+
+
+def _back_by_channel(xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
+    target = phases.swapaxes(0, 1)
+    factors = weight.reshape((groups, -1, len(w.taps), 1, 1))
+    rows = lines.reshape((groups, -1, *lines.shape[1:]))
+    for one in range(rows.shape[1]):
+        for tap, (phase, shift) in enumerate(w.taps):
+            target[:, :, phase, shift : shift + w.length] += rows[:, one] * factors[:, one, tap]
+
+
+def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int) -> Any:
+    """The transpose of `correlate` with respect to the weights, which have this shape."""
+    xp = backend.xp
+    n, c, out = *x.shape[:2], shape[0]
+    total = xp.zeros((groups, out // groups, math.prod(shape[1:])), g.dtype)
+    if not total.size or not g.size:
+        return total.reshape(shape)
+    for some, stretches in w.blocks(n, c):
+        phases = w.split(xp, x[some])
+        many = phases.shape[0]
+        if w.ready and groups * shape[1] != groups:
+            rows = g[some].reshape((many, groups, out // groups, w.length))
+            total += product(xp, rows, phases.reshape((many, groups, -1, w.length)).swapaxes(2, 3)).sum(0)
+            continue
+        lines = w.lined(backend, g[some])
+        if shape[1] == 1 and groups > 1:
+            _weight_by_channel(xp, total, phases, lines, w)
+            continue
+        for part in stretches:
+            rows = lines[:, :, part].reshape((groups, out // groups, -1))
+            columns = w.columns(xp, phases, part).reshape((groups, total.shape[2], -1))
+            total += product(xp, rows, columns.swapaxes(1, 2))
+    return total.reshape(shape)
+
+
+def _weight_by_channel(xp: Any, total: Any, phases: Any, lines: Any, w: Sliding) -> None:
+    source = phases.swapaxes(0, 1)
+    rows = lines.reshape((*total.shape[:2], *lines.shape[1:]))
+    for tap, (phase, shift) in enumerate(w.taps):
+        total[:, :, tap] += xp.einsum("conl,cnl->co", rows, source[:, :, phase, shift : shift + w.length])
