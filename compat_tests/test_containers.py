@@ -270,7 +270,7 @@ def test_subclasses_of_parameter(torch, tell):
         pass
 
     p = Own(torch.ones(2))
-    tell(type(p).__name__, type(p * 2).__name__, type(copy.deepcopy(p)).__name__)
+    tell(repr(p), type(p * 2).__name__, repr(copy.deepcopy(p)))
     tell(isinstance(torch.nn.Parameter(torch.ones(1)), Own), isinstance(p, torch.nn.Parameter))
     q = torch.nn.Parameter(torch.ones(2).as_subclass(Marked))
     tell(type(q).__name__, isinstance(q, torch.nn.Parameter), q._is_param, q.requires_grad)

@@ -220,9 +220,7 @@ class Elementwise(Op):
         nowhere = all([edge is None for edge in node.edges])  # then backward only sees to what was saved
         for i, _ in self.rules:
             value = values[i]
-            if isinstance(value, TensorBase) and (
-                nowhere or value.dtype is not d or value.array.shape != shape or value.backend.lazy  # to be computed
-            ):
+            if isinstance(value, TensorBase) and (nowhere or value.dtype is not d or value.array.shape != shape):
                 node.inputs = tuple([form_of(values[i]) for i, _ in self.rules])
                 break
 

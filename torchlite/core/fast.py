@@ -20,7 +20,7 @@ from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _new = object.__new__
 _ONE = 1  # the default of alpha; small ints are one object
@@ -117,11 +117,12 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     kernels, direct = op.kernels, op.direct
     # Whether the kernel takes the result's array as a third.
     writes = isinstance(op.kernel, str) and op.result in ("same", "float")
+    scales = "alpha" in op.signature.by_name
 
     def call(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         state = local.state
         mode = state.mode
-        if mode.plain and writes and alpha is _ONE:
+        if mode.plain and writes:
             try:
                 backend = self.backend
                 dtype = self.dtype
@@ -140,6 +141,10 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                         return in_place(call, self, other, alpha)
                 else:
                     return in_place(call, self, other, alpha)
+                if alpha is not _ONE:
+                    if not scales or operand is other or alpha.__class__ is not float or dtype not in PRECISE:
+                        return in_place(call, self, other, alpha)
+                    operand = state.quiet(operator.mul, operand, alpha)
                 if dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
                     state.quiet(kernels[backend], array, operand, array)
                     counter = self.counter
@@ -275,12 +280,13 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
     """
     formulas = tuple([_on_numbers(rule, len(op.saved_names)) for _, rule in op.rules])
 
-    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
+    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
         form = node.outputs[0]
         saved = node.saved
-        if node.inputs is not None or saved.__class__ is not tuple:
+        inputs = node.inputs
+        if saved.__class__ is not tuple or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
-        if form[1] not in PRECISE or g.__class__ is not form[2].Array:
+        if inputs is not None and not _of_dtype(inputs, form[1]):
             return None
         results: list[Any] = []
         for (fn, kept, sources), edge in zip(formulas, node.edges):
@@ -295,18 +301,19 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
                 if entry.__class__ is tuple and entry[0].counter is not None and entry[0].counter.n != entry[1]:
                     return None  # the general way says what went stale
                 results.append(quiet(fn, g, _source(node, kept, g)))
-        return results
+        return results if inputs is None else _summed(results, inputs, form[2], quiet)
 
     if [kept is None for _, kept, _ in formulas] != [False, False]:
         return on_arrays
     (first_fn, first_kept, _), (second_fn, second_kept, _) = formulas
 
-    def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> tuple[Any, Any] | None:
+    def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
         form = node.outputs[0]
         saved = node.saved
-        if node.inputs is not None or saved.__class__ is not tuple:
+        inputs = node.inputs
+        if saved.__class__ is not tuple or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
-        if form[1] not in PRECISE or g.__class__ is not form[2].Array:
+        if inputs is not None and not _of_dtype(inputs, form[1]):
             return None
         first, second = node.edges
         if first is not None:
@@ -329,9 +336,68 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
                 second = quiet(second_fn, g, tensor.array)
             else:
                 second = quiet(second_fn, g, _source(node, second_kept, g))
-        return first, second
+        return (first, second) if inputs is None else _summed((first, second), inputs, form[2], quiet)
 
     return product_on_arrays
+
+
+def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
+    """Let nodes of `op` run `formula(xp, g, edges, …)`, arrays to arrays, where no graph is asked for.
+
+    The other parameters are named as in a derivative. It gives a gradient for each edge, None where the edge is None;
+    the general derivative stays for all else.
+    """
+    names = formula.__code__.co_varnames[3 : formula.__code__.co_argcount]
+    known = (*op.saved_names, *op.value_names)
+    places = [known.index(name) for name in names]
+    count = len(op.saved_names)
+
+    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
+        _, dtype, backend = node.outputs[0]
+        saved = node.saved
+        inputs = node.inputs
+        if saved.__class__ is not tuple or dtype not in PRECISE or g.__class__ is not backend.Array:
+            return None
+        if inputs is not None and not _of_dtype(inputs, dtype):
+            return None
+        found: list[Any] = []
+        for place in places:
+            entry = node.values[place - count] if place >= count else saved[place]
+            if place < count and entry.__class__ is tuple:
+                tensor, version = entry
+                if tensor.counter is not None and tensor.counter.n != version:
+                    return None  # the general way says what went stale
+                entry = tensor.array
+            elif place < count and entry is not None:
+                value = node.read(entry)
+                entry = value.array if isinstance(value, Tensor) else value
+            found.append(entry)
+        results = quiet(formula, backend.xp, g, node.edges, *found)
+        return results if inputs is None else _summed(results, inputs, backend, quiet)
+
+    op.node_class.on_arrays = on_arrays
+
+
+def _of_dtype(inputs: tuple[Any, ...], dtype: Any) -> bool:
+    """Whether all operands have this dtype, so that their gradients need no conversion."""
+    return all([form is not None and form[1] is dtype for form in inputs])
+
+
+# ops/reduce.py puts the kernel of a sum along dimensions here.
+SUM: list[Callable[..., Any]] = []
+
+
+def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Any, quiet: Callable[..., Any]) -> list[Any]:
+    """Gradients summed along the dimensions that their operands were broadcast along."""
+    found: list[Any] = []
+    for array, (shape, *_) in zip(results, inputs):
+        if array is not None and array.shape != shape:
+            have = array.shape
+            lead = len(have) - len(shape)
+            axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1 != have[lead + i]])
+            array = quiet(SUM[0], backend.xp, array, axes, True).reshape(shape)
+        found.append(array)
+    return found
 
 
 def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
@@ -341,6 +407,16 @@ def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] 
     if dtype is not form[1] or g.__class__ is not form[2].Array or not shape:
         return None
     return [form[2].spread(g, shape)]
+
+
+def share_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
+    """`on_arrays` for the mean of all elements: each gets its share of the gradient."""
+    form = node.outputs[0]
+    shape, dtype, _ = node.inputs
+    if dtype is not form[1] or dtype not in PRECISE or g.__class__ is not form[2].Array or not shape:
+        return None
+    share = quiet(operator.truediv, g, node.values[0])
+    return [form[2].spread(form[2].asarray(share), shape)]
 
 
 class _Symbol:

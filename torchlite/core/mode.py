@@ -20,7 +20,7 @@ class Mode:
 
     __slots__ = (
         "anomaly", "forward", "functions", "grad", "inference", "kernels", "levels", "moving", "plain", "profiler",
-        "records", "saved_hooks", "subclasses",
+        "records", "saved_hooks", "subclasses", "transforms",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +35,7 @@ class Mode:
         forward: bool = True,
         kernels: Any = None,
         profiler: Any = None,
+        transforms: bool = False,
     ) -> None:
         self.grad = grad  # operations are recorded
         self.inference = inference
@@ -47,8 +48,9 @@ class Mode:
         self.moving = levels if forward and not inference else ()
         self.kernels = kernels  # what is asked to run the kernels: `kernels(op, values, compute)`
         self.profiler = profiler  # what writes down calls and nodes (autograd/profiler.py), or None
+        self.transforms = transforms  # whether transforms of functions run, which may take tensors over
         self.records = grad or bool(self.moving)  # results get a history, or tangents
-        rare = inference or functions or saved_hooks or anomaly or levels or kernels or profiler
+        rare = inference or functions or saved_hooks or anomaly or levels or kernels or profiler or transforms
         self.plain = not rare and subclasses and forward
 
     def but(self, **changes: Any) -> Mode:

@@ -52,6 +52,7 @@ from .view import (
     ORDINARY,
     View,
     check_writable,
+    follow_bases,
     requires_grad,
     resolve,
     set_history,
@@ -250,6 +251,8 @@ class Op:
         """Run on bound arguments: check, lift, compute, wrap, record."""
         state = local.state
         mode = state.mode
+        if mode.transforms:
+            follow_bases([t for value in values for t in tensors_in(value)])
         try:
             if self.check is not None:
                 self.check(*values)
@@ -356,6 +359,7 @@ class Op:
             if values[at] is not None and not isinstance(values[at], TensorBase):
                 node_class = named
         node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
+        node.inputs = None
         if node_class.fails:
             node.seq = FIRST
         for nr, r in enumerate(results):
@@ -377,7 +381,9 @@ class Op:
                 saved.append(None)
             else:
                 saved.append(keep(values[at], stack))
-        node.saved = Hooked(saved) if stack else tuple(saved)
+        # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either.
+        lazy = [entry for entry in saved if entry.__class__ is tuple and entry[0].backend.lazy]
+        node.saved = Hooked(saved) if stack or lazy else tuple(saved)
         if self._to_note:
             node.values = tuple([
                 described((results if of_result else values)[at], what) if what else values[at]
@@ -533,6 +539,8 @@ class Op:
         """Compute the result, write it into the first operand, and make the op the last step of its history."""
         state = local.state
         self_: Tensor = values[0]
+        if state.mode.transforms:
+            follow_bases([t for value in values for t in tensors_in(value)])
         backend = self_.backend
         recording = False
         for value in values[1:]:
@@ -542,26 +550,22 @@ class Op:
                     backend = t.backend
         if backend is not self_.backend:
             backend.adopt(self_)
-        if state.mode.grad and self.rules:
+        grad = state.mode.grad and bool(self.rules)
+        if grad:
             check_writable(self_, recording)
+        before = self_.alias()
+        edges = None
+        if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
+            before.edge = resolve(self_)
+            edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
         self.check_memory(self_, values[1:])
         if state.mode.saved_hooks:
             announce_write(self_, state.mode.saved_hooks)
-        recorded = (
-            bool(self.rules)
-            and state.mode.grad
-            and self_.dtype.category >= dt.FLOAT
-            and (recording or requires_grad(self_))
-        )
-        before = self_.alias()
         moving = state.mode.moving
         if moving:
             hold(before, values)
-        edges = None
-        if recorded:
-            before.edge = resolve(self_)
-            edges = self.edges((before, *values[1:]))
-            for is_result, at, users in self._to_save if edges else ():  # before anything is written
+        if edges is not None:
+            for is_result, at, users in self._to_save:  # before anything is written
                 if not is_result and at and not self.spared(users, edges):
                     check_keepable(values[at])
             name = self.signature.params[self.rules[0][0]].name
@@ -627,10 +631,12 @@ class ViewOp(Op):
 
     def apply(self, *values: Any) -> Any:
         source: Tensor = values[0]
+        mode = local.state.mode
+        if mode.transforms:
+            follow_bases((source,))
         backend = source.backend.real
         if self.check is not None:
             self.check(*values)
-        mode = local.state.mode
         grad = mode.grad
         kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
         if not backend.strided:

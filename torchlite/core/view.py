@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .op import Op
     from .tensor import Tensor
 
+    Path = tuple[tuple[Any, tuple[Any, ...]], ...]
+
 # How a view came about, when that forbids writing through it under autograd.
 ORDINARY, NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM = "", "no_grad", "inference", "multi_output", "custom"
 
@@ -28,7 +30,7 @@ class View:
 
     __slots__ = ("base", "edge", "kind", "path", "seen")
 
-    def __init__(self, base: Tensor, edge: Any, kind: str, path: tuple[tuple[Op, tuple[Any, ...]], ...]) -> None:
+    def __init__(self, base: Tensor, edge: Any, kind: str, path: Path) -> None:
         self.base = base
         self.edge = edge
         self.kind = kind
@@ -88,13 +90,21 @@ def current_edge(t: Tensor, view: View) -> Any:
     view.seen = version
     outer, state.mode = state.mode, _mode.GRAD
     try:
-        made = again(base, t, view)
+        made = follow(base, settled(t, view))
         edge = made.edge.edge or _from_nowhere(made)
     finally:
         state.mode = outer
     _keep_retaining(t, view.edge, edge)
     view.edge = edge
     return edge
+
+
+def follow_bases(tensors: Sequence[Tensor]) -> None:
+    """Let views follow their bases where a transform has taken these over since."""
+    for t in tensors:
+        view = t.edge
+        if view.__class__ is View and view.base.backend.level > max(t.backend.level, 1):
+            view.base.backend.adopt(t)
 
 
 def _only_detached(base: Tensor, view: View) -> bool:
@@ -117,17 +127,60 @@ def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
             new[0].more().retain[new[1]] = kept
 
 
-def again(base: Tensor, t: Tensor, view: View) -> Tensor:
-    """The view `t` made once more from `base`: by its strides, or step by step as far as strides cannot say it."""
+class _Laid:
+    """A step in the path of a view: a geometry in the memory of what the steps before it show."""
+
+    still, reinterprets = False, True
+
+    @staticmethod
+    def apply(t: Tensor, size: tuple[int, ...], strides: tuple[int, ...], skipped: int) -> Tensor:
+        return AS_STRIDED[0](t, size, strides, t.storage_offset() + skipped // t.dtype.itemsize)
+
+
+class Unnoticed:
+    """A step in the path of a view that was reshaped in place, of which its history, made anew, knows nothing."""
+
+    still, reinterprets = False, True
+
+    def __init__(self, op: Op) -> None:
+        self.apply = op.apply
+
+
+_LAID = _Laid()
+
+
+def settled(t: Tensor, view: View) -> Path:
+    """The path of the view `t` as its history follows it.
+
+    What strides can say is said by those that `t` has now; what they cannot is a step, and ends what they say.
+    """
     backend, path = t.backend.real, view.path
-    steps = len(path)
-    if backend.strided:
-        steps = max([i for i, (op, _) in enumerate(path, 1) if op.reinterprets], default=0)
-    for op, arguments in path[:steps]:
-        base = op.apply(base, *arguments)
-    if steps == len(path):
-        return base
-    return AS_STRIDED[0](base, tuple(t.array.shape), backend.strides(t.array), backend.offset(t.array))
+    if not backend.strided:
+        return path
+    steps = max([i for i, (op, _) in enumerate(path, 1) if op.reinterprets], default=0)
+    if steps == len(path) > 0:
+        return path
+    start = _first_byte(t) - _first_byte(view.base) - sum([more[2] for op, more in path[:steps] if op is _LAID])
+    return (*path[:steps], (_LAID, (tuple(t.array.shape), backend.strides(t.array), start)))
+
+
+def reshaped(t: Tensor, view: View, op: Op, arguments: tuple[Any, ...]) -> Path:
+    """The path of the view `t`, which is about to be reshaped in place by a view op."""
+    if any([op.reinterprets for op, _ in view.path]) and t.backend.real.strided:
+        return (*settled(t, view), (Unnoticed(op), arguments))
+    return (*view.path, (op, arguments))
+
+
+def _first_byte(t: Tensor) -> int:
+    return t.backend.offset(t.array) * t.dtype.itemsize
+
+
+def follow(base: Tensor, path: Path) -> Tensor:
+    """The view that a path leads to from `base`."""
+    for op, arguments in path:
+        if op.__class__ is not Unnoticed:
+            base = op.apply(base, *arguments)
+    return base
 
 
 # ops/shape.py puts `as_strided` here: views are rebuilt, and their gradients cut out, with it.
@@ -213,13 +266,15 @@ def set_history(t: Tensor, node: Node, output: int = 0) -> None:
 class CopySlices(Node):
     """Writing through a view, seen from the base: the gradient of the written part goes through the write's node."""
 
-    __slots__ = ("cut", "written")
+    __slots__ = ("layout", "path", "written")
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
         super().__init__(
             (resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
         )
-        self.cut = _cutter(base, written, view)
+        backend = base.backend.real
+        self.layout = backend.strides(base.array) if backend.strided else None
+        self.path = settled(written, view)
         self.written = weakref.ref(written)
 
     def name(self) -> str:
@@ -230,7 +285,13 @@ class CopySlices(Node):
             raise freed()
         if grads[0] is None:
             return [None] * len(self.edges)
-        whole, part = self.cut(grads[0])
+        grad = grads[0]
+        if self.layout is None:
+            whole = grad.clone()
+        else:
+            whole = grad.new_empty_strided(tuple(grad.shape), self.layout)
+            whole.copy_(grad)
+        part = follow(whole, self.path)
         results = list(self.saved[0].apply([part.clone()]))
         if results[0] is None:
             part.zero_()
@@ -238,28 +299,3 @@ class CopySlices(Node):
             part.copy_(results[0])
         results[0] = whole
         return results
-
-
-def _cutter(base: Tensor, written: Tensor, view: View) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """A function from a gradient of the base to a copy of it and the view's part of that copy."""
-    backend = base.backend.real
-    if not backend.strided or written.dtype is not base.dtype or written.backend.real is not backend:
-        path = view.path
-
-        def follow(grad: Tensor) -> tuple[Tensor, Tensor]:
-            whole = part = grad.clone()
-            for op, arguments in path:
-                part = op.apply(part, *arguments)
-            return whole, part
-
-        return follow
-    layout = backend.strides(base.array)
-    size, strides = tuple(written.array.shape), backend.strides(written.array)
-    offset = backend.offset(written.array) - backend.offset(base.array)
-
-    def cut(grad: Tensor) -> tuple[Tensor, Tensor]:
-        whole = grad.new_empty_strided(tuple(grad.shape), layout)
-        whole.copy_(grad)
-        return whole, AS_STRIDED[0](whole, size, strides, offset)
-
-    return cut

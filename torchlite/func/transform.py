@@ -16,7 +16,7 @@ from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
 from ..core import dtype as dt
 from ..core.layout import contiguous_strides
-from ..core.mode import local
+from ..core.mode import left, local
 from ..core.operands import tensors_in
 from ..core.tangent import FOLLOW, moves
 from ..core.tensor import Tensor, TensorBase, wrap
@@ -77,6 +77,8 @@ class Level:
     def __enter__(self) -> None:
         state = local.state
         state.levels = (*state.levels, self)
+        self.outer = state.mode
+        state.mode = state.mode.but(transforms=True)
         self.depth = len(state.levels)
         self.running = True
 
@@ -84,6 +86,7 @@ class Level:
         """Tensors from below that this level took over become again what they were."""
         state = local.state
         state.levels = state.levels[:-1]
+        state.mode = left(self.outer, state.mode)
         self.running = False
         for t in self.adopted:
             array = self.array_of(t)

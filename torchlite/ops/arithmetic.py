@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core import fast
 from ..core.elementwise import Binary, Elementwise, Scaled, Unary, conj
 from ..core.layout import contiguous_strides
 from ..core.node import NOT_IMPLEMENTED
@@ -309,6 +310,7 @@ def rtruediv(self: Tensor, other: Any) -> Any:
 
 # Exponents that are only a few operations.
 _SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
+    1: lambda xp, x: x.copy(),
     2: lambda xp, x: xp.multiply(x, x),
     3: lambda xp, x: x * x * x,
     0.5: lambda xp, x: xp.sqrt(x),
@@ -394,6 +396,12 @@ pow_scalar = _ScalarPower(
     "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
     schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", check=_no_negative_power, label="pow",
 )  # fmt: skip
+fast.gradients_on_arrays(
+    pow_scalar,
+    lambda xp, g, edges, self, exponent: [
+        xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
+    ],
+)
 pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",

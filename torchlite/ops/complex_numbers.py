@@ -11,6 +11,7 @@ from ..core.elementwise import Elementwise, Unary
 from ..core.op import ViewOp, functions
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from ..core.view import View, settled
 from .choosing import where
 from .copy import clone
 from .parts import select
@@ -57,18 +58,31 @@ def _check_pairs(self: Tensor) -> None:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
 
 
-view_as_real = ViewOp(
+class _Reinterpreting(ViewOp):
+    """A view whose memory stands for other values, so that strides do not say how it was made."""
+
+    reinterprets = True
+    planner = None
+
+    def apply(self, *values: Any) -> Any:
+        source: Tensor = values[0]
+        result = super().apply(*values)
+        if source.edge.__class__ is View and result.edge.__class__ is View:
+            result.edge.path = (*settled(source, source.edge), (self, values[1:]))
+        return result
+
+
+view_as_real = _Reinterpreting(
     "view_as_real(Tensor self)",
     _view_as_real,
     {"self": lambda g: view_as_complex.apply(g.contiguous())},
     check=_check_complex,
 )
 publish(view_as_real, forms="function")
-view_as_complex = ViewOp(
+view_as_complex = _Reinterpreting(
     "view_as_complex(Tensor self)", _view_as_complex, {"self": lambda g: view_as_real.apply(g)}, check=_check_pairs
 )
 publish(view_as_complex, forms="function")
-view_as_real.reinterprets = view_as_complex.reinterprets = True
 
 
 def real(self: Tensor) -> Tensor:
@@ -103,11 +117,8 @@ publish(in_place, forms="inplace")
 publish_python("conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self)
 
 
-class _Flip(ViewOp):
+class _Flip(_Reinterpreting):
     """A view with other values: those that the same memory stands for with one bit flipped."""
-
-    reinterprets = True
-    planner = None
 
     def __init__(self, name: str, bit: int, vjp: Any, **more: Any) -> None:
         super().__init__(f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, **more)

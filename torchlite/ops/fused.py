@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
+from ..core.elementwise import Elementwise
 from ..core.fast import PRECISE
+from ..core.reduction import Along
 from ..core.tensor import TensorBase
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ def gradient_by_kernel(
     """
     names = [p.name for p in back.signature.params[1:]]
     sources = tuple([(_place(op, (renamed or {}).get(name, name)), constants.get(name)) for name in names])
-    elementwise = hasattr(op, "direct")
+    fitted = isinstance(op, (Elementwise, Along))  # whether gradients may have to be fitted to the operands
+    alone = isinstance(op, Along)  # whether `node.inputs` speaks of one operand
     kernels = back.kernels
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
@@ -35,8 +38,13 @@ def gradient_by_kernel(
         saved = node.saved
         if saved.__class__ is not tuple or g.__class__ is not backend.Array or dtype not in PRECISE:
             return None
-        if elementwise and node.inputs is not None:  # gradients are to be fitted to the operands
-            return None
+        shape = None
+        if fitted and node.inputs is not None:
+            form = node.inputs if alone else node.inputs[0]
+            shape = form[0]
+            first, *others = node.edges
+            if first is None or others != [None] * len(others) or form[1] is not dtype or not shape:
+                return None
         backend = backend.real
         count = len(saved)
         arguments = [g]
@@ -63,7 +71,9 @@ def gradient_by_kernel(
                     value = value.array
             arguments.append(value)
         made = quiet(kernels.get(backend) or back.find_kernel(backend), *arguments)
-        return made if several else (made,)
+        if several:
+            return made
+        return (made,) if shape is None or made.shape == shape else None
 
     op.node_class.on_arrays = on_arrays  # type: ignore[method-assign]
 

@@ -23,7 +23,7 @@ from ..core.overrides import PLAIN
 from ..core.publish import Composite, publish, publish_python
 from ..core.tangent import moves, set_tangent, stop, tangents_of
 from ..core.tensor import Tensor, TensorBase, wrap, wrap_shown
-from ..core.view import CopySlices, View, check_writable, resolve
+from ..core.view import CopySlices, View, check_writable, reshaped, resolve
 from ..core.write import bump
 from .copy import check_format
 from .shape import Ints, as_strided, extent, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
@@ -58,15 +58,16 @@ class InPlaceView(Op):
             before.edge = resolve(target)
             self.record((before, *arguments), (shown,))
         tangents = [(level, tangent) for level, tangent in tangents_of(target)]
+        view = target.edge
+        path = reshaped(target, view, viewed, arguments) if view.__class__ is View else ()
         target.array = shown.array
         if backend.strided and not backend.level and target.__class__ in PLAIN:
             target.backend = wrap_shown(target.array, target.dtype, backend).backend  # its strides may be odd now
         bump(target)
         for level, tangent in tangents:
             set_tangent(target, level, viewed.apply(tangent, *arguments))
-        view = target.edge
         if view.__class__ is View:
-            target.edge = View(view.base, shown.edge or view.edge, view.kind, (*view.path, (viewed, arguments)))
+            target.edge = View(view.base, shown.edge or view.edge, view.kind, path)
             if shown.edge is None:
                 target.edge.seen = -1  # stale: its history is that of the old shape
         elif shown.edge is not None:

@@ -1,92 +1,328 @@
-"""Losses: how far predictions are from what was to be predicted."""
+"""Losses of pairs: how far each prediction is from what was to be predicted, averaged, added up or one by one."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import Elementwise
-from ..core.errors import not_implemented_for
-from ..core.op import Op
-from ..core.operands import result_type
-from ..core.publish import publish
+from ..core.errors import broadcast_shapes, cannot_cast
+from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
-from .writing import widened
+from .fused import gradient_by_kernel
+from .space import Formula, tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 
 
-def _share(reduction: int, size: int) -> float:
+def reduced(each: Tensor, reduction: int) -> Tensor:
+    """The losses of all elements reduced."""
+    return each.mean() if reduction == MEAN else each.sum() if reduction == SUM else each
+
+
+def _share(reduction: int, *operands: Any) -> float:
     """What one element's loss counts for in the result."""
+    size = math.prod(broadcast_shapes(*[t.shape for t in operands if hasattr(t, "shape")]))
     return 1 / size if reduction == MEAN and size else 1
 
 
-def _mse(xp: Any, self: Any, target: Any, reduction: int) -> Any:
-    difference = xp.subtract(widened(self), widened(target))
+def _reduced_array(xp: Any, each: Any, reduction: int) -> Any:
     if reduction == NONE:
-        return (difference * difference).astype(self.dtype, copy=False)
-    flat = difference.reshape(-1)
-    total = flat.dot(flat)
-    return (total / flat.size if reduction == MEAN else total).astype(self.dtype)
+        return each
+    total = xp.add.reduce(each, None)
+    return total / each.dtype.type(each.size or math.nan) if reduction == MEAN else total
 
 
-def _mse_by_steps(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    difference = self - target
-    squares = difference * difference
-    return squares if reduction == NONE else squares.mean() if reduction == MEAN else squares.sum()
+def pairwise(
+    schema: str,
+    value: Callable[..., Any],
+    slope: Callable[..., Any],
+    bend: Callable[..., Any],
+    to_target: Callable[..., Any] | None = None,
+    cross: Callable[..., Any] | None = None,
+    *,
+    label: str,
+    back_label: str | None = None,
+    back_node: str | None = None,
+    check: Callable[..., None] | None = None,
+    refuse: Any = None,
+) -> Elementwise:
+    """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
+
+    `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
+    functions of a namespace and of the arguments in order, but for the reduction.
+    """
+    name, _, rest = schema.partition("(")
+    names = [part.partition("=")[0].split()[-1] for part in rest.rstrip(")").split(",")]
+    at = names.index("reduction")
+    weights = [n for n, part in zip(names, rest.split(",")) if part.strip().startswith("Tensor?")]
+    unweighted = dict.fromkeys(weights)
+
+    def split(values: Any) -> tuple[int, list[Any]]:
+        rest = list(values)
+        return rest.pop(at), rest
+
+    def scaled(formula: Callable[..., Any], factors: Any, values: Any) -> Any:
+        """The product of some tensors and a formula, for the mean over their number."""
+        reduction, given = split(values)
+        made = factors[0] * formula(tensors, *given) * _share(reduction, *given)
+        return made * factors[1] if len(factors) > 1 else made
+
+    def kernel(xp: Any, *values: Any) -> Any:
+        reduction, given = split(values)
+        return _reduced_array(xp, value(xp, *given), reduction)
+
+    def back_kernel(xp: Any, g: Any, *values: Any) -> Any:
+        reduction, given = split(values)
+        share = _share(reduction, *given)
+        return slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
+
+    def in_steps(*values: Any) -> Tensor:
+        reduction, given = split(values)
+        return reduced(value(tensors, *given), reduction)
+
+    listed = " ".join(names)
+    bends: dict[str, Any] = {
+        "grad_output": Formula(lambda g, *values: scaled(slope, (g,), values), f"g {listed}"),
+        "self": Formula(lambda g, to, *values: scaled(bend, (g, to), values), f"g grad_output {listed}"),
+        "target": None,
+    }
+    rules: dict[str, Any] = {
+        "self": Formula(lambda g, *values: back.apply(g, *values), f"g {listed}"),
+        "target": None,
+    }
+    if to_target is not None:
+        bends["target"] = Formula(lambda g, to, *values: scaled(cross, (g, to), values), f"g grad_output {listed}")
+        rules["target"] = Formula(lambda g, *values: scaled(to_target, (g,), values), f"g {listed}")
+    shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
+    back = Elementwise(
+        f"{name}_backward(Tensor grad_output, {rest}", back_kernel, bends | unweighted, node=back_node,
+        batch=lambda g, *values: scaled(slope, (g,), values), label=back_label or label, **shared,
+    )  # fmt: skip
+    op = Elementwise(
+        schema, kernel, rules | unweighted, batch=in_steps, label=label, check=check, refuse=refuse, **shared
+    )
+    gradient_by_kernel(op, back)
+    return op
 
 
-def _mse_gradient(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """How the loss of each element varies with it."""
-    difference = self - target
-    return difference * (2 * _share(reduction, difference.numel()))
+def _minus(formula: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: -formula(*values)
 
 
-mse_loss_backward = Elementwise(
-    "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction)",
-    lambda xp, grad_output, self, target, reduction: _scaled_difference(xp, grad_output, self, target, reduction),
-    {
-        "grad_output": lambda g, self, target, reduction: g * _mse_gradient(self, target, reduction),
-        "self": lambda g, grad_output, result_shape, reduction: _of_each(g, grad_output, result_shape, reduction),
-        "target": lambda g, grad_output, result_shape, reduction: -_of_each(g, grad_output, result_shape, reduction),
-    },
-    dtypes=dt.FLOATS, halves="wide", label="mse_backward_cpu_out",
-    batch=lambda grad_output, self, target, reduction: grad_output * _mse_gradient(self, target, reduction),
+def _of_difference(schema: str, value: Any, slope: Any, bend: Any, **more: Any) -> Elementwise:
+    """A loss that depends on the difference alone; formulas are functions of that."""
+
+    def of_pair(formula: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda xp, self, target, *rest: formula(xp, self - target, *rest)
+
+    value, slope, bend = of_pair(value), of_pair(slope), of_pair(bend)
+    return pairwise(schema, value, slope, bend, _minus(slope), _minus(bend), **more)
+
+
+mse_loss = publish(
+    _of_difference(
+        "mse_loss(Tensor self, Tensor target, int reduction=1)",
+        lambda xp, d: d * d, lambda xp, d: d * 2, lambda xp, d: d * 0 + 2, label="mse_cpu",
+        back_label="mse_backward_cpu_out",
+    ),
+    forms="",
 )  # fmt: skip
 
 
-def _scaled_difference(xp: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
-    difference = xp.subtract(self, target)
-    factor = grad_output * grad_output.dtype.type(2 * _share(reduction, difference.size))
-    return xp.multiply(difference, factor)
+def _check_beta(self: Tensor, target: Tensor, reduction: int, beta: float) -> None:
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
 
-def _of_each(g: Tensor, grad_output: Tensor, shape: tuple[int, ...], reduction: int) -> Tensor:
-    return g * grad_output * (2 * _share(reduction, math.prod(shape)))
-
-
-def _check_mse(self: Tensor, target: Tensor, reduction: int) -> None:
-    common = result_type(self, target)
-    if common not in dt.FLOATS:
-        raise not_implemented_for("mse_cpu", common)
-
-
-def _mse_vjp(g: Tensor, one: Tensor, other: Tensor, reduction: int) -> Tensor:
-    return mse_loss_backward.apply(g, one, other, reduction).to(one.dtype)
-
-
-# The operands have one shape: `nn.functional.mse_loss` broadcasts them.
-mse_loss = publish(
-    Op(
-        "mse_loss(Tensor self, Tensor target, int reduction=1)", _mse,
-        {
-            "self": lambda g, self, target, reduction: _mse_vjp(g, self, target, reduction),
-            "target": lambda g, self, target, reduction: _mse_vjp(g, target, self, reduction),
-        },
-        check=_check_mse,
-        promote=("self", "target"),
-        batch=_mse_by_steps,
+smooth_l1_loss = publish(
+    _of_difference(
+        "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0)",
+        lambda xp, d, beta: xp.where(abs(d) < beta, d * d * (0.5 / (beta or 1)), abs(d) - 0.5 * beta),
+        lambda xp, d, beta: xp.clip(d / beta, -1, 1) if beta else xp.sign(d),
+        lambda xp, d, beta: (abs(d) < beta) * (1 / (beta or 1)) + d * 0,
+        label="smooth_l1_cpu", back_label="smooth_l1_backward_cpu_out", check=_check_beta,
     ),
     forms="",
+)  # fmt: skip
+
+
+def _check_delta(self: Tensor, target: Tensor, reduction: int, delta: float) -> None:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+
+
+huber_loss = publish(
+    _of_difference(
+        "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0)",
+        lambda xp, d, delta: xp.where(abs(d) <= delta, d * d * 0.5, (abs(d) - 0.5 * delta) * delta),
+        lambda xp, d, delta: xp.clip(d, -delta, delta),
+        lambda xp, d, delta: (abs(d) <= delta) + d * 0,
+        label="huber_cpu", back_label="huber_backward_cpu_out", check=_check_delta,
+    ),
+    forms="",
+)  # fmt: skip
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return 1 / (1 + xp.exp(-x))
+
+
+def _soft_margin_bend(xp: Any, self: Any, target: Any) -> Any:
+    s = _sigmoid(xp, self * target)
+    return target * target * s * (1 - s)
+
+
+soft_margin_loss = publish(
+    pairwise(
+        "soft_margin_loss(Tensor self, Tensor target, int reduction=1)",
+        lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
+        lambda xp, self, target: -target * _sigmoid(xp, -self * target),
+        _soft_margin_bend,
+        label="soft_margin_cpu", refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
+    ),
+    forms="",
+)  # fmt: skip
+
+
+# ---- of probabilities
+
+
+def _check_probabilities(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+    if target.dtype is not self.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
+    backend = self.backend.real
+    if backend.values and not backend.level and self.array.size:
+        x = self.array
+        if not bool(((x >= 0) & (x <= 1)).all()):
+            raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+def _weighted(made: Any, weight: Any) -> Any:
+    return made if weight is None else made * weight
+
+
+def _log(xp: Any, x: Any) -> Any:
+    return xp.clip(xp.log(x), -100, math.inf)
+
+
+def _spread(xp: Any, x: Any) -> Any:
+    """The variance of a coin that shows heads with probability `x`."""
+    return xp.clip((1 - x) * x, 1e-12, math.inf)
+
+
+binary_cross_entropy = publish(
+    pairwise(
+        "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)",
+        lambda xp, x, t, w: _weighted((t - 1) * _log(xp, 1 - x) - t * _log(xp, x), w),
+        lambda xp, x, t, w: _weighted((x - t) / _spread(xp, x), w),
+        lambda xp, x, t, w: _weighted((x * x - x * t * 2 + t) / _spread(xp, x) ** 2, w),
+        lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),
+        lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
+        label="binary_cross_entropy", check=_check_probabilities,
+    ),
+    forms="",
+)  # fmt: skip
+
+
+def _softplus_of_minus(xp: Any, x: Any) -> Any:
+    return xp.log1p(xp.exp(-abs(x))) - xp.clip(x, -math.inf, 0)
+
+
+def _of_positives(t: Any, pos_weight: Any) -> Any:
+    """What the part of a target that is true counts for."""
+    return 1 if pos_weight is None else (pos_weight - 1) * t + 1
+
+
+def _excess(pos_weight: Any) -> Any:
+    return 0 if pos_weight is None else pos_weight - 1
+
+
+def _logits_slope(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
+    if pos is None:
+        return _weighted(_sigmoid(xp, x) - t, w)
+    return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
+
+
+def _logits_bend(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
+    s = _sigmoid(xp, x)
+    return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
+
+
+bce_with_logits = pairwise(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=1)",
+    lambda xp, x, t, w, pos: _weighted((1 - t) * x + _of_positives(t, pos) * _softplus_of_minus(xp, x), w),
+    _logits_slope,
+    _logits_bend,
+    lambda xp, x, t, w, pos: _weighted(_excess(pos) * _softplus_of_minus(xp, x) - x, w),
+    lambda xp, x, t, w, pos: _weighted(-1 - _excess(pos) * _sigmoid(xp, -x), w),
+    label="log_sigmoid_cpu",
+)  # fmt: skip
+binary_cross_entropy_with_logits = publish(bce_with_logits, forms="function")
+
+
+# ---- made of other ops
+
+
+def l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """Absolute differences."""
+    return reduced((self - target).abs(), reduction)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
+    """The divergence of `target` from the distribution whose logarithm is `input`."""
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    each = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    return reduced(each, reduction)
+
+
+publish_python(
+    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div, forms="function"
+)
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
+) -> Tensor:  # fmt: skip
+    """How unlikely counts are whose mean, or its logarithm, is `input`."""
+    each = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        each = each + stirling.masked_fill(target <= 1, 0)
+    return reduced(each, reduction)
+
+
+publish_python(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)",
+    poisson_nll_loss, forms="function",
+)  # fmt: skip
+
+
+def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+    """The input where the target is 1, and how far it is below the margin where that is -1."""
+    zeros = self.new_zeros(())
+    apart = tensors.where(target != 1, (margin - self).clamp_min(0), zeros)
+    return reduced(apart + tensors.where(target != -1, self, zeros), reduction)
+
+
+publish_python(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1)", hinge_embedding_loss,
+    forms="function",
+)  # fmt: skip
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+    """How much `input1` lacks to be above `input2` by the margin, or below it where the target is -1."""
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+publish_python(
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
+    margin_ranking_loss, forms="function",
 )  # fmt: skip

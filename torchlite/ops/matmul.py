@@ -119,6 +119,14 @@ mm = Product(
 publish(mm)
 
 
+def _gradients_of_mm(xp: Any, g: Any, edges: Any, mat2: Any, self: Any) -> list[Any]:
+    to_self, to_mat2 = edges
+    return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else xp.dot(self.T, g)]
+
+
+fast.gradients_on_arrays(mm, _gradients_of_mm)
+
+
 def _check_bmm(self: Tensor, mat2: Tensor) -> None:
     a, b = self.array.shape, mat2.array.shape
     for name, shape in (("batch1", a), ("batch2", b)):

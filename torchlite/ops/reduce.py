@@ -58,6 +58,7 @@ sum_dim = Reduction(
 )
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
 sum_all.node_class.on_arrays = fast.spread_on_arrays
+fast.SUM.append(add_reduce)
 publish_as("sum", fast.total(sum_all, publish(sum_all, sum_dim)))
 
 
@@ -125,6 +126,7 @@ mean_all = Reduction(
 )
 mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1", linear=True)
 mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
+mean_all.node_class.on_arrays = fast.share_on_arrays
 publish_as("mean", fast.total(mean_all, publish(mean_all, mean_dim)))
 
 
