@@ -58,8 +58,8 @@ class Row:
     ratio: float
 
 
-def timer(statement: str, module: ModuleType) -> timeit.Timer:
-    return timeit.Timer(statement, SETUP, time.process_time, globals={"torch": module})
+def timer(statement: str, setup: str, module: ModuleType) -> timeit.Timer:
+    return timeit.Timer(statement, setup, time.process_time, globals={"torch": module})
 
 
 def runs_in(seconds: float, clock: timeit.Timer) -> int:
@@ -68,9 +68,11 @@ def runs_in(seconds: float, clock: timeit.Timer) -> int:
     return max(1, round(seconds * 20 / clock.timeit(20)))
 
 
-def measure(snippet: str, torch: ModuleType, module: ModuleType, rounds: int, seconds: float) -> Row:
+def measure(
+    snippet: str, statement: str, setup: str, libraries: tuple[ModuleType, ModuleType], rounds: int, seconds: float
+) -> Row:
     """Time one snippet in `rounds` rounds of about `seconds` a library."""
-    clocks = timer(SNIPPETS[snippet], torch), timer(SNIPPETS[snippet], module)
+    clocks = [timer(statement, setup, library) for library in libraries]
     runs = [runs_in(seconds, clock) for clock in clocks]
     times: list[tuple[float, float]] = []
     for turn in range(rounds):
@@ -109,8 +111,9 @@ def load_ratios(path: str) -> dict[str, float]:
     return {**ratios, "geometric mean": geometric_mean(list(ratios.values()))}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.overhead", description=__doc__.partition("\n")[0])
+def main(name: str, about: str, snippets: dict[str, str], setup: str) -> None:
+    """The command line of a benchmark: `snippets` of Python by their names, to be run after `setup`."""
+    parser = argparse.ArgumentParser(prog=f"python -m {name}", description=about.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about four seconds in all")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--baseline", metavar="FILE", help="show the change since an earlier run saved with --json")
@@ -122,7 +125,9 @@ def main() -> None:
     torch.set_num_threads(1)
 
     rounds, seconds = (60, 0.002) if options.quick else (300, 0.004)
-    rows = [measure(snippet, torch, module, rounds, seconds) for snippet in SNIPPETS]
+    rows = [
+        measure(snippet, statement, setup, (torch, module), rounds, seconds) for snippet, statement in snippets.items()
+    ]
     if options.json:
         print(json.dumps({"module": options.module, "rows": [asdict(row) for row in rows]}, indent=1))
     else:
@@ -130,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main("bench.overhead", __doc__, SNIPPETS, SETUP)

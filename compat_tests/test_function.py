@@ -144,7 +144,6 @@ def test_the_node_is_the_context(torch, tell):
 NAMES = ("edges", "hooks", "metadata_", "more", "name", "outputs", "saved", "seq", "values")
 
 
-@pytest.mark.xfail(strict=True, reason="a node keeps its own parts under these names")
 @same_story
 def test_every_name_is_free_for_the_user(torch, tell):
     def forward(ctx, x):

@@ -24,7 +24,8 @@ def cycles() -> list[str]:
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
         gc.collect()
-        found = [type(o).__name__ for o in gc.garbage if str(type(o).__module__).split(".")[0] in ("torchlite", "torch")]
+        kinds = [type(o) for o in gc.garbage]
+        found = [k.__name__ for k in kinds if str(k.__module__).split(".")[0] in ("torchlite", "torch")]
         gc.garbage.clear()
     finally:
         gc.set_debug(0)

@@ -510,5 +510,5 @@ def test_backward_frees_what_was_packed(no_collector):
 def test_an_input_kept_plainly_costs_a_pair():
     x = torchlite.ones(2, requires_grad=True)
     y = x * x
-    assert all(type(entry) is tuple for entry in y.grad_fn.saved)
-    assert sys.getsizeof(y.grad_fn.saved[0]) <= 64
+    assert all(type(entry) is tuple for entry in y.grad_fn.saved_entries)
+    assert sys.getsizeof(y.grad_fn.saved_entries[0]) <= 64

@@ -25,6 +25,7 @@ from .core.generator import Generator
 from .core.layout import layout, memory_format
 from .core.op import functions as _functions
 from .core.size import Size
+from .core.storage import STORAGES as _STORAGES
 from .core.storage import TypedStorage, UntypedStorage
 from .core.tensor import Tensor
 from .queries import *
@@ -34,13 +35,20 @@ __version__ = "2.13.0+torchlite"
 
 globals().update(_layout.NAMES)
 globals().update(_functions)
+globals().update(_STORAGES, Storage=_STORAGES["FloatStorage"])
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
-_LATER = frozenset(("__future__", "func", "nn", "profiler", "special", "storage", "testing", "utils"))
+_LATER = frozenset((
+    "__future__", "_tensor", "_utils", "distributions", "func", "linalg", "nn", "optim", "profiler", "serialization",
+    "special", "storage", "testing", "utils",
+))  # fmt: skip
 _FUNCTIONS_LATER = {
-    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode", "is_anomaly_enabled": "autograd.anomaly_mode", "vmap": "func",
-}  # fmt: skip
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "vmap": "func",
+    "load": "serialization", "save": "serialization",
+}
 
 
 def __getattr__(name: str) -> _Any:

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core.mode import local
+from ..core.node import name_of
 from ..core.tensor import TensorBase
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Anomaly:
             if self.check_nan:
                 for at, g in enumerate(results):
                     if isinstance(g, TensorBase) and bool((g.detach() != g.detach()).any()):
-                        raise RuntimeError(f"Function '{node.name()}' returned nan values in its {at}th output.")
+                        raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {at}th output.")
         except Exception:
             warnings.warn(_origin(node), UserWarning, stacklevel=2)
             raise
@@ -48,20 +49,20 @@ def _origin(node: Node) -> str:
     lines = node.metadata.get("traceback_")
     if lines is None:
         return (
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+            f"Error detected in {name_of(node)}. No forward pass information available. Enable detect anomaly during "
             "forward pass for more information."
         )
-    said = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(lines)}"
+    said = f"Error detected in {name_of(node)}. Traceback of forward call that caused the error:\n{''.join(lines)}"
     while (node := node.metadata.get("parent_")) is not None:  # type: ignore[assignment]
         lines = node.metadata.get("traceback_")
         if lines is None:
             said += (
-                f"\n\nPrevious calculation was induced by {node.name()}. No forward pass information available. Enable "
-                "detect anomaly during forward pass for more information."
+                f"\n\nPrevious calculation was induced by {name_of(node)}. No forward pass information available. "
+                "Enable detect anomaly during forward pass for more information."
             )
             break
         said += (
-            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced the "
+            f"\n\nPrevious calculation was induced by {name_of(node)}. Traceback of forward call that induced the "
             f"previous calculation:\n{''.join(lines)}"
         )
     return said

@@ -66,7 +66,7 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
     if isinstance(place, TensorBase):
         shape, d, backend = place.array.shape, place.dtype, place.backend.home
     elif place.__class__ is GradientEdge:
-        shape, d, backend = place.node.outputs[place.output_nr]
+        shape, d, backend = place.node.output_forms[place.output_nr]
     else:
         raise AssertionError("Expected output to be a torch.Tensor")
     edge = _edge(place)
@@ -84,7 +84,7 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
     else:
         g = _given(at, g, shape, d, backend, create_graph)
     if edge.__class__ is tuple:  # which says what it expects even if the tensor was changed since
-        shape, d = edge[0].outputs[edge[1]][:2]
+        shape, d = edge[0].output_forms[edge[1]][:2]
     return edge, g if g.dtype is d and g.array.shape == shape else engine.fitted(g, shape, d, at, None)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core import errors
 from ..core.dtype import FLOAT
 from ..core.mode import local, silent
-from ..core.node import Node
+from ..core.node import Node, name_of
 from ..core.operands import NOWHERE, edge_of, form_of
 from ..core.saved import Hooked, keep, keep_output, raw, shown
 from ..core.tensor import Tensor, TensorBase
@@ -136,18 +136,18 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
 
     def maybe_clear_saved_tensors(self) -> None:
         if self._forward_cls.clear_saved_tensors_on_access:
-            self.saved = _ACCESSED
+            self.saved_entries = _ACCESSED
 
     def _entries(self) -> Sequence[Any]:
         """The entries of the tensors saved: all of `saved` but the last, which is there to be freed where none is."""
-        if self.saved is None:
+        if self.saved_entries is None:
             raise errors.freed()
-        if self.saved is _ACCESSED:
+        if self.saved_entries is _ACCESSED:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
                 "autograd.Function. Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
             )
-        return self.saved[:-1]
+        return self.saved_entries[:-1]
 
     def _keep(self, outputs: dict[int, int]) -> None:
         """Keep what forward asked to save. `outputs` tells by id which tensors are results of this node, and which."""
@@ -164,7 +164,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
                 entries.append(keep_output(t, outputs[id(t)], stack))
             else:
                 entries.append(keep(t, stack))
-        self.saved = (Hooked if stack else tuple)((*entries, None))
+        self.saved_entries = (Hooked if stack else tuple)((*entries, None))
 
     # ---- backward
 
@@ -172,7 +172,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
         if self._materializes:
             grads = [
                 zeros(form) if g is None and form is not None else g
-                for g, form in zip(grads, self.outputs, strict=True)
+                for g, form in zip(grads, self.output_forms, strict=True)
             ]
         function = self._forward_cls
         formula = function._gradient()
@@ -183,14 +183,14 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
         """The gradients of the inputs that are tensors."""
         expected = len(self._tensors_at)
         if any([r is not None for r in results[expected:]]) or len(results) < expected:
-            raise wrong_count(self.name(), expected, len(results))
+            raise wrong_count(name_of(self), expected, len(results))
         found = []
         for at, (is_tensor, grad) in enumerate(zip(self._tensors_at, results, strict=False)):
             if not is_tensor:
                 if grad is not None:
                     raise RuntimeError(
-                        f"function {self.name()} returned a gradient different than None at position {at + 1}, but the "
-                        "corresponding forward input was not a Variable"
+                        f"function {name_of(self)} returned a gradient different than None at position {at + 1}, but "
+                        "the corresponding forward input was not a Variable"
                     )
             elif grad is not None and not isinstance(grad, TensorBase):
                 raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
@@ -250,8 +250,8 @@ def conclude(ctx: BackwardCFunction, inputs: Sequence[Any], output: Any, separat
     unmarked = ctx.dirty_tensors is None and ctx.non_differentiable is None
     differentiable: dict[int, int] = {}  # the outputs that are results of the node, by id, and their numbers
     if unmarked and not moving and output.__class__ is Tensor and output.edge is None and not _among(output, inputs):
-        if ctx.edges:  # as most are: one fresh tensor
-            ctx.outputs = (form_of(output),)
+        if ctx.next_edges:  # as most are: one fresh tensor
+            ctx.output_forms = (form_of(output),)
             if output.dtype.category >= FLOAT:
                 output.edge = (ctx, 0)
                 differentiable[id(output)] = 0
@@ -261,12 +261,12 @@ def conclude(ctx: BackwardCFunction, inputs: Sequence[Any], output: Any, separat
         outcome = Outcome(ctx, inputs, outputs, separate)
         results = outcome.results(outputs)
         differentiable = outcome.differentiable
-        ctx.outputs = tuple([form_of(r) for r in results])
+        ctx.output_forms = tuple([form_of(r) for r in results])
         if moving:
             push_tangents(ctx, inputs, outputs, results, outcome.dirty, outcome.fixed)
         if not isinstance(output, tuple):
             (results,) = results
-    if ctx.edges:
+    if ctx.next_edges:
         ctx._keep(differentiable)
     ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
     return results
@@ -329,7 +329,7 @@ class Outcome:
                 "you override setup_context. You should return and save a view of the input instead, e.g. with "
                 "x.view_as(x) or setup ctx inside the forward function itself."
             )
-        if self.ctx.edges and at not in self.fixed and t.dtype.category >= FLOAT:
+        if self.ctx.next_edges and at not in self.fixed and t.dtype.category >= FLOAT:
             if written:
                 self.written(t, nr, is_input)
             else:

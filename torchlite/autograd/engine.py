@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.elementwise import fit_gradient
 from ..core.layout import contiguous_format, is_dense
 from ..core.mode import Mode, local, with_grad
-from ..core.node import ACCUMULATE, FIRST, LEAF, Node
+from ..core.node import ACCUMULATE, FIRST, LEAF, Node, name_of
 from ..core.operands import computed, form_of
 from ..core.tensor import Tensor, wrap
 from ..core.view import last_edge
@@ -101,8 +101,8 @@ class GraphTask:
         """Whether a node (or leaf, by its id) is run now or later."""
         if target.__class__ is int and self.captures is not None:
             raise RuntimeError(
-                "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This "
-                "is currently not supported."
+                "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
+                "This is currently not supported."
             )
         return target == self.node or target in self.waiting
 
@@ -116,17 +116,17 @@ class GraphTask:
             to = _target(edge)
             if to not in waiting:
                 if edge.__class__ is tuple:
-                    waiting[to] = [0, *(None, False) * len(to.outputs)]
+                    waiting[to] = [0, *(None, False) * len(to.output_forms)]
                     stack.append(to)
                 else:
                     waiting[to] = [0, None, False]
         while stack:
-            for edge in stack.pop().edges:
+            for edge in stack.pop().next_edges:
                 if edge.__class__ is tuple:
                     to = edge[0]
                     entry = waiting.get(to)
                     if entry is None:
-                        outputs = to.outputs
+                        outputs = to.output_forms
                         waiting[to] = [1, None, False] if len(outputs) == 1 else [1, *(None, False) * len(outputs)]
                         stack.append(to)
                     else:
@@ -143,7 +143,7 @@ class GraphTask:
         """Leave in `waiting` only the goals, and the nodes from which one is reached."""
         before: dict[Any, list[Any]] = {}
         for node in self.waiting:
-            for edge in node.edges if isinstance(node, Node) else ():
+            for edge in node.next_edges if isinstance(node, Node) else ():
                 if edge is not None:
                     before.setdefault(_target(edge), []).append(node)
         wanted: set[Any] = set()
@@ -181,9 +181,9 @@ class GraphTask:
                 continue
             if edge.__class__ is not tuple:
                 self.reach_leaf(edge, waiting.pop(to))
-            elif (-to.seq, to) not in ready:
-                heappush(ready, (-to.seq, to))
-                if to.seq == FIRST:
+            elif (-to.sequence_nr, to) not in ready:
+                heappush(ready, (-to.sequence_nr, to))
+                if to.sequence_nr == FIRST:
                     self.drain(ready, local.state.quiet)
         return ready
 
@@ -200,14 +200,14 @@ class GraphTask:
             while node is not None:  # a chain of nodes needs no heap
                 entry = waiting.pop(node)
                 results = None
-                if direct and node.hooks is None:
+                if direct and node.node_hooks is None:
                     results = node.on_arrays(entry[1], quiet)
                 if results is None:
                     results = self.apply(node, entry[1::2])
-                if not keep_graph and node.saved:
-                    node.saved = None
+                if not keep_graph and node.saved_entries:
+                    node.saved_entries = None
                 following = leaves = None
-                for edge, grad in zip(node.edges, results):
+                for edge, grad in zip(node.next_edges, results):
                     if edge.__class__ is tuple:
                         to, at = edge
                         at += at + 1
@@ -240,20 +240,20 @@ class GraphTask:
                     elif following is None and not ready:
                         following = to
                     else:
-                        heappush(ready, (-to.seq, to))
+                        heappush(ready, (-to.sequence_nr, to))
                 results = edge = grad = have = entry = to = None
                 if leaves is not None:
                     for edge in leaves:
                         self.reach_leaf(edge, waiting.pop(id(edge)))
                 if following is not None and ready:
-                    following = heappushpop(ready, (-following.seq, following))[1]
+                    following = heappushpop(ready, (-following.sequence_nr, following))[1]
                 node = following
 
     def apply(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         """Run a node on tensors, with its hooks."""
         self.node = node
-        hooks, captures = node.hooks, self.captures
-        for nr, form in enumerate(node.outputs):
+        hooks, captures = node.node_hooks, self.captures
+        for nr, form in enumerate(node.output_forms):
             grads[nr] = _tensor(grads[nr], form)
         runs = self.wanted is None or node in self.wanted
         if hooks is not None and not runs:
@@ -277,13 +277,13 @@ class GraphTask:
     def checked(self, node: Node, results: Sequence[Any]) -> list[Any]:
         """A node's results, each as the one who gets it wants it."""
         found: list[Any] = []
-        for at, (edge, grad) in enumerate(zip(node.edges, results, strict=False)):
+        for at, (edge, grad) in enumerate(zip(node.next_edges, results, strict=False)):
             if edge is None or grad is None:
                 found.append(None)
                 continue
             special = False
             if edge.__class__ is tuple:
-                shape, d = edge[0].outputs[edge[1]][:2]
+                shape, d = edge[0].output_forms[edge[1]][:2]
             else:
                 shape, d = edge.array.shape, edge.dtype
                 if edge.extra is not None:
@@ -360,7 +360,7 @@ def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node 
     """A gradient with the shape and dtype of what it is for; without a `giver`, one that the user has given."""
     have = grad.array.shape
     if have != shape and not _expands(shape, have):
-        who = "" if giver is None else f"Function {giver.name()} returned an "
+        who = "" if giver is None else f"Function {name_of(giver)} returned an "
         raise RuntimeError(
             f"{who}invalid gradient at index {at} - got {list(have)} but expected shape compatible with {list(shape)}"
         )

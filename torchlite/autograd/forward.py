@@ -133,7 +133,7 @@ def give(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
 
 def _move_saved(node: OpNode, output: int, level: TangentLevel, tangent: Tensor | None) -> None:
     """What a node has saved of an output moves as that does."""
-    for entry in node.saved or ():
+    for entry in node.saved_entries or ():
         if isinstance(entry, SavedOutput) and entry.output == output and tangent is not None:
             set_tangent(entry.tensor, level, tangent)
 
@@ -183,7 +183,7 @@ def forward(
     if op.linear:
         return _apply_linear(op, primals, tangents)
     try:
-        if isinstance(op, Elementwise) and op.joint is None and len(results) == 1:
+        if isinstance(op, Elementwise) and op.diagonal and op.joint is None and len(results) == 1:
             found = _diagonal(op, moving, primals, tangents, results)
             if found is not None:
                 return [found]
@@ -236,7 +236,7 @@ def _diagonal(
     total = None
     for i in moving:
         node = _node(op, primals, results, [k == i for k, _ in op.rules])
-        node.inputs = None  # which leaves the sum over what was broadcast to us
+        node.operand_forms = None  # which leaves the sum over what was broadcast to us
         g = tangents[i].to(d).expand(shape)
         part = next((p for p in node.apply([g]) if p is not None), None)
         if part is None or part.array.shape != shape:
@@ -285,9 +285,9 @@ def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Seque
         op.save(node, primals, results)
     finally:
         state.mode = outer
-    node.saved = tuple([
+    node.saved_entries = tuple([
         (results[at], version_of(results[at])) if is_result and entry is not None else entry
-        for entry, (is_result, at, _) in zip(node.saved, op._to_save, strict=True)
+        for entry, (is_result, at, _) in zip(node.saved_entries, op._to_save, strict=True)
     ])  # fmt: skip
     return node
 

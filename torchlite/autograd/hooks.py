@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import Hooks, RemovableHandle, register
+from ..core.node import hooks_of
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import method
 from ..core.tensor import Tensor, TensorBase
@@ -30,7 +31,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
 def _hooks_of(t: Tensor) -> tuple[Hooks, int]:
     """The hooks where the gradient of `t` arrives, and under which number."""
     edge = resolve(t)
-    return (edge[0].more(), edge[1]) if edge.__class__ is tuple else (t.more().all_hooks(), 0)
+    return (hooks_of(edge[0]), edge[1]) if edge.__class__ is tuple else (t.more().all_hooks(), 0)
 
 
 @method("register_post_accumulate_grad_hook")
@@ -56,7 +57,7 @@ def retain_grad(self: Tensor) -> None:
     if last_edge(self).__class__ is tuple:
         node, nr = resolve(self)
         self.more().retains_grad = True
-        node.more().retain[nr] = weakref.ref(self)
+        hooks_of(node).retain[nr] = weakref.ref(self)
 
 
 @method("retains_grad")
@@ -73,9 +74,11 @@ def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     if not requires_grad(self):
         return None
     edge = resolve(self)
-    node = edge[0] if edge.__class__ is tuple else self.extra
-    hooks = None if node is None else node.hooks
-    return None if hooks is None else hooks.tensor_pre.get(edge[1] if edge.__class__ is tuple else 0)
+    if edge.__class__ is tuple:
+        hooks, nr = edge[0].node_hooks, edge[1]
+    else:
+        hooks, nr = None if self.extra is None else self.extra.hooks, 0
+    return None if hooks is None else hooks.tensor_pre.get(nr)
 
 
 @_backward_hooks.setter

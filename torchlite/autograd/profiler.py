@@ -15,6 +15,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ..core.mode import local
+from ..core.node import name_of
 from ..core.op import functions, registry
 from ..core.tensor import TensorBase
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
@@ -104,8 +105,8 @@ class NodeRecorder:
         self.anomaly = anomaly
 
     def watch(self, node: Node, grads: list[Any]) -> Sequence[Any]:
-        whole = self.recorder.begin(f"autograd::engine::evaluate_function: {node.name()}")
-        self.recorder.begin(node.name(), grads)
+        whole = self.recorder.begin(f"autograd::engine::evaluate_function: {name_of(node)}")
+        self.recorder.begin(name_of(node), grads)
         try:
             return node.apply(grads) if self.anomaly is None else self.anomaly.watch(node, grads)
         finally:

@@ -12,6 +12,8 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
+from ..core import dtype as dt
+from ..core.errors import not_implemented_for
 from ..core.layout import dense_strides
 from ..core.mode import local, silent, with_grad
 from ..core.operands import computed
@@ -60,6 +62,8 @@ class Lazy(Backend):
         if self.bits & CONJ:
             made = home.xp.conjugate(made)
         if self.bits & NEG:
+            if made.dtype == dt.bool_.numpy:
+                raise not_implemented_for("neg_cpu", dt.bool_)
             made = home.xp.negative(made)
         if made.__class__ is not home.Array:
             made = home.asarray(made)

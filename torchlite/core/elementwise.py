@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors, fast
 from .batching import BROADCAST
-from .layout import arranged
+from .layout import dense_strides, result_strides
 from .mode import local
 from .op import Op
 from .op_node import OpNode
@@ -76,7 +76,9 @@ class Elementwise(Op):
 
     batch = BROADCAST
     real_parts = True  # whether a real operand gets the real part of a complex gradient, which is refused otherwise
+    diagonal = True  # whether each element of the result depends on the operands' elements there alone
     numbers_count = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
+    apart = 0  # how many operands, the first ones, are not promoted with the others
 
     def __init__(
         self,
@@ -95,6 +97,7 @@ class Elementwise(Op):
         super().__init__(schema, kernel, vjp, **more)
         if operators:
             self.node_class.on_arrays = fast.backward_on_arrays(self)
+        self.promoted = self.operands[self.apart :]
         self.result = result
         self.recorded = self.recorded and result != "bool"
         self.dtypes = dtypes
@@ -119,7 +122,7 @@ class Elementwise(Op):
         return d.to_real() if self.result == "real" else d
 
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
-        common = result_type(*[v for i in self.operands for v in (values[i],) if v is not None])
+        common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])
         if self.result == "float" and common.category < dt.FLOAT:
             common = dt.get_default_dtype()
         if self.refuse is not None and (error := self.refuse(common)) is not None:
@@ -178,7 +181,10 @@ class Elementwise(Op):
             raise
 
     def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        """The results with the strides that follow from those of the operands."""
+        """The results with the strides that follow from those of the operands.
+
+        NumPy orders dimensions as PyTorch does, but not those of size one and those that operands are expanded along.
+        """
         if outputs.__class__ is tuple:
             return tuple([self.arranged(o, values) for o in outputs])
         for i in self.operands:
@@ -190,10 +196,18 @@ class Elementwise(Op):
         operands = [values[i] for i in self.operands if values[i] is not None]
         tensors = [v for v in operands if isinstance(v, TensorBase)]
         backend = tensors[0].backend
-        if outputs.__class__ is not backend.Array or len(outputs.shape) < 2:
+        if outputs.__class__ is not backend.Array or len(outputs.shape) < 2 or not backend.strided:
             return outputs
-        numbers = self.numbers_count and len(tensors) < len(operands)
-        return arranged(backend, outputs, [t.array for t in tensors], numbers)
+        forms = [(t.array.shape, backend.strides(t.array)) for t in tensors]
+        common = tensors[-1].dtype
+        if outputs.dtype != common.numpy or any([t.dtype is not common for t in tensors]):
+            common = self.compute_dtype(values)
+            for i in range(self.apart, len(tensors)):
+                if tensors[i].dtype is not common:  # it is converted first, to a copy in its order, but dense
+                    forms[i] = forms[i][0], dense_strides(*forms[i])
+        if self.numbers_count and len(tensors) < len(operands):
+            forms.append(((), ()))
+        return backend.ordered(outputs, result_strides(outputs.shape, forms))
 
     def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
         if outputs.__class__ is tuple:
@@ -215,17 +229,17 @@ class Elementwise(Op):
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
-        shape, d, _ = node.outputs[0]
-        node.inputs = None
-        nowhere = all([edge is None for edge in node.edges])  # then backward only sees to what was saved
+        shape, d, _ = node.output_forms[0]
+        node.operand_forms = None
+        nowhere = all([edge is None for edge in node.next_edges])  # then backward only sees to what was saved
         for i, _ in self.rules:
             value = values[i]
             if isinstance(value, TensorBase) and (nowhere or value.dtype is not d or value.array.shape != shape):
-                node.inputs = tuple([form_of(values[i]) for i, _ in self.rules])
+                node.operand_forms = tuple([form_of(values[i]) for i, _ in self.rules])
                 break
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
-        forms = node.inputs
+        forms = node.operand_forms
         if forms is None:
             return grads
         real_parts = self.real_parts or None in forms  # beside a number, PyTorch converts the tensor first

@@ -72,8 +72,8 @@ def forward_not_implemented(name: str, in_place: bool = False) -> NotImplemented
     """The error for an op without a forward derivative."""
     more = "." if in_place else " or submit a PR adding the implementation to derivatives.yaml"
     return NotImplementedError(
-        f"Trying to use forward AD with {name}{'_' * in_place} that does not support it because it has not been implemented yet.\n"
-        "Please file an issue to PyTorch at "
+        f"Trying to use forward AD with {name}{'_' * in_place} that does not support it because it has not been "
+        "implemented yet.\nPlease file an issue to PyTorch at "
         "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its "
         f"implementation{more}"
     )

@@ -185,13 +185,13 @@ def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
             record_any(a, result)
             return
         node = new(node_class)
-        node.edges = (edge,)
-        node.seq = next(sequence)
-        node.hooks = node.metadata_ = node.inputs = None
-        node.values = ()
-        node.outputs = ((result.array.shape, dtype, result.backend),)
+        node.next_edges = (edge,)
+        node.sequence_nr = next(sequence)
+        node.node_hooks = node.node_metadata = node.operand_forms = None
+        node.plain_values = ()
+        node.output_forms = ((result.array.shape, dtype, result.backend),)
         kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
-        node.saved = (*kept, SavedOutput(result, 0)) if keeps_result else kept
+        node.saved_entries = (*kept, SavedOutput(result, 0)) if keeps_result else kept
         result.edge = (node, 0)
 
     return record if flat else record_any
@@ -223,7 +223,7 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
         first = a.edge
         outputs = None
         if first.__class__ is tuple:
-            outputs = first[0].outputs
+            outputs = first[0].output_forms
             one = outputs[first[1]][0]
         else:
             one = source.shape
@@ -243,22 +243,22 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
             record_any(a, b, result, source, operand)
             return
         node = new(number_class if number else node_class)
-        node.edges = (first, second)
-        node.seq = next(sequence)
-        node.hooks = node.metadata_ = None
-        node.values = values
+        node.next_edges = (first, second)
+        node.sequence_nr = next(sequence)
+        node.node_hooks = node.node_metadata = None
+        node.plain_values = values
         result.edge = (node, 0)
         dtype = result.dtype
         if one == other:
-            node.inputs = None
+            node.operand_forms = None
             if outputs is not None and len(outputs) == 1 and outputs[0][1] is dtype:
-                node.outputs = outputs  # the result has the form of the operand
+                node.output_forms = outputs  # the result has the form of the operand
             else:
-                node.outputs = ((one, dtype, result.backend),)
+                node.output_forms = ((one, dtype, result.backend),)
         else:
             shape = result.array.shape
-            node.inputs = ((one, dtype), (other, dtype))
-            node.outputs = ((shape, dtype, result.backend),)
+            node.operand_forms = ((one, dtype), (other, dtype))
+            node.output_forms = ((shape, dtype, result.backend),)
         kept_first = kept_second = None
         if keeps_second and first is not None:  # each operand is named by the other's derivative alone
             kept_second = SavedNumber(b) if number else (b, 0 if counter is None else counter.n)
@@ -266,9 +266,9 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
             counter = a.counter
             kept_first = (a, 0 if counter is None else counter.n)
         if keeps_both:
-            node.saved = (kept_first, kept_second) if first_leads else (kept_second, kept_first)
+            node.saved_entries = (kept_first, kept_second) if first_leads else (kept_second, kept_first)
         else:
-            node.saved = (kept_first,) if keeps_first else (kept_second,) if keeps_second else ()
+            node.saved_entries = (kept_first,) if keeps_first else (kept_second,) if keeps_second else ()
 
     return record if flat else record_any
 
@@ -281,15 +281,15 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
     formulas = tuple([_on_numbers(rule, len(op.saved_names)) for _, rule in op.rules])
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
-        form = node.outputs[0]
-        saved = node.saved
-        inputs = node.inputs
+        form = node.output_forms[0]
+        saved = node.saved_entries
+        inputs = node.operand_forms
         if saved.__class__ is not tuple or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
         if inputs is not None and not _of_dtype(inputs, form[1]):
             return None
         results: list[Any] = []
-        for (fn, kept, sources), edge in zip(formulas, node.edges):
+        for (fn, kept, sources), edge in zip(formulas, node.next_edges):
             if edge is None:
                 if len(formulas) == 1:
                     return None  # the general way sees to what was saved all the same
@@ -308,14 +308,14 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
     (first_fn, first_kept, _), (second_fn, second_kept, _) = formulas
 
     def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
-        form = node.outputs[0]
-        saved = node.saved
-        inputs = node.inputs
+        form = node.output_forms[0]
+        saved = node.saved_entries
+        inputs = node.operand_forms
         if saved.__class__ is not tuple or form[1] not in PRECISE or g.__class__ is not form[2].Array:
             return None
         if inputs is not None and not _of_dtype(inputs, form[1]):
             return None
-        first, second = node.edges
+        first, second = node.next_edges
         if first is not None:
             entry = saved[first_kept]
             if entry.__class__ is tuple:
@@ -353,16 +353,16 @@ def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
     count = len(op.saved_names)
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
-        _, dtype, backend = node.outputs[0]
-        saved = node.saved
-        inputs = node.inputs
+        _, dtype, backend = node.output_forms[0]
+        saved = node.saved_entries
+        inputs = node.operand_forms
         if saved.__class__ is not tuple or dtype not in PRECISE or g.__class__ is not backend.Array:
             return None
         if inputs is not None and not _of_dtype(inputs, dtype):
             return None
         found: list[Any] = []
         for place in places:
-            entry = node.values[place - count] if place >= count else saved[place]
+            entry = node.plain_values[place - count] if place >= count else saved[place]
             if place < count and entry.__class__ is tuple:
                 tensor, version = entry
                 if tensor.counter is not None and tensor.counter.n != version:
@@ -372,7 +372,7 @@ def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
                 value = node.read(entry)
                 entry = value.array if isinstance(value, Tensor) else value
             found.append(entry)
-        results = quiet(formula, backend.xp, g, node.edges, *found)
+        results = quiet(formula, backend.xp, g, node.next_edges, *found)
         return results if inputs is None else _summed(results, inputs, backend, quiet)
 
     op.node_class.on_arrays = on_arrays
@@ -402,8 +402,8 @@ def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Any, quiet
 
 def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
     """`on_arrays` for a sum of all elements: each gets the gradient."""
-    form = node.outputs[0]
-    shape, dtype, _ = node.inputs
+    form = node.output_forms[0]
+    shape, dtype, _ = node.operand_forms
     if dtype is not form[1] or g.__class__ is not form[2].Array or not shape:
         return None
     return [form[2].spread(g, shape)]
@@ -411,11 +411,11 @@ def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] 
 
 def share_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
     """`on_arrays` for the mean of all elements: each gets its share of the gradient."""
-    form = node.outputs[0]
-    shape, dtype, _ = node.inputs
+    form = node.output_forms[0]
+    shape, dtype, _ = node.operand_forms
     if dtype is not form[1] or dtype not in PRECISE or g.__class__ is not form[2].Array or not shape:
         return None
-    share = quiet(operator.truediv, g, node.values[0])
+    share = quiet(operator.truediv, g, node.plain_values[0])
     return [form[2].spread(form[2].asarray(share), shape)]
 
 
@@ -457,9 +457,9 @@ def _source(node: Any, source: int, g: Any) -> Any:
     """An argument of a formula, as an array or number."""
     if source == -1:
         return g
-    if source >= len(node.saved):
-        return node.values[source - len(node.saved)]
-    value = node.read(node.saved[source])
+    if source >= len(node.saved_entries):
+        return node.plain_values[source - len(node.saved_entries)]
+    value = node.read(node.saved_entries[source])
     return value.array if isinstance(value, Tensor) else value
 
 
@@ -557,12 +557,12 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                     record((input, None), (result,))
                 else:
                     node = new(node_class)
-                    node.edges = (edge,)
-                    node.seq = next(sequence)
-                    node.hooks = node.metadata_ = None
-                    node.values = node.saved = ()
-                    node.outputs = (((), dtype, backend),)
-                    node.inputs = (source.shape, source_dtype, None)
+                    node.next_edges = (edge,)
+                    node.sequence_nr = next(sequence)
+                    node.node_hooks = node.node_metadata = None
+                    node.plain_values = node.saved_entries = ()
+                    node.output_forms = (((), dtype, backend),)
+                    node.operand_forms = (source.shape, source_dtype, None)
                     result.edge = (node, 0)
             return result
         return general(input, *args, **named)

@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from .dtype import bool_, default_complex, get_default_dtype, int64
+from .node import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,7 @@ def _suffixes(t: Any) -> Iterator[str]:
         yield "grad_fn=<Invalid>"
     else:
         if node is not None:
-            yield f"grad_fn=<{node.name().rpartition('::')[2]}>"
+            yield f"grad_fn=<{name_of(node).rpartition('::')[2]}>"
         elif t.requires_grad:
             yield "requires_grad=True"
     for _, tangent in tangents_of(t):

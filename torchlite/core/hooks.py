@@ -39,7 +39,9 @@ class RemovableHandle:
         self.hooks_dict_ref: Any = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
-        extras: Iterable[Any] = () if extra_dict is None else [extra_dict] if hasattr(extra_dict, "keys") else extra_dict
+        extras: Iterable[Any] = extra_dict or ()
+        if hasattr(extra_dict, "keys"):
+            extras = (extra_dict,)
         self.extra_dict_ref: tuple[Any, ...] = tuple([weakref.ref(d) for d in extras])
 
     def remove(self) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Any
 
 
 class layout:
@@ -168,18 +165,6 @@ def result_strides(shape: tuple[int, ...], operands: list[tuple[tuple[int, ...],
         made[d] = step
         step *= shape[d]
     return tuple(made)
-
-
-def arranged(backend: Any, result: Any, arrays: Sequence[Any], numbers: bool = False) -> Any:
-    """The result of an elementwise op on arrays (and numbers), with PyTorch's strides.
-
-    NumPy orders dimensions as PyTorch does, but not those of size one and those that operands are expanded along.
-    """
-    if not backend.strided:
-        return result
-    operands = [(a.shape, backend.strides(a)) for a in arrays]
-    strides = result_strides(result.shape, [*operands, ((), ())] if numbers else operands)
-    return backend.ordered(result, strides)
 
 
 def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -104,22 +104,26 @@ def shared_counter(t: Tensor) -> Counter:
 class Node:
     """A step of the backward graph.
 
-    `apply(grads)` takes a gradient (or None) for each output and returns one for each edge. `saved` is what backward
-    needs; backward leaves None there, unless the graph is kept.
+    `apply(grads)` takes a gradient (or None) for each output and returns one for each edge. `saved_entries` is what
+    backward needs; backward leaves None there, unless the graph is kept. The node of a custom Function is the `ctx` on
+    which its author sets attributes, so the names of a node's own parts are long ones.
     """
 
-    __slots__ = ("__weakref__", "edges", "hooks", "metadata_", "outputs", "saved", "seq", "values")
+    __slots__ = (
+        "__weakref__", "next_edges", "node_hooks", "node_metadata", "output_forms", "plain_values", "saved_entries",
+        "sequence_nr",
+    )  # fmt: skip
 
-    edges: tuple[Any, ...]
+    next_edges: tuple[Any, ...]
 
     def __init__(self, edges: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any = ()) -> None:
-        self.edges = edges
-        self.outputs = outputs  # (shape, dtype, backend) of each output
-        self.saved = saved
-        self.values: Any = ()
-        self.seq = next(sequence)
-        self.hooks: Hooks | None = None
-        self.metadata_: dict[Any, Any] | None = None
+        self.next_edges = edges
+        self.output_forms = outputs  # (shape, dtype, backend) of each output
+        self.saved_entries = saved
+        self.plain_values: Any = ()
+        self.sequence_nr = next(sequence)
+        self.node_hooks: Hooks | None = None
+        self.node_metadata: dict[Any, Any] | None = None
         anomaly = _mode.local.state.mode.anomaly
         if anomaly is not None:
             anomaly.note(self)
@@ -138,7 +142,7 @@ class Node:
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that this one's gradients go to."""
         found: list[tuple[Node | None, int]] = []
-        for edge in self.edges:
+        for edge in self.next_edges:
             if edge is None or edge.__class__ is tuple:
                 found.append(edge or (None, 0))
             else:
@@ -147,16 +151,11 @@ class Node:
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after this node has run; what it returns replaces the former."""
-        return register(self.more().post, fn)
+        return register(hooks_of(self).post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_outputs)` before this node runs; what it returns replaces them."""
-        return register(self.more().pre, fn)
-
-    def more(self) -> Hooks:
-        if self.hooks is None:
-            self.hooks = Hooks()
-        return self.hooks
+        return register(hooks_of(self).pre, fn)
 
     def __lt__(self, other: Node) -> bool:
         """Any order does for nodes of one number in the engine's heap."""
@@ -169,30 +168,35 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        if self.metadata_ is None:
-            self.metadata_ = {}
-        return self.metadata_
+        if self.node_metadata is None:
+            self.node_metadata = {}
+        return self.node_metadata
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        return tuple([InputMetadata(form) for form in self.outputs])
+        return tuple([InputMetadata(form) for form in self.output_forms])
 
     def _sequence_nr(self) -> int:
-        return self.seq
+        return self.sequence_nr
 
     def _set_sequence_nr(self, number: int) -> None:
-        self.seq = number
+        self.sequence_nr = number
 
     def _register_hook_dict(self, hooks: OrderedDict[int, Any]) -> None:
         """Let a tensor's dictionary of hooks be that of this node's first output."""
-        self.more().tensor_pre[0] = hooks
+        hooks_of(self).tensor_pre[0] = hooks
 
     @property
     def requires_grad(self) -> bool:
         return True
 
     def __repr__(self) -> str:
-        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
+        return f"<{name_of(self).rpartition('::')[2]} object at {id(self):#x}>"
+
+
+def name_of(node: Node) -> str:
+    """What a node is called, whatever its attribute `name` has been made."""
+    return type(node).name(node)
 
 
 class InputMetadata:
@@ -218,13 +222,10 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Tensor) -> None:
         super().__init__((), ((variable.array.shape, variable.dtype, variable.backend.home),))
         self.variable = variable
-        self.seq = FIRST - 1
+        self.sequence_nr = FIRST - 1
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
-
-    def more(self) -> Hooks:
-        return self.variable.more().all_hooks()
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         ACCUMULATE[0](self.variable, grads[0])
@@ -233,6 +234,15 @@ class AccumulateGrad(Node):
 
 # autograd/engine.py puts here the function that adds a gradient to a leaf's.
 ACCUMULATE: list[Callable[[Tensor, Any], None]] = []
+
+
+def hooks_of(node: Node) -> Hooks:
+    """The hooks of a node, made now if it had none. Those of an AccumulateGrad are its leaf's."""
+    if isinstance(node, AccumulateGrad):
+        return node.variable.more().all_hooks()
+    if node.node_hooks is None:
+        node.node_hooks = Hooks()
+    return node.node_hooks
 
 
 _making = threading.Lock()

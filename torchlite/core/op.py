@@ -359,9 +359,9 @@ class Op:
             if values[at] is not None and not isinstance(values[at], TensorBase):
                 node_class = named
         node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
-        node.inputs = None
+        node.operand_forms = None
         if node_class.fails:
-            node.seq = FIRST
+            node.sequence_nr = FIRST
         for nr, r in enumerate(results):
             if r is not None and r.dtype.category >= dt.FLOAT:
                 r.edge = (node, nr)
@@ -370,7 +370,7 @@ class Op:
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Keep what the derivatives name: all of it, as PyTorch does, but for an input that only one names in vain."""
-        edges = node.edges
+        edges = node.next_edges
         selective = len(self.rules) == len(edges)
         stack = local.state.mode.saved_hooks
         saved: list[Any] = []
@@ -383,9 +383,9 @@ class Op:
                 saved.append(keep(values[at], stack))
         # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either.
         lazy = [entry for entry in saved if entry.__class__ is tuple and entry[0].backend.lazy]
-        node.saved = Hooked(saved) if stack or lazy else tuple(saved)
+        node.saved_entries = Hooked(saved) if stack or lazy else tuple(saved)
         if self._to_note:
-            node.values = tuple([
+            node.plain_values = tuple([
                 described((results if of_result else values)[at], what) if what else values[at]
                 for of_result, at, what in self._to_note
             ])  # fmt: skip
@@ -402,15 +402,15 @@ class Op:
         together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
 
         def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
-            saved = node.saved
+            saved = node.saved_entries
             if saved.__class__ is not tuple:
                 saved = unpacked(node)
             g = grads[0]
             if g is None and all(other is None for other in grads):
-                return [None] * len(node.edges)
+                return [None] * len(node.next_edges)
             count = len(saved)
             results: list[Any] = []
-            edges = (next((e for e in node.edges if e is not None), None),) if together else node.edges
+            edges = (next((e for e in node.next_edges if e is not None), None),) if together else node.next_edges
             for (fn, sources, kept), edge in zip(rules, edges):
                 if edge is None:
                     for s in kept:  # what was kept must not be stale, needed or not
@@ -422,7 +422,7 @@ class Op:
                     if s == -1:
                         arguments.append(g)
                     elif s >= count:
-                        arguments.append(node.values[s - count])
+                        arguments.append(node.plain_values[s - count])
                     elif s >= 0:
                         entry = saved[s]
                         if entry.__class__ is tuple:
@@ -433,10 +433,10 @@ class Op:
                                 continue
                         arguments.append(node.read(entry))
                     else:
-                        arguments.append(grads if s == -2 else tuple([e is not None for e in node.edges]))
+                        arguments.append(grads if s == -2 else tuple([e is not None for e in node.next_edges]))
                 results.append(fn(*arguments))
             if together:
-                results = [None] * len(node.edges) if edges[0] is None else results[0]
+                results = [None] * len(node.next_edges) if edges[0] is None else results[0]
             return op.fit(node, results)
 
         return apply
@@ -606,9 +606,9 @@ class Op:
     def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> OpNode:
         node = self.record_on(edges, (before, *values[1:]), (self_.alias(),))
         counter = self_.counter
-        node.saved = type(node.saved)([
+        node.saved_entries = type(node.saved_entries)([
             (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry
-            for entry in node.saved  # operands over the memory just written to were read before that
+            for entry in node.saved_entries  # operands over the memory just written to were read before that
         ])  # fmt: skip
         set_history(self_, node)
         return node

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .errors import freed
-from .node import Node
+from .node import Node, name_of
 from .saved import Hooked, raw, read, shown
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class OpNode(Node):
     `saved` runs along `op.saved_names`, see saved.py. `values` are the op's bound arguments with tensors left out.
     """
 
-    __slots__ = ("inputs",)  # shape and dtype of each operand, where gradients are fitted to them
+    __slots__ = ("operand_forms",)  # shape and dtype of each operand, where gradients are fitted to them
 
     op: Op
     title: str
@@ -42,7 +42,7 @@ class OpNode(Node):
     def __getattr__(self, name: str) -> Any:
         found = _attributes(type(self)).get(name)
         if found is None:
-            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+            raise AttributeError(f"'{name_of(self)}' object has no attribute '{name}'")
         return found(self)
 
     def __dir__(self) -> list[str]:
@@ -51,7 +51,7 @@ class OpNode(Node):
 
 def unpacked(node: OpNode) -> tuple[Any, ...]:
     """What a node saved, with packed tensors unpacked; an error when it was freed."""
-    saved = node.saved
+    saved = node.saved_entries
     if saved is None:
         raise freed()
     return saved.unpacked(node) if saved.__class__ is Hooked else saved
@@ -76,11 +76,11 @@ def _value(op: Op, name: str) -> Callable[[OpNode], Any]:
     if name in noted:
         at = noted.index(name)
         if op.signature.params[op.signature.by_name[name]].type == "Scalar":
-            return lambda node: node.values[at]
-        return lambda node: _unsigned(node.values[at])
+            return lambda node: node.plain_values[at]
+        return lambda node: _unsigned(node.plain_values[at])
     operand, what = next((name.removesuffix(end), what) for end, what in _OF_SHAPE.items() if name.endswith(end))
     at = [op.signature.params[i].name for i, _ in op.rules].index(operand)
-    return lambda node: what(_shape(node.edges[at]))
+    return lambda node: what(_shape(node.next_edges[at]))
 
 
 _OF_SHAPE: dict[str, Callable[[tuple[int, ...]], Any]] = {"_sym_sizes": tuple, "_sym_numel": math.prod, "_dim": len}
@@ -97,21 +97,22 @@ def _shape(edge: Any) -> tuple[int, ...]:
     """The shape of what an edge leads to; nothing where nobody asks for its gradient."""
     if edge is None:
         return ()
-    shape: tuple[int, ...] = edge[0].outputs[edge[1]][0] if edge.__class__ is tuple else edge.array.shape
+    shape: tuple[int, ...] = edge[0].output_forms[edge[1]][0] if edge.__class__ is tuple else edge.array.shape
     return shape
 
 
 def _raw(node: OpNode, at: int) -> Any:
     op = node.op
     name = op.saved_names[at]
-    if node.saved is None and name in op.signature.by_name and op.signature.params[op.signature.by_name[name]].sequence:
+    place = op.signature.by_name.get(name)
+    if node.saved_entries is None and place is not None and op.signature.params[place].sequence:
         raise freed()
     return raw(node, at)
 
 
 def _kept(node: OpNode, at: int, number: bool) -> Any:
     """The value of a saved entry."""
-    if node.saved is None:
+    if node.saved_entries is None:
         raise freed()
-    entry = node.saved[at]
+    entry = node.saved_entries[at]
     return read(entry, node) if number else shown(entry, node)

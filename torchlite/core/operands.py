@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors
 from .device import CPU, find_backend
+from .mode import local
 from .overrides import PLAIN
 from .tensor import TensorBase, wrap, wrap_shown
 from .view import requires_grad, resolve
@@ -34,6 +35,11 @@ def computed(value: Any) -> Any:
         array = backend.computed(value.array)
         return (wrap if array.base is None else wrap_shown)(array, value.dtype, backend.home)
     return value
+
+
+def values_in_inference(value: Any) -> Any:
+    """An argument of a function that PyTorch, in inference mode, gives the values of lazy tensors instead of these."""
+    return computed(value) if local.state.mode.inference else value
 
 
 def in_memory(t: Any) -> Any:

@@ -15,14 +15,45 @@ def reduce_ex(self: Any, protocol: Any) -> Any:
     """The `__reduce_ex__` of classes that bear PyTorch's names, and have no other."""
     reduced = object.__reduce_ex__(self, max(int(protocol), 2))
     cls = type(self)
-    if not cls.__module__.startswith("torch.") or getattr(sys.modules.get("torch"), "__name__", "") == "torchlite":
+    if not _elsewhere(cls):
         return reduced
     return (_blank, (cls.__module__, cls.__qualname__), *reduced[2:])
 
 
-def _blank(module: str, name: str) -> Any:
-    """An instance, without its state, of the class that PyTorch has under this name."""
+class Shown:
+    """A class, to be named in a pickle: by PyTorch's name in the files of `torch.save`, else so that it is found."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def __call__(self, *args: Any) -> Any:
+        return self.cls(*args)
+
+    def __reduce__(self) -> Any:
+        return (_class, (self.cls.__module__, self.cls.__qualname__)) if _elsewhere(self.cls) else (_same, (self.cls,))
+
+
+def _elsewhere(cls: type) -> bool:
+    """Whether a class bears a name under which it would not be found."""
+    torchs = cls.__module__ == "torch" or cls.__module__.startswith("torch.")
+    return torchs and getattr(sys.modules.get("torch"), "__name__", "") != "torchlite"
+
+
+def _same(cls: type) -> type:
+    return cls
+
+
+def _class(module: str, name: str) -> Any:
+    """The class that PyTorch has under this name."""
     found: Any = importlib.import_module("torchlite" + module.removeprefix("torch"))
     for part in name.split("."):
         found = getattr(found, part)
-    return found.__new__(found)
+    return found
+
+
+def _blank(module: str, name: str) -> Any:
+    """An instance, without its state, of the class that PyTorch has under this name."""
+    cls = _class(module, name)
+    return cls.__new__(cls)

@@ -135,7 +135,7 @@ class Along(Op):
         if self.dtype_at is not None and results[0].dtype.category < dt.FLOAT:
             raise RuntimeError(f"Autograd not support dtype: {results[0].dtype.legacy}")
         t: Tensor = values[0]
-        node.inputs = (t.array.shape, t.dtype, self.kept_shape(values, t.array.shape))
+        node.operand_forms = (t.array.shape, t.dtype, self.kept_shape(values, t.array.shape))
 
     def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The shape that gradient and results take in the derivative; None for the one they have."""
@@ -145,7 +145,7 @@ class Along(Op):
         g = grads[0]
         if g is None:
             return grads
-        shape, d, _ = node.inputs
+        shape, d, _ = node.operand_forms
         if g.dtype is not d:
             g = fit_gradient(g, g.array.shape, d, self.real_parts)
         return [g if g.array.shape == shape else g.expand(shape)]
@@ -197,7 +197,7 @@ class Reduction(Along):
         general = super().backward_function()
 
         def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
-            kept = node.inputs[2]
+            kept = node.operand_forms[2]
             return general(node, grads if kept is None else [None if g is None else g.reshape(kept) for g in grads])
 
         return apply

@@ -15,7 +15,7 @@ from . import mode as _mode
 from .device import CPU, find_backend
 from .dtype import FLOAT
 from .errors import freed, type_text
-from .node import UNVERSIONED, Counter, DetachedCounter, Node, version_of
+from .node import UNVERSIONED, Counter, DetachedCounter, Node, name_of, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
 from .tensor import Tensor, TensorBase, wrap
@@ -219,7 +219,7 @@ def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output
     edge = getattr(tensor.edge, "edge", tensor.edge)  # that of a view, or the tensor's own
     if node is None and edge.__class__ is tuple:
         node, output = edge
-    who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', node.name())},"
+    who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', name_of(node))},"
     kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
@@ -251,7 +251,7 @@ class SavedTensor:
                 f"collections.abc.Callable) -> None\n\nInvoked with: {said}"
             )
         node, entry = self._node, self._entry()
-        if node.saved is None:
+        if node.saved_entries is None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
                 "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
@@ -268,16 +268,16 @@ class SavedTensor:
         tensor = self.data
         given = wrap(tensor.array, tensor.dtype, tensor.backend if tensor.__class__ in PLAIN else tensor.backend.real)
         packed = Packed(tensor, hooks, entry.output if entry.__class__ is SavedOutput else -1, given)
-        saved = list(node.saved)
+        saved = list(node.saved_entries)
         if self._item is None:
             saved[self._at] = packed
         else:
             saved[self._at].entries[self._item] = packed
-        node.saved = Hooked(saved)
+        node.saved_entries = Hooked(saved)
 
     def unpack(self) -> Any:
         """The saved tensor, as the node's attribute gives it."""
-        if self._node.saved is None:
+        if self._node.saved_entries is None:
             raise freed()
         return shown(self._entry(), self._node)
 
@@ -299,9 +299,9 @@ class SavedTensor:
         return entry.hooks[1] if entry.__class__ is Packed else None
 
     def _entry(self) -> Any:
-        if self._node.saved is None:
+        if self._node.saved_entries is None:
             return None
-        entry = self._node.saved[self._at]
+        entry = self._node.saved_entries[self._at]
         return entry if self._item is None else entry.entries[self._item]
 
 
@@ -310,7 +310,7 @@ SavedTensor.__module__ = "torch._C._autograd"
 
 def raw(node: Node, at: int) -> Any:
     """The `SavedTensor` for entry `at`; a tuple of them for a list of tensors."""
-    entry = None if node.saved is None else node.saved[at]
+    entry = None if node.saved_entries is None else node.saved_entries[at]
     if entry.__class__ is SavedList:
         return tuple([_saved_tensor(node, at, item) for item in range(len(entry.entries))])
     return _saved_tensor(node, at, None)

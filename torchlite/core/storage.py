@@ -5,6 +5,9 @@ Tensors hold arrays; a storage is made when someone asks for one, over the alloc
 
 from __future__ import annotations
 
+import mmap
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,23 +21,61 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
+_BYTE = np.dtype(np.uint8)
+
+
 class UntypedStorage:
     """A stretch of memory, as bytes."""
 
-    __slots__ = ("__weakref__", "backend", "bytes")
+    __slots__ = ("__weakref__", "backend", "bytes", "filename")
+
+    filename: str | None  # of the file whose pages it shares
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         self.backend = find_backend[0](device or CPU)
-        values = np.zeros(size, np.uint8) if isinstance(size, int) else np.array(size, np.uint8)
-        self.bytes = self.backend.from_host(values)
+        self.filename = None
+        if isinstance(size, int):
+            self.bytes = self.backend.full((size,), 0, _BYTE)
+        else:
+            self.bytes = self.backend.from_host(np.array(list(size) if isinstance(size, bytes) else size, np.uint8))
+
+    @classmethod
+    def over(cls, memory: Any, backend: Any = None) -> UntypedStorage:
+        """A storage over a flat array of bytes."""
+        self = object.__new__(cls)
+        self.backend = backend or find_backend[0](CPU)
+        self.bytes = memory
+        self.filename = None
+        return self
 
     @classmethod
     def of(cls, t: Tensor) -> UntypedStorage:
         """The storage of a tensor."""
-        self = object.__new__(cls)
-        self.backend = t.backend.home
-        self.bytes = self.backend.storage(t.array)
-        return self
+        home = t.backend.home
+        return cls.over(home.storage(t.array), home)
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str = "native", *, dtype: dt.dtype = dt.uint8, count: int = -1, offset: int = 0
+    ) -> UntypedStorage:
+        """A copy of a buffer that holds elements of `dtype` in this byte order ("native", "little" or "big")."""
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        view = memoryview(buffer).cast("B")
+        stop = len(view) if count < 0 else offset + count * dtype.itemsize
+        if offset < 0 or stop > len(view):
+            raise ValueError(f"buffer of {len(view)} bytes has no bytes {offset} to {stop}")
+        made = cls.over(np.frombuffer(view[offset:stop], np.uint8).copy())
+        if byte_order not in ("native", sys.byteorder):
+            made.byteswap(dtype)
+        return made
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, mapped. If `shared`, writes go to the file, which is made as long as is needed."""
+        made = cls.over(mapped(filename, shared, nbytes))
+        made.filename = os.fspath(filename) if shared else None
+        return made
 
     @property
     def device(self) -> device:
@@ -70,9 +111,7 @@ class UntypedStorage:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            part = object.__new__(UntypedStorage)
-            part.backend, part.bytes = self.backend, self.bytes[index]
-            return part
+            return UntypedStorage.over(self.bytes[index], self.backend)
         return int(self.backend.to_host(self.bytes)[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -87,20 +126,38 @@ class UntypedStorage:
         return self
 
     def clone(self) -> UntypedStorage:
-        made = object.__new__(UntypedStorage)
-        made.backend, made.bytes = self.backend, self.backend.copy(self.bytes)
-        return made
+        return UntypedStorage.over(self.backend.copy(self.bytes), self.backend)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """This storage, or a copy of it, on a device."""
+        backend = find_backend[0](device)
+        if backend is self.backend:
+            return self
+        return UntypedStorage.over(backend.bring(self.bytes, self.backend), backend)
 
     def cpu(self) -> UntypedStorage:
-        if self.device.type == "cpu":
-            return self
-        return UntypedStorage(self.backend.to_host(self.bytes))
+        return self.to(device=CPU)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        return self.to(device="cuda" if device is None else device)
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(device=self.device)
+
+    def type(self) -> str:
+        return "torch.storage.UntypedStorage" if self.device.type == "cpu" else f"torch.{self.device.type}.UntypedStorage"
+
+    def byteswap(self, dtype: dt.dtype) -> None:
+        """Reverse the bytes of each element (of each half, for complex numbers)."""
+        unit = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        if unit > 1:
+            self.bytes[: self.bytes.size // unit * unit].view(f"u{unit}").byteswap(inplace=True)
 
     def resizable(self) -> bool:
         return False
 
     def is_shared(self) -> bool:
-        return False
+        return self.filename is not None
 
     def is_pinned(self, device: Any = None) -> bool:
         return False
@@ -126,11 +183,39 @@ class UntypedStorage:
         return copies[key]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UntypedStorage, (self.backend.to_host(self.bytes),)
+        host = self.backend.to_host(self.bytes)
+        owner = host  # one object for all storages over it, and so are they again
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        return _untyped_again, (owner if owner.nbytes == host.nbytes else host, self.device)
 
     def __repr__(self) -> str:
         where = f"device={self.device}"
         return _listing(self.tolist()) + f"[torch.storage.UntypedStorage({where}) of size {len(self)}]"
+
+
+def mapped(filename: Any, shared: bool, nbytes: int) -> np.ndarray:
+    """The first bytes of a file as an array; what is written to it stays in memory unless `shared`."""
+    path = os.fspath(filename)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o666)
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(f"unable to open file <{path}> in {mode} mode: {error.strerror} ({error.errno})") from None
+    try:
+        size = os.fstat(descriptor).st_size
+        if size < nbytes:
+            if not shared:
+                raise RuntimeError(
+                    f"file <{path}> size <{size}> is smaller than the required mapping size <{nbytes}>"
+                )
+            os.ftruncate(descriptor, nbytes)
+        if not nbytes:
+            return np.empty(0, np.uint8)
+        pages = mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    finally:
+        os.close(descriptor)
+    return np.frombuffer(pages, np.uint8)
 
 
 class TypedStorage:
@@ -143,8 +228,21 @@ class TypedStorage:
         if wrap_storage is None:
             count = args[0] if args else 0
             values = np.zeros(count, self.dtype.numpy) if isinstance(count, int) else np.array(count, self.dtype.numpy)
-            wrap_storage = UntypedStorage(values.view(np.uint8), device=device)
+            backend = find_backend[0](device or CPU)
+            wrap_storage = UntypedStorage.over(backend.from_host(values.view(np.uint8)), backend)
         self._untyped_storage = wrap_storage
+
+    @property
+    def filename(self) -> str | None:
+        return self._untyped_storage.filename
+
+    def pickle_storage_type(self) -> str:
+        """The name of the legacy class of storages of this dtype."""
+        return storage_name(self.dtype)
+
+    def type(self) -> str:
+        kind = self.device.type
+        return f"torch.{storage_name(self.dtype)}" if kind == "cpu" else f"torch.{kind}.{storage_name(self.dtype)}"
 
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage
@@ -175,6 +273,8 @@ class TypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self.tolist()[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -188,7 +288,18 @@ class TypedStorage:
         return self
 
     def is_shared(self) -> bool:
-        return False
+        return self._untyped_storage.is_shared()
+
+    def cpu(self) -> TypedStorage:
+        return _typed_again(self._untyped_storage.cpu(), self.dtype)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        return _typed_again(self._untyped_storage.cuda(device), self.dtype)
+
+    def clone(self) -> TypedStorage:
+        return _typed_again(self._untyped_storage.clone(), self.dtype)
+
+    __copy__ = clone
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
@@ -207,8 +318,66 @@ def _typed_again(storage: UntypedStorage, d: dt.dtype) -> TypedStorage:
     return TypedStorage(wrap_storage=storage, dtype=d)
 
 
+def _untyped_again(owner: np.ndarray, where: device) -> UntypedStorage:
+    return UntypedStorage.over(owner.ravel("K").view(np.uint8)).to(device=where)
+
+
+def _converted(d: dt.dtype) -> Any:
+    def convert(self: UntypedStorage | TypedStorage) -> TypedStorage:
+        array = self.untyped().as_array(self.dtype if isinstance(self, TypedStorage) else dt.uint8)
+        backend = self.untyped().backend
+        return _typed_again(UntypedStorage.over(backend.cast(array, d.numpy).view(_BYTE), backend), d)
+
+    return convert
+
+
+for _name, _dtype in {
+    "bool": dt.bool_, "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64,
+    "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64,
+    "complex_float": dt.complex64, "complex_double": dt.complex128,
+}.items():  # fmt: skip
+    for _cls in (UntypedStorage, TypedStorage):
+        setattr(_cls, _name, _converted(_dtype))
+
+
+# ---- classes by dtype, as before storages had one
+
+
+class _OfDtype(type):
+    """The type of `torch.FloatStorage` and its kin: called, it makes a TypedStorage; `isinstance` asks for the dtype."""
+
+    dtype: dt.dtype
+
+    def __call__(cls, *args: Any, wrap_storage: Any = None, device: Any = None) -> TypedStorage:
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, storage: Any) -> bool:
+        return type(storage) is TypedStorage and storage.dtype is cls.dtype
+
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", *, count: int = -1, offset: int = 0) -> TypedStorage:
+        """A copy of a buffer of elements in this byte order."""
+        raw = UntypedStorage.from_buffer(buffer, byte_order, dtype=cls.dtype, count=count, offset=offset)
+        return _typed_again(raw, cls.dtype)
+
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first `size` elements of a file, mapped."""
+        return _typed_again(UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
+
+
+def storage_name(d: dt.dtype) -> str:
+    """The name of the class of storages of a dtype; of dtypes younger than such classes, that of bytes."""
+    return f"{d.legacy}Storage" if d.promotable else "UntypedStorage"
+
+
+STORAGES: dict[str, Any] = {
+    storage_name(d): _OfDtype(storage_name(d), (), {"dtype": d, "__module__": "torch"})
+    for d in dt.DTYPES
+    if d.promotable
+}
+
+
 def _listing(values: list[Any]) -> str:
     return "".join(f" {v}\n" for v in values)
 
 
-UntypedStorage.__module__ = TypedStorage.__module__ = "torchlite.storage"
+UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
 from .errors import freed
-from .node import LEAF, DetachedCounter, Node, shared_counter, version_of
+from .node import LEAF, DetachedCounter, Node, hooks_of, name_of, shared_counter, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,10 +121,10 @@ def _from_nowhere(made: Tensor) -> Any:
 
 def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
     """`t` has a new history: the gradient it retains is the one that arrives there."""
-    if t.extra is not None and t.extra.retains_grad and old.__class__ is tuple and old[0].hooks is not None:
-        kept = old[0].hooks.retain.pop(old[1], None)
+    if t.extra is not None and t.extra.retains_grad and old.__class__ is tuple and old[0].node_hooks is not None:
+        kept = old[0].node_hooks.retain.pop(old[1], None)
         if kept is not None and new.__class__ is tuple:
-            new[0].more().retain[new[1]] = kept
+            hooks_of(new[0]).retain[new[1]] = kept
 
 
 class _Laid:
@@ -215,7 +215,7 @@ def _forbidden(view: View, how: str) -> RuntimeError:
     recorded = edge.__class__ is tuple
     what, when = "A view", ""
     if recorded:
-        what = f"Output {edge[1]} of {edge[0].name().removesuffix('0').removesuffix('Backward')} is a view"
+        what = f"Output {edge[1]} of {name_of(edge[0]).removesuffix('0').removesuffix('Backward')} is a view"
     if kind is INFERENCE:
         origin, when = "created in inference mode", " in normal mode"
     elif kind is NO_GRAD or not recorded:
@@ -270,7 +270,7 @@ class CopySlices(Node):
 
     def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
         super().__init__(
-            (resolve(base), *inner.edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
+            (resolve(base), *inner.next_edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
         )
         backend = base.backend.real
         self.layout = backend.strides(base.array) if backend.strided else None
@@ -281,10 +281,10 @@ class CopySlices(Node):
         return "torch::autograd::CopySlices"
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
-        if self.saved is None:
+        if self.saved_entries is None:
             raise freed()
         if grads[0] is None:
-            return [None] * len(self.edges)
+            return [None] * len(self.next_edges)
         grad = grads[0]
         if self.layout is None:
             whole = grad.clone()
@@ -292,7 +292,7 @@ class CopySlices(Node):
             whole = grad.new_empty_strided(tuple(grad.shape), self.layout)
             whole.copy_(grad)
         part = follow(whole, self.path)
-        results = list(self.saved[0].apply([part.clone()]))
+        results = list(self.saved_entries[0].apply([part.clone()]))
         if results[0] is None:
             part.zero_()
         else:

@@ -1,6 +1,9 @@
-"""What helps to test: the device `strict`, and the conformance suite for backends."""
+"""What helps to test: comparing and making tensors, the device `strict`, and the conformance suite for backends."""
 
 from __future__ import annotations
+
+from .comparison import assert_close
+from .creation import make_tensor
 
 
 def enable_strict() -> None:
@@ -8,4 +11,4 @@ def enable_strict() -> None:
     from . import strict
 
 
-__all__ = ["enable_strict"]
+__all__ = ["assert_close", "enable_strict", "make_tensor"]

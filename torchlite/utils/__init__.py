@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 # Loaded when first used.
-_LATER = frozenset(("checkpoint", "hooks"))
+_LATER = frozenset(("checkpoint", "hooks", "serialization"))
 
 
 def __getattr__(name: str) -> Any:

@@ -72,7 +72,9 @@ _WRITING = (
 )  # fmt: skip
 
 # Products look at integers, to see whether floats can stand for them.
-_PRODUCTS = frozenset(("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "matmul"))
+_PRODUCTS = frozenset((
+    "mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "matmul", "_linear", "_linear.bias",
+))  # fmt: skip
 
 
 class MetaBackend(Backend):
