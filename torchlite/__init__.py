@@ -40,10 +40,14 @@ globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
 _LATER = frozenset((
-    "__future__", "_tensor", "_utils", "distributions", "func", "linalg", "nn", "optim", "profiler", "serialization",
+    "__future__", "_tensor", "_utils", "amp", "cuda", "distributions", "func", "linalg", "nn", "optim", "profiler", "serialization",
     "special", "storage", "testing", "utils",
 ))  # fmt: skip
 _FUNCTIONS_LATER = {
+    **dict.fromkeys(
+        ("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
+         "set_autocast_dtype", "set_autocast_enabled"), "amp.autocast_mode",
+    ),
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "vmap": "func",
@@ -56,6 +60,10 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f".{name}", __name__)
     if name in _FUNCTIONS_LATER:
         return getattr(_importlib.import_module(f".{_FUNCTIONS_LATER[name]}", __name__), name)
+    if name.startswith("_foreach_"):
+        _importlib.import_module(".ops.foreach", __name__)
+        if name in _functions:
+            return _functions[name]
     raise AttributeError(f"torchlite has no torch.{name} yet (docs/coverage.md lists what there is)")
 
 

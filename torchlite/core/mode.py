@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-_DERIVED = frozenset(("moving", "plain", "records"))
+_DERIVED = frozenset(("direct", "moving", "plain", "records", "toggled", "transforming"))
 
 
 class Mode:
     """One combination of switches."""
 
     __slots__ = (
-        "anomaly", "forward", "functions", "grad", "inference", "kernels", "levels", "moving", "plain", "profiler",
-        "records", "saved_hooks", "subclasses", "transforms",
+        "anomaly", "autocast", "direct", "forward", "functions", "grad", "inference", "kernels", "levels", "moving",
+        "plain", "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming", "transforms",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,7 @@ class Mode:
         kernels: Any = None,
         profiler: Any = None,
         transforms: bool = False,
+        autocast: Any = None,
     ) -> None:
         self.grad = grad  # operations are recorded
         self.inference = inference
@@ -48,10 +49,15 @@ class Mode:
         self.moving = levels if forward and not inference else ()
         self.kernels = kernels  # what is asked to run the kernels: `kernels(op, values, compute)`
         self.profiler = profiler  # what writes down calls and nodes (autograd/profiler.py), or None
+        self.autocast = autocast  # what casts the operands of ops (amp/autocast_mode.py), or None
         self.transforms = transforms  # whether transforms of functions run, which may take tensors over
         self.records = grad or bool(self.moving)  # results get a history, or tangents
-        rare = inference or functions or saved_hooks or anomaly or levels or kernels or profiler or transforms
+        rare = inference or functions or saved_hooks or anomaly or levels or kernels or profiler or transforms or autocast
         self.plain = not rare and subclasses and forward
+        self.direct = not functions and profiler is None and autocast is None  # nobody is told of calls on plain tensors
+        # Once they were asked for: the same with gradients off (or on), and while a transform runs.
+        self.toggled: Mode | None = None
+        self.transforming: Mode | None = None
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some switches set otherwise."""
@@ -66,12 +72,27 @@ NO_GRAD = Mode(grad=False)
 def with_grad(mode: Mode, enabled: bool) -> Mode:
     if mode.plain:
         return GRAD if enabled else NO_GRAD
-    return mode if mode.grad is enabled else mode.but(grad=enabled)
+    if mode.grad is enabled:
+        return mode
+    toggled = mode.toggled
+    if toggled is None:
+        toggled = mode.toggled = mode.but(grad=enabled)
+    return toggled
+
+
+def while_transforming(mode: Mode) -> Mode:
+    """The mode in which a transform of functions runs what it is given."""
+    if mode.transforms:
+        return mode
+    found = mode.transforming
+    if found is None:
+        found = mode.transforming = mode.but(transforms=True)
+    return found
 
 
 def silent(mode: Mode) -> Mode:
     """The mode in which results get neither a history nor tangents."""
-    return NO_GRAD if mode.plain else mode.but(grad=False, levels=())
+    return mode.but(grad=False, levels=()) if mode.levels else with_grad(mode, False)
 
 
 def left(outer: Mode, inner: Mode) -> Mode:
@@ -89,7 +110,7 @@ class State:
     `numpy.errstate` is neither read nor changed.
     """
 
-    __slots__ = ("default_device", "hooks_refused", "levels", "mode", "quiet", "task")
+    __slots__ = ("adopted", "default_device", "hooks_refused", "levels", "mode", "quiet", "task")
 
     def __init__(self) -> None:
         self.mode = GRAD
@@ -97,6 +118,7 @@ class State:
         self.hooks_refused: str | None = None  # why hooks for saved tensors may not be turned on
         self.task: Any = None
         self.levels: tuple[Any, ...] = ()  # the transforms of functions that run, innermost last: func/transform.py
+        self.adopted = 0  # how many tensors they have taken over
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.quiet = context.run

@@ -251,7 +251,9 @@ class Op:
         """Run on bound arguments: check, lift, compute, wrap, record."""
         state = local.state
         mode = state.mode
-        if mode.transforms:
+        if mode.autocast is not None:
+            values = mode.autocast.cast(self.signature.name, values)
+        if state.adopted:
             follow_bases([t for value in values for t in tensors_in(value)])
         try:
             if self.check is not None:
@@ -272,10 +274,10 @@ class Op:
             raise
         if not backend.level and self.recorded and mode.records:
             listed = results if results.__class__ is tuple or results.__class__ is list else (results,)
-            if mode.plain:
+            if mode.grad:
                 self.record(values, listed)
-            else:
-                self.remember(values, listed)
+            if mode.moving:
+                FOLLOW[0](self, values, listed)
         if self.returns is not None:
             return self.returns(results)
         return results
@@ -441,6 +443,21 @@ class Op:
 
         return apply
 
+    def evaluate(self, rule: Rule, g: Tensor, values: Sequence[Any], results: Sequence[Any]) -> Any:
+        """A derivative of a call with these arguments and results, for an only gradient, when nothing was saved."""
+        count, arguments = len(self.saved_names), []
+        for s in rule.sources:
+            if s >= count:
+                of_result, at, what = self._to_note[s - count]
+                value = (results if of_result else values)[at]
+                arguments.append(described(value, what) if what else value)
+            elif s >= 0:
+                of_result, at, _ = self._to_save[s]
+                arguments.append((results if of_result else values)[at])
+            else:
+                arguments.append((g, [g], tuple([r is rule for _, r in self.rules]))[~s])
+        return rule.fn(*arguments)
+
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients as the operands need them."""
         return grads
@@ -466,7 +483,7 @@ class Op:
         op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if local.state.mode.plain:
+            if local.state.mode.direct:
                 values = at_once(args, kwargs)
                 if values is not None:
                     return op.apply(*values)
@@ -521,7 +538,7 @@ class Op:
         op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if local.state.mode.plain:
+            if local.state.mode.direct:
                 values = at_once(args, kwargs)
                 if values is not None:
                     return op.apply_in_place(values)
@@ -539,7 +556,7 @@ class Op:
         """Compute the result, write it into the first operand, and make the op the last step of its history."""
         state = local.state
         self_: Tensor = values[0]
-        if state.mode.transforms:
+        if state.adopted:
             follow_bases([t for value in values for t in tensors_in(value)])
         backend = self_.backend
         recording = False
@@ -631,8 +648,9 @@ class ViewOp(Op):
 
     def apply(self, *values: Any) -> Any:
         source: Tensor = values[0]
-        mode = local.state.mode
-        if mode.transforms:
+        state = local.state
+        mode = state.mode
+        if state.adopted:
             follow_bases((source,))
         backend = source.backend.real
         if self.check is not None:
@@ -695,7 +713,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
 
     def caller(method: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if local.state.mode.plain:
+            if local.state.mode.direct:
                 fitting = candidates.get((method, len(args), *kwargs))
                 if fitting is not None and len(fitting) == 1:
                     op = fitting[0]

@@ -75,14 +75,17 @@ def publish_python(
         if needs_dispatch(args, kwargs):
             return dispatch(call, args, kwargs)
         out = kwargs.pop("out", None)
-        values = signature.bind(args, kwargs, as_method)
+        values: Any = signature.bind(args, kwargs, as_method)
+        autocast = local.state.mode.autocast
+        if autocast is not None:
+            values = autocast.cast(signature.name, values)
         if out is None:
             return f(*values)
         return into(out, f, values, signature.name)
 
     def caller(as_method: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if local.state.mode.plain:
+            if local.state.mode.direct:
                 values = signature.at_once(args, kwargs)
                 if values is not None:
                     return f(*values)

@@ -37,6 +37,10 @@ def _reduced_array(xp: Any, each: Any, reduction: int) -> Any:
     return total / each.dtype.type(each.size or math.nan) if reduction == MEAN else total
 
 
+class _Loss(Elementwise):
+    diagonal = False
+
+
 def pairwise(
     schema: str,
     value: Callable[..., Any],
@@ -103,7 +107,7 @@ def pairwise(
         f"{name}_backward(Tensor grad_output, {rest}", back_kernel, bends | unweighted, node=back_node,
         batch=lambda g, *values: scaled(slope, (g,), values), label=back_label or label, **shared,
     )  # fmt: skip
-    op = Elementwise(
+    op = _Loss(
         schema, kernel, rules | unweighted, batch=in_steps, label=label, check=check, refuse=refuse, **shared
     )
     gradient_by_kernel(op, back)
@@ -161,7 +165,7 @@ huber_loss = publish(
         "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0)",
         lambda xp, d, delta: xp.where(abs(d) <= delta, d * d * 0.5, (abs(d) - 0.5 * delta) * delta),
         lambda xp, d, delta: xp.clip(d, -delta, delta),
-        lambda xp, d, delta: (abs(d) <= delta) + d * 0,
+        lambda xp, d, delta: (abs(d) < delta) + d * 0,
         label="huber_cpu", back_label="huber_backward_cpu_out", check=_check_delta,
     ),
     forms="",
@@ -269,9 +273,11 @@ binary_cross_entropy_with_logits = publish(bce_with_logits, forms="function")
 # ---- made of other ops
 
 
-def l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """Absolute differences."""
+def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduced((self - target).abs(), reduction)
+
+
+l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, forms="")
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:

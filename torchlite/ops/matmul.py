@@ -19,7 +19,7 @@ from ..core.view import requires_grad
 from ..core.write import bump, into, write
 from .arithmetic import check_factors, mul, times
 from .rules import scaled
-from .shape import unsafe_view
+from .shape import expand, reshape, squeeze_dim, transpose, unsafe_view, unsqueeze
 from .writing import widened
 
 # ---- kernels
@@ -66,7 +66,7 @@ def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
 
 def H(t: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
-    return conj(t.transpose(-2, -1))
+    return conj(transpose.apply(t, -2, -1))
 
 
 # ---- matrices
@@ -109,12 +109,30 @@ def _mm(xp: Any, a: Any, b: Any) -> Any:
     return product(xp, a, b)
 
 
+def _mm_of_batches(self: Tensor, mat2: Tensor) -> Tensor:
+    """One or both are batches of matrices."""
+    if mat2.dim() == 2:  # the batch is folded into the rows of one big matrix
+        count, rows, inner = self.array.shape
+        return unsafe_view.apply(mm.apply(reshape(self, (count * rows, inner)), mat2), (count, rows, mat2.shape[1]))
+    return bmm.apply(self if self.dim() == 3 else expand.apply(self, (mat2.shape[0], *self.shape), False), mat2)
+
+
+def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
+    """One or both are batches."""
+    if self.dim() == 2:
+        return mm.apply(vec, transpose.apply(self, 0, 1))
+    if vec.dim() == 1:
+        count, rows, inner = self.array.shape
+        return unsafe_view.apply(mv.apply(reshape(self, (count * rows, inner)), vec), (count, rows))
+    return squeeze_dim.apply(bmm.apply(self, unsqueeze.apply(vec, 2)), 2)
+
+
 mm = Product(
     "mm(Tensor self, Tensor mat2)", _mm,
     {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
     check=_check_mm,
     linear="each",
-    batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
+    batch=Leading(call=_mm_of_batches),
 )  # fmt: skip
 publish(mm)
 
@@ -170,7 +188,7 @@ mv = Exact(
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
     check=_check_mv,
     linear="each",
-    batch=Leading(call=lambda self, vec: matmul.apply(self, vec.unsqueeze(-1)).squeeze(-1)),
+    batch=Leading(call=_mv_of_batches),
 )  # fmt: skip
 publish(mv)
 
@@ -456,7 +474,8 @@ class _Matmul(Product):
     """The fast path knows matrices only, as `mm`; all other ranks come to `apply`."""
 
     def apply(self, *values: Any) -> Any:
-        a, b = values
+        autocast = local.state.mode.autocast
+        a, b = values if autocast is None else autocast.cast("matmul", values)
         backend = a.backend.real
         if not backend.level:
             self.find_kernel(backend)
@@ -487,7 +506,7 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of an element of one vector and an element of the other."""
     _vector("outer", "self", self)
     _vector("outer", "vec2", vec2)
-    return mul.apply(self.reshape((-1, 1)) if self.numel() else self.reshape((0, 1)), vec2)
+    return mul.apply(reshape(self, (self.numel(), 1)), vec2)
 
 
 publish_python("outer(Tensor self, Tensor vec2)", outer)

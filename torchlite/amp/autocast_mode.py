@@ -1,0 +1,280 @@
+"""`torch.autocast`: inside, ops choose the precision they compute in.
+
+Products of matrices and convolutions take float32 operands in a lower precision, losses and other sensitive ops take
+lower ones in float32, and ops that join tensors take the widest dtype among them. All other ops are as outside.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from .. import cuda
+from ..core import dtype as dt
+from ..core.device import device as Device
+from ..core.mode import local
+from ..core.node import LEAF
+from ..core.tensor import TensorBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..core.tensor import Tensor
+
+# What ops compute in on each type of device, by name: a lower precision, float32, or the widest among the operands.
+_LOWER = frozenset(
+    "convolution conv_tbc bmm mm baddbmm addmm addbmm matmul _linear linalg_vecdot _prelu_kernel "
+    "_scaled_dot_product_attention".split()
+)
+_FULL = {
+    "cpu": frozenset(
+        "avg_pool3d binary_cross_entropy grid_sampler_2d grid_sampler_3d polar prod quantile nanquantile stft cdist "
+        "_cdist_forward trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse pinverse max_pool3d "
+        "max_pool3d_with_indices max_unpool2d max_unpool3d _adaptive_avg_pool3d adaptive_max_pool3d reflection_pad1d "
+        "reflection_pad2d replication_pad1d replication_pad2d replication_pad3d mse_loss cosine_embedding_loss "
+        "nll_loss_forward nll_loss2d_forward hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy_loss "
+        "l1_loss huber_loss margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss _ctc_loss kl_div "
+        "multilabel_margin_loss_forward binary_cross_entropy_with_logits fractional_max_pool2d "
+        "fractional_max_pool3d".split()
+    ),
+    "cuda": frozenset(
+        "acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus layer_norm "
+        "native_layer_norm group_norm norm nuclear_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss "
+        "nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss margin_ranking_loss "
+        "multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss "
+        "binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp softmax log_softmax cumprod cumsum prod "
+        "sum".split()
+    ),
+}
+_WIDEST = {
+    "cpu": frozenset("stack cat index_copy".split()),
+    "cuda": frozenset(
+        "addcdiv addcmul atan2 bilinear cross dot grid_sampler_2d grid_sampler_3d index_put scatter_add stack cat "
+        "tensordot vdot".split()
+    ),
+}
+_DTYPES = {"cpu": dt.bfloat16, "cuda": dt.float16}  # what is lower, where nobody says
+_SUPPORTED = {"cpu": (dt.bfloat16, dt.float16), "cuda": (dt.float16, dt.bfloat16)}
+
+
+class Casts:
+    """The casts that are on in a thread: the lower dtype by type of device, and weights that were cast already."""
+
+    __slots__ = ("cached", "dtypes", "weights")
+
+    def __init__(self, dtypes: dict[str, dt.dtype], weights: dict[int, tuple[Tensor, Tensor]], cached: bool) -> None:
+        self.dtypes = dtypes
+        self.weights = weights
+        self.cached = cached
+
+    def cast(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
+        """The operands of an op as it is to have them."""
+        kind = next((_place(t) for v in values for t in _tensors(v)), "")
+        lower = self.dtypes.get(kind)
+        if lower is None:
+            return values
+        wanted = None
+        if name in _LOWER:
+            wanted = lower
+        elif name in _FULL[kind]:
+            wanted = dt.float32
+        elif name in _WIDEST[kind]:
+            wanted = _widest(lower, [t.dtype for v in values for t in _tensors(v)])
+        return values if wanted is None else [self.one(v, wanted, kind) for v in values]
+
+    def one(self, value: Any, wanted: dt.dtype, kind: str) -> Any:
+        if value.__class__ is tuple or value.__class__ is list:
+            return type(value)([self.one(v, wanted, kind) for v in value])
+        if not isinstance(value, TensorBase) or _place(value) != kind or value.dtype is wanted:
+            return value
+        if not value.dtype.is_floating_point or value.dtype is dt.float64:
+            return value
+        if not (self.cached and wanted is not dt.float32 and value.dtype is dt.float32 and value.edge is LEAF):
+            return value.to(wanted)
+        found = self.weights.get(id(value))
+        if found is None:
+            found = self.weights[id(value)] = (value, value.to(wanted))
+        return found[1]
+
+
+def _widest(lower: dt.dtype, dtypes: Sequence[dt.dtype]) -> dt.dtype:
+    """float32 if it is among the dtypes, and the lower precision if there is none but that."""
+    found = lower
+    for d in dtypes:
+        if not d.is_floating_point or d is dt.float64 or found is dt.float32:
+            continue
+        if d not in (lower, dt.float32):
+            raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+        found = d
+    return found
+
+
+def _place(t: Tensor) -> str:
+    return t.backend.device.type
+
+
+def _tensors(value: Any) -> Sequence[Any]:
+    if value.__class__ is tuple or value.__class__ is list:
+        return [v for v in value if isinstance(v, TensorBase)]
+    return (value,) if isinstance(value, TensorBase) else ()
+
+
+class autocast:
+    """Inside (a `with`, or a function this decorates), ops on a type of device choose their precision."""
+
+    def __init__(
+        self, device_type: str, dtype: dt.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = device_type
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._enabled = bool(enabled) and self._usable()
+
+    def _usable(self) -> bool:
+        """Whether the device and the dtype can be had; a warning where they cannot."""
+        name = {"cpu": "CPU", "cuda": "CUDA"}.get(self.device, self.device)
+        if self.device == "cuda" and not cuda.is_available():
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=4)
+            return False
+        if self.fast_dtype not in _SUPPORTED.get(self.device, ()):
+            supported = ", ".join(repr(d) for d in _SUPPORTED.get(self.device, ()))
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only "
+                f"supports dtypes of {supported} currently.",
+                stacklevel=4,
+            )
+            return False
+        return True
+
+    def __enter__(self) -> autocast:
+        state = local.state
+        outer = self.outer = state.mode
+        casts = outer.autocast
+        dtypes = {} if casts is None else dict(casts.dtypes)
+        dtypes.pop(self.device, None)
+        if self._enabled:
+            dtypes[self.device] = self.fast_dtype
+        weights = {} if casts is None else casts.weights  # which the outermost region lets go of
+        state.mode = outer.but(autocast=Casts(dtypes, weights, self._cache_enabled))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        state = local.state
+        state.mode = state.mode.but(autocast=self.outer.autocast)
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return func(*args, **kwargs)
+
+        return wrapper
+
+
+# ---- questions and settings
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether `autocast` knows such a device."""
+    return Device(device_type).type in ("cpu", "cuda")
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether ops on such a device choose their precision in this thread."""
+    casts = local.state.mode.autocast
+    return casts is not None and device_type in casts.dtypes
+
+
+def get_autocast_dtype(device_type: str) -> dt.dtype:
+    """The lower precision on such a device."""
+    casts = local.state.mode.autocast
+    return (casts.dtypes.get(device_type) if casts is not None else None) or _DTYPES[device_type]
+
+
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
+    """Turn autocast on or off in this thread."""
+    if isinstance(device_type, bool):
+        device_type, enabled = "cuda", device_type
+    state = local.state
+    casts = state.mode.autocast
+    dtypes = {} if casts is None else dict(casts.dtypes)
+    dtypes.pop(device_type, None)
+    if enabled:
+        dtypes[device_type] = _DTYPES[device_type]
+    state.mode = state.mode.but(autocast=Casts(dtypes, {}, is_autocast_cache_enabled()) if dtypes else None)
+
+
+def set_autocast_dtype(device_type: str, dtype: dt.dtype) -> None:
+    """Say what the lower precision on such a device is."""
+    _DTYPES[device_type] = dtype
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether weights that were cast are kept until the outermost region ends."""
+    casts = local.state.mode.autocast
+    return True if casts is None else casts.cached
+
+
+def clear_autocast_cache() -> None:
+    """Let go of the weights that were cast."""
+    casts = local.state.mode.autocast
+    if casts is not None:
+        casts.weights.clear()
+
+
+# ---- custom Functions
+
+
+def _cast(value: Any, device_type: str, dtype: dt.dtype) -> Any:
+    if isinstance(value, TensorBase):
+        eligible = value.dtype.is_floating_point and _place(value) == device_type and value.dtype is not dt.float64
+        return value.to(dtype) if eligible else value
+    if isinstance(value, dict):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([_cast(v, device_type, dtype) for v in value])
+    return value
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dt.dtype | None = None) -> Any:
+    """For the forward of a custom Function: run it as the call finds autocast, or without, on inputs cast so."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        args[0]._dtype = get_autocast_dtype(device_type)
+        on = is_autocast_enabled(device_type)
+        args[0]._fwd_used_autocast = on and cast_inputs is None
+        if cast_inputs is None or not on:
+            return fwd(*args, **kwargs)
+        with autocast(device_type=device_type, enabled=False):
+            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+
+    return decorated
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """For the backward of a custom Function: run it with autocast as it was in forward."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        with autocast(device_type=device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+            return bwd(*args, **kwargs)
+
+    return decorated
+
+
+autocast.__module__ = "torch.amp.autocast_mode"

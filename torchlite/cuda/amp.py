@@ -1,0 +1,57 @@
+"""`torch.cuda.amp`: the older names of what is in `torch.amp`."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+from .. import amp as _amp
+from ..core import dtype as dt
+
+
+def _renamed(old: str, new: str) -> None:
+    warnings.warn(
+        f"`torch.cuda.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}'cuda', args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+class autocast(_amp.autocast):
+    """`torch.amp.autocast("cuda", …)`."""
+
+    def __init__(self, enabled: bool = True, dtype: dt.dtype = dt.float16, cache_enabled: bool = True) -> None:
+        _renamed("autocast", "autocast(")
+        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
+class GradScaler(_amp.GradScaler):
+    """`torch.amp.GradScaler("cuda", …)`."""
+
+    def __init__(
+        self,
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        _renamed("GradScaler", "GradScaler(")
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+@functools.wraps(_amp.custom_fwd)
+def custom_fwd(fwd: Any = None, *, cast_inputs: dt.dtype | None = None) -> Any:
+    _renamed("custom_fwd", "custom_fwd(args..., device_type=")
+    return _amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+@functools.wraps(_amp.custom_bwd)
+def custom_bwd(bwd: Any) -> Any:
+    _renamed("custom_bwd", "custom_bwd(args..., device_type=")
+    return _amp.custom_bwd(bwd, device_type="cuda")
+
+
+for _cls in (autocast, GradScaler):
+    _cls.__module__ = "torch.cuda.amp." + ("autocast_mode" if _cls is autocast else "grad_scaler")
