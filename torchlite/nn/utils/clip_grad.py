@@ -1,0 +1,97 @@
+"""Keeping gradients small."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ...core.op import functions
+from ...core.tensor import Tensor
+from ...ops.norms import vector_norm
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
+
+
+def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [p.grad for p in _listed(parameters) if p.grad is not None]
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of all tensors together, as if they were one vector."""
+    listed, order = _listed(tensors), float(norm_type)
+    if not listed:
+        return functions["tensor"](0.0)
+    norms = [vector_norm.apply(t, order, None, False, None) for t in listed]
+    total = vector_norm.apply(functions["stack"]([n.to(norms[0].device) for n in norms]), order, None, False, None)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. "
+            "To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale gradients whose norm is `total_norm` so that it becomes at most `max_norm`."""
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    for grad in _gradients(parameters):
+        grad.mul_(factor.to(grad.device))
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the gradients so that their norm, all together, becomes at most `max_norm`; the norm they had."""
+    if not isinstance(parameters, Tensor):
+        iterator = not isinstance(parameters, (list, tuple))
+        parameters = list(parameters)
+        if iterator and not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+@functools.wraps(clip_grad_norm_)
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+@no_grad()
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
+    """Bring every element of the gradients between `-clip_value` and `clip_value`."""
+    limit = float(clip_value)
+    for grad in _gradients(parameters):
+        grad.clamp_min_(-limit)
+        grad.clamp_max_(limit)
+
+
+for _f in (clip_grad_norm, clip_grad_norm_, clip_grads_with_norm_, clip_grad_value_, get_total_norm):
+    _f.__module__ = "torch.nn.utils.clip_grad"

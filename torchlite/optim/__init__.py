@@ -1,0 +1,33 @@
+"""`torch.optim`: optimizers and what steers them."""
+
+from __future__ import annotations
+
+from . import lr_scheduler, swa_utils
+from ._adafactor import Adafactor
+from ._muon import Muon
+from .adadelta import Adadelta
+from .adagrad import Adagrad
+from .adam import Adam
+from .adamax import Adamax
+from .adamw import AdamW
+from .asgd import ASGD
+from .lbfgs import LBFGS
+from .nadam import NAdam
+from .optimizer import Optimizer
+from .radam import RAdam
+from .rmsprop import RMSprop
+from .rprop import Rprop
+from .sgd import SGD
+from .sparse_adam import SparseAdam
+
+__all__ = [
+    "Adafactor", "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD", "LBFGS", "lr_scheduler", "Muon", "NAdam",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "swa_utils",
+]  # fmt: skip
+
+# Where PyTorch has them, which is how their names are shown and pickled.
+for _name in __all__:
+    _class = globals()[_name]
+    if isinstance(_class, type):
+        _room = _class.__module__.removeprefix("torchlite")
+        _class.__module__ = "torch.optim" if "._" in _room else "torch" + _room

@@ -1,0 +1,64 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from .checks import check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number
+from .optimizer import ParamsT
+
+__all__ = ["Adadelta"]
+
+
+def _formula(
+    xp: Any, p: Any, g: Any, square: Any, change2: Any, decay: Any, rho: Any, new: Any, eps: Any, rate: Any
+) -> None:
+    """Zeiler 2012; `change2` is the mean square of the changes."""
+    if decay is not None:
+        g = g + p * decay
+    square *= rho
+    square += g * g * new
+    change = xp.sqrt(change2 + eps) / xp.sqrt(square + eps) * g
+    change2 *= rho
+    change2 += change * change * new
+    p -= change * rate
+
+
+class Adadelta(Elementwise):
+    """Steps whose size follows from that of gradients and of the changes before."""
+
+    formula = _formula
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_non_negative("epsilon", eps)
+        check_non_negative("weight_decay", weight_decay)
+        defaults = {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"square_avg": 0.0, "acc_delta": 0.0}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        counts[0] += 1
+        rho = group["rho"]
+        return decay_of(group), float(rho), 1.0 - rho, group["eps"], number(group["lr"], group)

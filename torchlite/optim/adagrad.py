@@ -1,0 +1,69 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.tensor import Tensor
+from .checks import check_fused, check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number
+from .optimizer import ParamsT
+
+__all__ = ["Adagrad"]
+
+
+def _formula(xp: Any, p: Any, g: Any, square: Any, decay: Any, eps: Any, rate: Any) -> None:
+    """Duchi, Hazan and Singer 2011."""
+    if decay is not None:
+        g = g + p * decay
+    square += g * g
+    p -= g / (xp.sqrt(square) + eps) * rate
+
+
+class Adagrad(Elementwise):
+    """Steps along the gradient, each element divided by the root of the sum of its squares."""
+
+    formula = _formula
+    later: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("lr_decay", lr_decay)
+        check_non_negative("weight_decay", weight_decay)
+        check_non_negative("initial_accumulator_value", initial_accumulator_value)
+        check_non_negative("epsilon", eps)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+        for group in self.param_groups:
+            self.make_state(group, group["params"], [self.state[p] for p in group["params"]])
+
+    def share_memory(self) -> None:
+        """Make the state visible to other processes."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"sum": float(group["initial_accumulator_value"])}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        counts[0] += 1
+        rate = number(group["lr"], group) / (1 + (counts[0] - 1) * group["lr_decay"])
+        return decay_of(group), group["eps"], rate

@@ -1,0 +1,96 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.tensor import Tensor
+from .checks import check_betas, check_fused, check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number, shrink_of
+from .optimizer import ParamsT
+
+__all__ = ["Adam"]
+
+
+def _formula(xp: Any, p: Any, g: Any, mean: Any, square: Any, *more: Any) -> None:
+    """Kingma and Ba 2015; `highest` is what AMSGrad keeps of `square` (Reddi et al. 2018)."""
+    *highest, shrink, decay, new1, beta2, new2, eps, rate = more
+    if shrink is not None:
+        p *= shrink
+    if decay is not None:
+        g = g + p * decay
+    change = g - mean
+    change *= new1
+    mean += change
+    change = g * g
+    change *= new2
+    square *= beta2
+    square += change
+    for h in highest:
+        h[...] = xp.maximum(h, square)
+        square = h
+    change = mean / (xp.sqrt(square) + eps)
+    change *= rate
+    p -= change
+
+
+class Adam(Elementwise):
+    """Steps along the mean gradient, each element divided by the root of its mean square."""
+
+    formula = _formula
+    later: ClassVar[dict[str, Any]] = {
+        "amsgrad": False, **Elementwise.later, "decoupled_weight_decay": False, "fused": None,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        alone = foreach and not capturable
+        if isinstance(lr, Tensor) and alone:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_lr(lr)
+        check_non_negative("epsilon", eps)
+        check_betas(betas)
+        check_non_negative("weight_decay", weight_decay)
+        if isinstance(betas[0], Tensor) is not isinstance(betas[1], Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if isinstance(beta, Tensor):
+                if alone:
+                    raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+                if beta.numel() != 1:
+                    raise ValueError(f"Tensor betas[{i}] must be 1-element")
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return _KEPT_HIGHEST if group["amsgrad"] else _KEPT
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        step = counts[0] = counts[0] + 1
+        lr, (beta1, beta2) = number(group["lr"], group), [number(b, group) for b in group["betas"]]
+        root = (1 - beta2**step) ** 0.5  # by which the root of the mean square is to be divided
+        eps, rate = group["eps"] * root, lr * root / (1 - beta1**step)
+        return shrink_of(group), decay_of(group), 1 - beta1, beta2, 1 - beta2, eps, rate
+
+
+_KEPT = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+_KEPT_HIGHEST = {**_KEPT, "max_exp_avg_sq": 0.0}

@@ -1,0 +1,61 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from .checks import check_betas, check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number
+from .optimizer import ParamsT
+
+__all__ = ["Adamax"]
+
+
+def _formula(
+    xp: Any, p: Any, g: Any, mean: Any, highest: Any, decay: Any, new1: Any, beta2: Any, eps: Any, rate: Any
+) -> None:
+    """Adam with the largest gradient, fading, in place of the root of the mean square."""
+    if decay is not None:
+        g = g + p * decay
+    mean += (g - mean) * new1
+    highest[...] = xp.maximum(highest * beta2, xp.absolute(g) + eps)
+    p -= mean / highest * rate
+
+
+class Adamax(Elementwise):
+    """Steps along the mean gradient, each element divided by its largest size, which fades."""
+
+    formula = _formula
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("epsilon", eps)
+        check_betas(betas)
+        check_non_negative("weight_decay", weight_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"exp_avg": 0.0, "exp_inf": 0.0}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        step = counts[0] = counts[0] + 1
+        beta1, beta2 = group["betas"]
+        rate = number(group["lr"], group) / (1 - beta1**step)
+        return decay_of(group), 1 - beta1, float(beta2), group["eps"], rate

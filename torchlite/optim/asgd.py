@@ -1,0 +1,66 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from .checks import check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number
+from .optimizer import ParamsT
+
+__all__ = ["ASGD"]
+
+
+def _formula(xp: Any, p: Any, g: Any, average: Any, decay: Any, shrink: Any, rate: Any, mu: Any) -> None:
+    """Polyak and Juditsky 1992; without `mu`, averaging has not begun."""
+    if decay is not None:
+        g = g + p * decay
+    p *= shrink
+    p -= g * rate
+    if mu is None:
+        average[...] = p
+    else:
+        average += (p - average) * mu
+
+
+class ASGD(Elementwise):
+    """Gradient descent with fading steps; the mean of the parameters over time is kept in the state as `ax`."""
+
+    formula = _formula
+    together = "params, mus, etas, and state_steps"
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("weight_decay", weight_decay)
+        defaults = {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def counts(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"ax": 0.0}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        step, eta, mu = counts
+        step += 1
+        lr, lambd = number(group["lr"], group), group["lambd"]
+        faded = lr / (1 + lambd * lr * step) ** group["alpha"]
+        counts[:] = step, float(faded), 1 / max(1, step - group["t0"])
+        return decay_of(group), 1 - lambd * eta, eta, None if mu == 1 else mu

@@ -1,0 +1,272 @@
+"""What the elementwise algorithms have in common: everything but their formula.
+
+An algorithm says which arrays and numbers its state has, how its options and the numbers of the state give the numbers
+of a step, and its formula: a function `(xp, values, gradient, *state arrays, *numbers)` that writes into the values and
+the state. The formula is made of operators and of functions that NumPy, CuPy and torch name alike, so it runs on flat
+arrays (`blocks.py`) and on tensors: these where the step is differentiated, or where somebody watches what tensors do.
+
+In place, a formula changes only the values, the state, and results of operations whose derivatives do not need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import is_
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from ..autograd.grad_mode import enable_grad, set_grad_enabled
+from ..backends.base import get_backend
+from ..core.device import CPU
+from ..core.mode import local
+from ..core.op import functions
+from ..core.overrides import overrides
+from ..core.tensor import Tensor
+from .blocks import SMALL, Block, new_counts, new_state, scalar_dtype
+from .optimizer import Optimizer
+
+ON_TENSORS = SimpleNamespace(
+    **{name: functions[name] for name in ("absolute", "clip", "maximum", "minimum", "sign", "sqrt", "where")}
+)
+
+_CAPTURABLE = ("cuda", "xpu", "hpu", "privateuseone", "xla")
+_FUSABLE = ("mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone")
+
+
+def number(value: Any, group: dict[str, Any]) -> Any:
+    """An option as a number; a tensor stays one where the step is differentiated."""
+    if isinstance(value, Tensor):
+        return value if group.get("differentiable") else value.item()
+    return float(value)
+
+
+def decay_of(group: dict[str, Any]) -> Any:
+    """The weight decay that is part of the gradient, or None."""
+    decay = group["weight_decay"]
+    if group.get("decoupled_weight_decay") or not (isinstance(decay, Tensor) or decay):
+        return None
+    return number(decay, group)
+
+
+def shrink_of(group: dict[str, Any]) -> Any:
+    """The factor by which weight decay that stands apart from the gradient makes parameters smaller, or None."""
+    if group["decoupled_weight_decay"] and group["weight_decay"]:
+        return 1 - number(group["lr"], group) * group["weight_decay"]
+    return None
+
+
+class Plan:
+    """How the parameters of a group that have gradients are updated, for as long as they and their state stay put."""
+
+    __slots__ = ("arrays", "blocks", "names", "state_arrays", "states")
+
+    def __init__(self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
+        self.arrays = [p.array for p in params]
+        self.states = states
+        self.names = names
+        self.state_arrays = self._find_state()
+        self.blocks: list[tuple[Block, list[int]]] = []
+
+    def fits(self, params: Sequence[Tensor], names: Sequence[str]) -> bool:
+        if names != self.names or len(params) != len(self.arrays):
+            return False
+        if not all(map(is_, [p.array for p in params], self.arrays)):
+            return False
+        try:
+            if not all(map(is_, self._find_state(), self.state_arrays)):
+                return False
+        except (KeyError, AttributeError):
+            return False
+        return all([block.read_counts() for block, _ in self.blocks])
+
+    def _find_state(self) -> list[Any]:
+        return [s[name].array for name in self.names for s in self.states]
+
+
+class Elementwise(Optimizer):
+    """The base of the algorithms that treat every element alike."""
+
+    formula: ClassVar[Callable[..., None]]
+    together: ClassVar[str] = "params and state_steps"  # what `capturable` wants on one device
+    # Options that checkpoints of older versions lack.
+    later: ClassVar[dict[str, Any]] = {
+        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
+    }  # fmt: skip
+
+    def counts(self, group: dict[str, Any]) -> dict[str, float]:
+        """The numbers of a state, and with what they begin."""
+        return {"step": 0.0}
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        """The arrays of a state, and with what they are filled at first."""
+        raise NotImplementedError
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        """The numbers that the formula takes; `counts` are those of the state, to be brought up to date.
+
+        `new` says that the state was made for this step.
+        """
+        raise NotImplementedError
+
+    def lacks_state(self, state: dict[str, Any]) -> bool:
+        return not state
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._plans: dict[int, Plan] = {}  # by the id of their group
+        self._states: list[Any] = []  # the states for which they were made
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self.later.items():
+                group.setdefault(name, value)
+        for group in self.param_groups:
+            for name in self.counts(group):
+                for p in group["params"]:
+                    found = self.state.get(p, {})
+                    if name in found and not isinstance(found[name], Tensor):  # as older versions saved it
+                        found[name] = functions["tensor"](float(found[name]), dtype=scalar_dtype())
+
+    # ---- the step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients; `closure`, if given, computes these anew and returns the loss."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if "found_inf" in self.__dict__ and self._overflown():
+            return loss
+        states = list(self.state.values())
+        if len(states) != len(self._states) or not all(map(is_, states, self._states)):
+            self._plans.clear()
+        state = local.state
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p._grad is not None]
+            if params:
+                on_arrays = state.mode.plain and not group["differentiable"]
+                plan = self._plan(group, params) if on_arrays else None
+                if plan is not None:
+                    state.quiet(self._step_on_arrays, plan, group, params)
+                else:
+                    self._check(group, params)
+                    self._step_on_tensors(group, params)
+        return loss
+
+    def _overflown(self) -> bool:
+        """Whether a gradient scaler found a gradient that is not finite; if not, undo its scaling."""
+        found: Any = self.__dict__["found_inf"]
+        if found is not None and found.item():
+            return True
+        scale = self.__dict__.get("grad_scale")
+        if scale is not None:
+            with set_grad_enabled(False):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if p.grad is not None:
+                            p.grad.div_(scale)
+        return False
+
+    def _check(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+        """Refuse options that do not suit the parameters."""
+        if group.get("fused"):
+            for p in params:
+                if not (p.dtype.is_floating_point and p.device.type in _FUSABLE):
+                    raise RuntimeError(
+                        "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                        f"{list(_FUSABLE)} but {p.dtype} and {p.device.type}"
+                    )
+        if group.get("capturable") and not all(p.device.type in _CAPTURABLE for p in params):
+            raise AssertionError(
+                f"If capturable=True, {self.together} must be on supported devices: {list(_CAPTURABLE)}."
+            )
+        if group["differentiable"] and group.get("foreach"):
+            raise AssertionError("_foreach ops don't support autograd")
+
+    # ---- on flat arrays
+
+    def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Plan | None:
+        """How to update these parameters as arrays; None if there is more to one than its array."""
+        names = (*self.counts(group), *self.arrays(group))
+        plan = self._plans.get(id(group))
+        if plan is None or not plan.fits(params, names):
+            if not all(map(_bare, params)):
+                return None
+            self._check(group, params)
+            plan = self._plans[id(group)] = self._planned(group, params, names)
+            self._states = list(self.state.values())
+        return plan
+
+    def _step_on_arrays(self, plan: Plan, group: dict[str, Any], params: list[Tensor]) -> None:
+        maximize = group["maximize"]
+        for block, places in plan.blocks:
+            numbers = self.numbers(group, block.counted, block.new)
+            block.update(type(self).formula, [params[i]._grad for i in places], numbers, maximize)
+
+    def _planned(self, group: dict[str, Any], params: list[Tensor], names: tuple[str, ...]) -> Plan:
+        """Make the state that is missing, and the blocks."""
+        counts, arrays = self.counts(group), self.arrays(group)
+        states = [self.state[p] for p in params] if names else [{} for _ in params]
+        new = [self.lacks_state(s) for s in states]
+        self.make_state(group, [p for p, n in zip(params, new) if n], [s for s, n in zip(states, new) if n])
+        plan = Plan(params, states, names)
+        alike: dict[Any, list[int]] = {}
+        for i, (p, s) in enumerate(zip(params, states)):
+            small = p.array.size < SMALL
+            key = (p.backend.real, p.dtype, new[i], *[s[name].item() for name in counts]) if small else i
+            alike.setdefault(key, []).append(i)
+        for places in alike.values():
+            block = Block([params[i] for i in places], [states[i] for i in places], tuple(arrays), tuple(counts))
+            block.new = new[places[0]]
+            block.read_counts()
+            plan.blocks.append((block, places))
+        return plan
+
+    def make_state(self, group: dict[str, Any], params: Sequence[Tensor], states: Sequence[dict[str, Any]]) -> None:
+        """Make the state of parameters that have none, that of small ones of one kind in one piece of memory."""
+        if not params:
+            return
+        counts, arrays = self.counts(group), self.arrays(group)
+        with_params = group.get("capturable") or group.get("fused")
+        alike: dict[Any, list[int]] = {}
+        for i, p in enumerate(params):
+            alike.setdefault((p.backend.real, p.dtype) if p.array.size < SMALL else i, []).append(i)
+        for places in alike.values():
+            some, theirs = [params[i] for i in places], [states[i] for i in places]
+            new_counts(theirs, counts, some[0].backend.home if with_params else get_backend(CPU))
+            new_state(some, theirs, arrays)
+
+    # ---- on tensors
+
+    def _step_on_tensors(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+        counts, arrays = self.counts(group), self.arrays(group)
+        differentiable = group["differentiable"]
+        with set_grad_enabled(differentiable):
+            for p in params:
+                state = self.state[p] if counts or arrays else {}
+                new = self.lacks_state(state)
+                if new:
+                    self.make_state(group, [p], [state])
+                counted = [state[name].item() for name in counts]
+                numbers = self.numbers(group, counted, new)
+                # Nodes may keep what the formula works on, so that must not be what the next step writes into.
+                targets = [p, *[state[name] for name in arrays]]
+                copies = [t.clone() for t in targets] if differentiable else targets
+                grad = -p.grad if group["maximize"] else p.grad
+                operands = [copies[0], grad, *copies[1:]]
+                if p.is_complex():
+                    operands = [functions["view_as_real"](t) for t in operands]
+                type(self).formula(ON_TENSORS, *operands, *numbers)
+                if differentiable:
+                    for target, made in zip(targets, copies):
+                        target.copy_(made)
+                for name, value in zip(counts, counted):
+                    state[name].fill_(value)
+
+
+def _bare(p: Tensor) -> bool:
+    """Whether there is no more to a parameter than its array."""
+    backend = p.backend.real
+    spread = 0 in p.array.strides and p.array.size > 1
+    return backend.bare and backend.values and backend.strided and not spread and not overrides(type(p))

@@ -1,0 +1,28 @@
+"""`torch.optim.lr_scheduler`: schedules of learning rates."""
+
+from __future__ import annotations
+
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
+from .composed import ChainedScheduler, SequentialLR
+from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .plateau import ReduceLROnPlateau
+from .simple import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+
+__all__ = [
+    "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "SequentialLR",
+    "CosineAnnealingLR", "ChainedScheduler", "ReduceLROnPlateau", "CyclicLR", "CosineAnnealingWarmRestarts",
+    "OneCycleLR", "PolynomialLR", "LRScheduler",
+]  # fmt: skip
+
+for _class in (_LRScheduler, *[globals()[name] for name in __all__]):
+    _class.__module__ = "torch.optim.lr_scheduler"

@@ -1,0 +1,81 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.tensor import Tensor
+from .blocks import scalar_dtype
+from .checks import check_betas, check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number, shrink_of
+from .optimizer import ParamsT
+
+__all__ = ["NAdam"]
+
+
+def _formula(
+    xp: Any, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
+    bias2: Any, eps: Any, rate: Any, rate_of_mean: Any,
+) -> None:  # fmt: skip
+    """Dozat 2016: Adam with Nesterov's momentum."""
+    if shrink is not None:
+        p *= shrink
+    if decay is not None:
+        g = g + p * decay
+    mean += (g - mean) * new1
+    square *= beta2
+    square += g * g * new2
+    size = xp.sqrt(square / bias2) + eps
+    p -= g / size * rate
+    p -= mean / size * rate_of_mean
+
+
+class NAdam(Elementwise):
+    """Adam with Nesterov's momentum, whose strength grows over the first steps."""
+
+    formula = _formula
+    together = "params, mu_products and state_steps"
+    later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("epsilon", eps)
+        check_betas(betas)
+        check_non_negative("weight_decay", weight_decay)
+        check_non_negative("momentum_decay", momentum_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def counts(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"step": 0.0, "mu_product": 1.0}
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        step = counts[0] = counts[0] + 1
+        lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
+        now, next_ = [beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)]
+        product = counts[1] = scalar_dtype().numpy.type(counts[1] * now).item()  # as it is stored
+        return (
+            shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, 1 - beta2**step, group["eps"],
+            lr * (1 - now) / (1 - product), lr * next_ / (1 - product * next_),
+        )  # fmt: skip

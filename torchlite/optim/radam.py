@@ -1,0 +1,75 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.tensor import Tensor
+from .checks import check_betas, check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number, shrink_of
+from .optimizer import ParamsT
+
+__all__ = ["RAdam"]
+
+
+def _formula(
+    xp: Any, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
+    eps: Any, rate: Any,
+) -> None:  # fmt: skip
+    """Liu et al. 2020; without `eps`, the variance is not known well enough yet to divide by it."""
+    if shrink is not None:
+        p *= shrink
+    if decay is not None:
+        g = g + p * decay
+    mean += (g - mean) * new1
+    square *= beta2
+    square += g * g * new2
+    p -= (mean if eps is None else mean / (xp.sqrt(square) + eps)) * rate
+
+
+class RAdam(Elementwise):
+    """Adam that divides by the root of the mean square only when it knows this well enough."""
+
+    formula = _formula
+    later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("epsilon", eps)
+        check_betas(betas)
+        check_non_negative("weight_decay", weight_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        step = counts[0] = counts[0] + 1
+        beta1, beta2 = group["betas"]
+        rate = number(group["lr"], group) / (1 - beta1**step)
+        bias2 = 1 - beta2**step
+        most = 2 / (1 - beta2) - 1  # the length of the average in the long run
+        length = most - 2 * step * beta2**step / bias2
+        eps = None
+        if length > 5:
+            rate *= ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length) * bias2) ** 0.5
+            eps = group["eps"]
+        return shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, eps, rate

@@ -1,0 +1,82 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.tensor import Tensor
+from .checks import check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number
+from .optimizer import ParamsT
+
+__all__ = ["RMSprop"]
+
+
+def _formula(xp: Any, p: Any, g: Any, square: Any, *more: Any) -> None:
+    """Hinton's lecture 6e; centered, Graves 2013. The last of `more` say which further state there is."""
+    *state, decay, alpha, new, eps, rate, momentum, centered = more
+    if decay is not None:
+        g = g + p * decay
+    square *= alpha
+    square += g * g * new
+    spread = square
+    if centered:
+        mean = state[-1]
+        mean += (g - mean) * new
+        spread = square - mean * mean
+    g = g / (xp.sqrt(spread) + eps)
+    if momentum is not None:
+        velocity = state[0]
+        velocity *= momentum
+        velocity += g
+        g = velocity
+    p -= g * rate
+
+
+class RMSprop(Elementwise):
+    """Steps along the gradient, each element divided by the root of its mean square."""
+
+    formula = _formula
+    later: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False, **Elementwise.later}
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("epsilon", eps)
+        check_non_negative("momentum", momentum)
+        check_non_negative("weight_decay", weight_decay)
+        check_non_negative("alpha", alpha)
+        defaults = {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        made = {"square_avg": 0.0}
+        if group["momentum"] > 0:
+            made["momentum_buffer"] = 0.0
+        if group["centered"]:
+            made["grad_avg"] = 0.0
+        return made
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        counts[0] += 1
+        alpha, momentum = group["alpha"], group["momentum"]
+        return (
+            decay_of(group), float(alpha), 1.0 - alpha, group["eps"], number(group["lr"], group),
+            float(momentum) if momentum > 0 else None, group["centered"],
+        )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Resilient backpropagation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from .checks import check_lr
+from .elementwise import Elementwise, number
+from .optimizer import ParamsT
+
+__all__ = ["Rprop"]
+
+
+def _formula(xp: Any, p: Any, g: Any, before: Any, size: Any, shorter: Any, longer: Any, least: Any, most: Any) -> None:
+    """Riedmiller and Braun 1993: steps grow while the gradient keeps its sign, and shrink when it changes."""
+    trend = g * before
+    turned = trend < 0
+    size[...] = xp.clip(xp.where(turned, size * shorter, xp.where(trend > 0, size * longer, size)), least, most)
+    g = xp.where(turned, 0 * g, g)
+    p -= xp.sign(g) * size
+    before[...] = g
+
+
+class Rprop(Elementwise):
+    """Steps of an own size for each element, of which the gradient gives only the direction."""
+
+    formula = _formula
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"prev": 0.0, "step_size": float(group["lr"])}
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        counts[0] += 1
+        return tuple([number(x, group) for x in (*group["etas"], *group["step_sizes"])])

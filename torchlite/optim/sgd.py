@@ -1,0 +1,79 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.tensor import Tensor
+from .checks import check_fused, check_lr, check_non_negative
+from .elementwise import Elementwise, decay_of, number
+from .optimizer import ParamsT
+
+__all__ = ["SGD"]
+
+
+def _formula(xp: Any, p: Any, g: Any, *more: Any) -> None:
+    """`velocity` is a state array where there is momentum."""
+    *velocity, rate, decay, momentum, new, nesterov = more
+    if decay is not None:
+        g = g + p * decay
+    for v in velocity:
+        v *= momentum
+        v += g if new is None else g * new
+        g = g + v * momentum if nesterov else v
+    p -= g * rate
+
+
+class SGD(Elementwise):
+    """Steps along the gradient, with momentum if asked for."""
+
+    formula = _formula
+    later: ClassVar[dict[str, Any]] = {
+        "nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_non_negative("momentum", momentum)
+        check_non_negative("weight_decay", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+
+    def counts(self, group: dict[str, Any]) -> dict[str, float]:
+        return {}
+
+    def arrays(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"momentum_buffer": 0.0} if group["momentum"] else {}
+
+    def lacks_state(self, state: dict[str, Any]) -> bool:
+        return state.get("momentum_buffer") is None
+
+    def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
+        dampening = 0 if new else group["dampening"]  # the first gradient is taken as it is
+        kept = 1 - number(dampening, group)
+        return (
+            number(group["lr"], group),
+            decay_of(group),
+            number(group["momentum"], group),
+            None if kept == 1 else kept,
+            group["nesterov"],
+        )
