@@ -14,7 +14,7 @@ from torchlite.overrides import DisableTorchFunctionSubclass, TorchFunctionMode
 UNASKED = {
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
     "IntTensor", "LongTensor", "ShortTensor", "_randint", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
-    "frombuffer", "is_storage", "normal",
+    "from_file", "frombuffer", "is_storage", "normal",
 }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class Drawing:
             return
         step = Step(row, texts, f"v{len(self.steps)}" if family.binds else "", mode)
         error = run.step(step)
-        if self.wild() or self.broken(error) or (error and self.half_done()):
+        if self.wild() or self.broken(step, error) or (error and self.half_done()):
             self.run = Run(run.torch, tuple(self.steps))
         else:
             self.steps.append(step)
@@ -62,10 +62,12 @@ class Drawing:
                 return True
         return False
 
+    def broken(self, step: Step, error: Exception | None) -> bool:
+        """Whether an assertion of PyTorch's own failed in the step just run, or fails when a live tensor is asked.
 
-    def broken(self, error: Exception | None) -> bool:
-        """Whether an assertion of PyTorch's own failed in the step just run, or fails when a live tensor is asked."""
-        for tensor in self.run.tensors().values():
+        To ask is to bring histories up to date, so those are asked whom nobody else will.
+        """
+        for tensor in Run(self.run.torch, (*self.steps, step)).tensors().values():
             try:
                 tensor.grad_fn  # noqa: B018
             except RuntimeError as other:

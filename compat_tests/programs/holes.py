@@ -96,6 +96,8 @@ operand_hole("integer", lambda t: is_discrete(t) and not is_bool(t))
 operand_hole("mask", is_bool)
 operand_hole("array", lambda t: t.dim() >= 1)
 operand_hole("plane", lambda t: t.dim() >= 2)
+# `new_tensor` finds no device for lazy tensors.
+operand_hole("resolved", anything, lambda t: not (t.is_conj() or t.is_neg()))
 operand_hole("vector", lambda t: t.dim() == 1 and not is_bool(t))
 operand_hole("matrix", lambda t: t.dim() == 2 and is_real(t))
 operand_hole("tensor", lambda t: t.dim() >= 1 and is_inexact(t))

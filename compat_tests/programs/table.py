@@ -92,7 +92,7 @@ FAMILIES = {
         {a}.new_zeros({size})
         {a}.new_ones({size}, requires_grad={flag})
         {a}.new_full({size}, {number})
-        {a}.new_tensor({number})
+        {resolved}.new_tensor({number})
         """,
     ),
     "unary": expressions(

@@ -155,11 +155,12 @@ def move(t: Tensor, level: TangentLevel, tangent: Tensor) -> None:
 
 def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     """The tangent with the strides (and lazy bits) of the primal, so that views of both show corresponding parts."""
-    wanted = primal.stride()
-    sizes = zip(primal.array.shape, wanted, tangent.stride(), strict=True)
-    alike = primal.backend.bits == tangent.backend.bits or not tangent.backend.strided
-    if alike and (all(n == 1 or a == b for n, a, b in sizes) or not primal.array.size):
-        return tangent
+    wanted, have = primal.stride(), tangent.stride()
+    if primal.backend.bits == tangent.backend.bits or not tangent.backend.strided:
+        if wanted == have or not primal.array.size:
+            return tangent
+        if all([n == 1 or a == b for n, a, b in zip(primal.array.shape, wanted, have, strict=True)]):
+            return tangent
     if any(s == 0 and n > 1 for n, s in zip(primal.array.shape, wanted, strict=True)):
         return tangent.contiguous()
     made = tangent.new_empty_strided(primal.shape, wanted)
@@ -175,8 +176,8 @@ def forward(
     op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], in_place: bool = False
 ) -> list[Tensor | None] | None:
     """The tangents of the results, None for those that have none; None in place of all when nothing moves them."""
-    moving = [i for i, _ in op.rules if any(t is not None for t in _listed(tangents[i]))]
-    if not moving or not any(_moves(r) for r in results):
+    moving = [i for i, _ in op.rules if _any_moves(tangents[i])]
+    if not moving or not any([_moves(r) for r in results]):
         return None
     if op.node_class.fails:
         raise NotImplementedError(f"Trying to use forward AD with aten::{op.signature.name} that does not support it.")
@@ -190,6 +191,11 @@ def forward(
         return _transposed(op, primals, tangents, results)
     except NotImplementedError as error:  # so a formula says that there is none
         raise forward_not_implemented(op.signature.name, in_place) from error
+
+
+def _any_moves(tangents: Any) -> bool:
+    """Whether an operand, or one of a sequence, has a tangent."""
+    return tangents is not None and any([t is not None for t in _listed(tangents)])
 
 
 def _moves(result: Any) -> bool:
@@ -234,11 +240,12 @@ def _diagonal(
     if d.is_complex or any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i])):
         return None
     total = None
-    for i in moving:
-        node = _node(op, primals, results, [k == i for k, _ in op.rules])
-        node.operand_forms = None  # which leaves the sum over what was broadcast to us
-        g = tangents[i].to(d).expand(shape)
-        part = next((p for p in node.apply([g]) if p is not None), None)
+    for i, rule in op.rules:
+        g = tangents[i]
+        if g is None:
+            continue
+        g = g if g.dtype is d else g.to(d)
+        part = op.evaluate(rule, g if g.array.shape == shape else g.expand(shape), primals, results)
         if part is None or part.array.shape != shape:
             return None
         total = part if total is None else total + part

@@ -13,6 +13,7 @@ from .op import Op
 from .op_node import OpNode
 from .operands import converted, form_of, result_type, scalar_array, tensors_in
 from .overrides import PLAIN
+from .saved import Hooked
 from .tensor import Tensor, TensorBase, wrap, wrap_shown
 from .write import check_apart
 
@@ -58,6 +59,13 @@ def conj(value: Any) -> Any:
             return value
         return value.conj() if local.state.mode.grad else value.conj_physical()
     return value.conjugate() if value.__class__ is complex else value
+
+
+def _form_for(edge: Any, operand: Any) -> Any:
+    """The form of an operand's gradient: what it leads to may have another shape than a view reshaped in place."""
+    if edge.__class__ is not tuple or not isinstance(operand, TensorBase):
+        return form_of(operand)
+    return (edge[0].output_forms[edge[1]][0], operand.dtype, operand.backend.home)
 
 
 _FLOAT32 = dt.float32.numpy
@@ -200,14 +208,16 @@ class Elementwise(Op):
             return outputs
         forms = [(t.array.shape, backend.strides(t.array)) for t in tensors]
         common = tensors[-1].dtype
-        if outputs.dtype != common.numpy or any([t.dtype is not common for t in tensors]):
+        numbers = len(tensors) < len(operands)
+        changed = (numbers or self.result == "float") and outputs.dtype != common.numpy
+        if changed or any([t.dtype is not common for t in tensors]):
             common = self.compute_dtype(values)
             for i in range(self.apart, len(tensors)):
                 if tensors[i].dtype is not common:  # it is converted first, to a copy in its order, but dense
                     forms[i] = forms[i][0], dense_strides(*forms[i])
-        if self.numbers_count and len(tensors) < len(operands):
+        if self.numbers_count and numbers:
             forms.append(((), ()))
-        return backend.ordered(outputs, result_strides(outputs.shape, forms))
+        return backend.ordered(outputs, result_strides(outputs.shape, tuple(forms)))
 
     def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
         if outputs.__class__ is tuple:
@@ -231,11 +241,15 @@ class Elementwise(Op):
         super().save(node, values, results)
         shape, d, _ = node.output_forms[0]
         node.operand_forms = None
-        nowhere = all([edge is None for edge in node.next_edges])  # then backward only sees to what was saved
+        edges = node.next_edges
+        if all([edge is None for edge in edges]):  # then backward only sees to what was saved, which fast ways do not
+            node.saved_entries = Hooked(node.saved_entries)
         for i, _ in self.rules:
             value = values[i]
-            if isinstance(value, TensorBase) and (nowhere or value.dtype is not d or value.array.shape != shape):
-                node.operand_forms = tuple([form_of(values[i]) for i, _ in self.rules])
+            if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):
+                node.operand_forms = tuple([
+                    _form_for(edge, values[i]) for (i, _), edge in zip(self.rules, edges, strict=True)
+                ])  # fmt: skip
                 break
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:

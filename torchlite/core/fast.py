@@ -55,6 +55,8 @@ def unary(op: Any) -> Callable[..., Any]:
             if input.edge is not None and record is not None and mode.grad:
                 record(input, result)
             return result
+        if mode.direct and out is None and input.__class__ is Tensor:
+            return op.apply(input)
         return op.call(call, (input,), {} if out is None else {"out": out}, False)
 
     return call
@@ -65,6 +67,8 @@ def binary(op: Any) -> Callable[..., Any]:
     kernels, direct, new = op.kernels, op.direct, _new
     record = pair_recorder(op) if op.recorded else None
     numbers = op.signature.params[1].type == "Operand"
+    others = op.signature.params[1].quick
+    rest = [p.default for p in op.signature.params[2:]]
 
     def call(input: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
         state = local.state
@@ -104,6 +108,8 @@ def binary(op: Any) -> Callable[..., Any]:
             if (edge is not None or input.edge is not None) and record is not None and mode.grad:
                 record(input, other, result, source, operand)
             return result
+        if mode.direct and out is None and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
+            return op.apply(input, other, *rest)
         named = {} if out is None else {"out": out}
         if alpha is not _ONE:  # only add and sub have it; binding says so
             named["alpha"] = alpha

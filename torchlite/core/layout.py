@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 
@@ -62,6 +63,7 @@ def _of_name(name: str) -> layout | memory_format:
     return NAMES[name]
 
 
+@functools.lru_cache(4096)
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides, in elements."""
     strides, step = [], 1
@@ -140,7 +142,10 @@ def dense_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     return tuple(made)
 
 
-def result_strides(shape: tuple[int, ...], operands: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> tuple[int, ...]:
+@functools.lru_cache(4096)
+def result_strides(
+    shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+) -> tuple[int, ...]:
     """The strides of the result of an elementwise op on operands of these shapes and strides."""
     if all([one == shape for one, _ in operands]):
         if all([is_contiguous(*operand) for operand in operands]):

@@ -146,7 +146,7 @@ def edge_of(value: Any) -> Any:
     return NOWHERE if found is None and requires_grad(value) else found
 
 
-_NO_TENSOR = frozenset((int, float, bool, complex, type(None)))
+NO_TENSOR = frozenset((int, float, bool, complex, type(None)))
 
 
 def common_backend(op: Op, values: Sequence[Any]) -> Any:
@@ -156,11 +156,12 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
         value = values[i]
         for t in value if value.__class__ is tuple or value.__class__ is list else (value,):
             if t.__class__ in PLAIN:
-                if found is None:
-                    found = t.backend.real
-                elif t.backend.real is not found:
+                backend = t.backend.real
+                if found is None or (backend is not found and backend.level > found.level):
+                    found = backend
+                elif backend is not found and not found.level:
                     return _mixed_backends(op, values)
-            elif t.__class__ not in _NO_TENSOR:
+            elif t.__class__ not in NO_TENSOR:
                 return _mixed_backends(op, values)
     return _mixed_backends(op, values) if found is None else found
 

@@ -216,8 +216,8 @@ def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
             "please use out-of-place `.detach()` instead"
         )
-    edge = getattr(tensor.edge, "edge", tensor.edge)  # that of a view, or the tensor's own
-    if node is None and edge.__class__ is tuple:
+    edge = resolve(tensor) if node is None else None  # a view that may not have been written to says so instead
+    if edge.__class__ is tuple:
         node, output = edge
     who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', name_of(node))},"
     kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"

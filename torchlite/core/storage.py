@@ -145,7 +145,8 @@ class UntypedStorage:
         return UntypedStorage(device=self.device)
 
     def type(self) -> str:
-        return "torch.storage.UntypedStorage" if self.device.type == "cpu" else f"torch.{self.device.type}.UntypedStorage"
+        kind = self.device.type
+        return f"torch.{'storage' if kind == 'cpu' else kind}.UntypedStorage"
 
     def byteswap(self, dtype: dt.dtype) -> None:
         """Reverse the bytes of each element (of each half, for complex numbers)."""
@@ -178,6 +179,8 @@ class UntypedStorage:
     def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
         copies = memo.setdefault("torch", {})
         key = self.data_ptr()
+        if not key:
+            return self.clone()
         if key not in copies:
             copies[key] = self.clone()
         return copies[key]
@@ -206,9 +209,7 @@ def mapped(filename: Any, shared: bool, nbytes: int) -> np.ndarray:
         size = os.fstat(descriptor).st_size
         if size < nbytes:
             if not shared:
-                raise RuntimeError(
-                    f"file <{path}> size <{size}> is smaller than the required mapping size <{nbytes}>"
-                )
+                raise RuntimeError(f"file <{path}> size <{size}> is smaller than the required mapping size <{nbytes}>")
             os.ftruncate(descriptor, nbytes)
         if not nbytes:
             return np.empty(0, np.uint8)
@@ -344,7 +345,7 @@ for _name, _dtype in {
 
 
 class _OfDtype(type):
-    """The type of `torch.FloatStorage` and its kin: called, it makes a TypedStorage; `isinstance` asks for the dtype."""
+    """The type of `torch.FloatStorage` and its kin: called, it makes a TypedStorage; `isinstance` tells by dtype."""
 
     dtype: dt.dtype
 

@@ -158,7 +158,7 @@ def settled(t: Tensor, view: View) -> Path:
     if not backend.strided:
         return path
     steps = max([i for i, (op, _) in enumerate(path, 1) if op.reinterprets], default=0)
-    if steps == len(path) > 0:
+    if steps == len(path):
         return path
     start = _first_byte(t) - _first_byte(view.base) - sum([more[2] for op, more in path[:steps] if op is _LAID])
     return (*path[:steps], (_LAID, (tuple(t.array.shape), backend.strides(t.array), start)))

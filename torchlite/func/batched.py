@@ -13,10 +13,12 @@ from ..core import dtype as dt
 from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
 from ..core.elementwise import Elementwise
 from ..core.mode import local
-from ..core.operands import tensors_in
+from ..core.operands import NO_TENSOR, tensors_in
+from ..core.overrides import PLAIN
 from ..core.reduction import Reduction
 from ..core.tensor import Tensor, TensorBase
 from ..ops.join import stack
+from ..ops.shape import unsqueeze
 from .transform import Level, Lifted, Transform
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class Batched(Lifted):
         """The tensor inside, its batch in front, and after that dimensions of size one to make up for `ndim`."""
         t = self.main if self.dim == 0 else self.main.movedim(self.dim, 0)
         for _ in range(ndim - len(self.shape)):
-            t = t.unsqueeze(1)
+            t = unsqueeze.apply(t, 1)
         return t
 
 
@@ -110,44 +112,52 @@ class BatchedBackend(Transform):
 
     def broadcast(self, op: Any, values: Sequence[Any]) -> Any:
         """Dimensions are aligned from the last; a batch comes before all others."""
-        arrays = [self.owner.array_of(v) for v in values]
-        ndim = max([len(t.array.shape) for i in op.operands for t in tensors_in(values[i])])
-        arguments = list(values)
-        for i, array in enumerate(arrays):
-            if array is None:
-                continue
-            t = array.front(ndim)
+        level, arguments, own, ndim = self.level, [*values], [], 0
+        for i in op.operands:
+            v = values[i]
+            if isinstance(v, TensorBase):
+                ndim = max(ndim, len(v.array.shape))
+                if v.backend.level == level:
+                    own.append(i)
+        for i in own:
+            array = values[i].array
+            t = arguments[i] = array.main if array.dim == 0 and len(array.shape) == ndim else array.front(ndim)
             if not array.shape and isinstance(op, Elementwise) and t.dtype is not dt.bool_:
-                t = t.to(op.compute_dtype(values))  # it promotes as the number does that it is a batch of
-            arguments[i] = t
+                common = op.compute_dtype(values)  # it promotes as the number does that it is a batch of
+                if t.dtype is not common:
+                    arguments[i] = t.to(common)
         return op.apply(*arguments)
 
     def leading(self, op: Any, rule: Leading, values: Sequence[Any]) -> Any:
         """The op on operands with the batch in front."""
-        if isinstance(op, Reduction) and op.dim_at is None:
+        reduction = isinstance(op, Reduction)
+        if reduction and op.dim_at is None:
             raise AssertionError(f"op '{op.name}' reduces a whole tensor and has to say by what other op")
         if rule.call is not None:
-            return rule.call(*[self.each(v, self.front) for v in values])
-        arguments = [self.each(v, self.expanded) for v in values]
+            return rule.call(*[v if v.__class__ in NO_TENSOR else self.each(v, self.front) for v in values])
+        arguments = [v if v.__class__ in NO_TENSOR else self.each(v, self.expanded) for v in values]
         params = op.signature.params
-        first = next(t for i in op.operands for t in tensors_in(values[i]))
+        first = values[0] if values[0].__class__ in PLAIN else next(t for i in op.operands for t in tensors_in(values[i]))
         ndim = len(first.array.shape)
-        flat = not ndim and not rule.more and any(p.name in DIMENSIONS for p in params)
+        dims, shapes = _places(op)
+        flat = not ndim and not rule.more and bool(dims)
         if flat:  # dimension 0 of a number stands for the number
             arguments = [self.each(v, _with_one) for v in arguments]
             ndim = 1
-        move = functools.partial(_moved, ndim + rule.more)
-        for i, p in enumerate(params):
-            if p.type == "int" and p.name in DIMENSIONS:
-                arguments[i] = self.each(arguments[i], move)
-            elif p.type == "int" and p.sequence and p.name in SHAPES:
-                arguments[i] = (self.owner.size, *arguments[i])
-        if isinstance(op, Reduction):
+        for i in dims:
+            dim = arguments[i]
+            if dim.__class__ is tuple or dim.__class__ is list:
+                arguments[i] = tuple([_moved(ndim + rule.more, d) for d in dim])
+            else:
+                arguments[i] = _moved(ndim + rule.more, dim)
+        for i in shapes:
+            arguments[i] = (self.owner.size, *arguments[i])
+        if reduction:
             self.whole(op, arguments, values, ndim)
         results = op.apply(*arguments)
         if flat and not any([t.array.shape for i in op.operands for t in tensors_in(values[i])]):
             return self.each(results, lambda t: t.squeeze(1) if t.dim() > 1 else t)
-        if isinstance(op, Reduction) and op.dim_at is not None and not params[op.dim_at].sequence:
+        if reduction and not params[op.dim_at].sequence:
             keepdim = op.keepdim_at is not None and values[op.keepdim_at]
             if values[op.dim_at] is None and keepdim:
                 return self.each(results, lambda t: t.reshape((-1,) + (1,) * ndim))
@@ -274,6 +284,13 @@ class BatchedBackend(Transform):
 
 def _with_one(value: Any) -> Any:
     return value.unsqueeze(1) if isinstance(value, TensorBase) and value.dim() == 1 else value
+
+
+@functools.cache
+def _places(op: Any) -> tuple[list[int], list[int]]:
+    """Which arguments of an op name dimensions, and which are shapes that have the batch's size in front."""
+    ints = [(i, p) for i, p in enumerate(op.signature.params) if p.type == "int"]
+    return [i for i, p in ints if p.name in DIMENSIONS], [i for i, p in ints if p.sequence and p.name in SHAPES]
 
 
 def _moved(ndim: int, dim: Any) -> Any:

@@ -9,6 +9,7 @@ from ..autograd.forward import forward, laid_out_as, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core import dtype as dt
 from ..core.mode import local
+from ..core.operands import NO_TENSOR
 from ..core.tensor import Tensor, TensorBase
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
@@ -21,15 +22,12 @@ if TYPE_CHECKING:
 class Dual(Lifted):
     """A tensor, and how it moves. What cannot be differentiated has no tangent."""
 
-    __slots__ = ("main", "tangent")
+    __slots__ = ("main", "shape", "tangent")
 
     def __init__(self, primal: Tensor, tangent: Tensor | None) -> None:
         self.main = primal
+        self.shape = primal.array.shape
         self.tangent = None if tangent is None else laid_out_as(primal, tangent)
-
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.main.array.shape
 
     @property
     def steps(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -44,7 +42,8 @@ class DualBackend(Transform):
         results = op.apply(*primals)
         several = isinstance(results, tuple)
         listed = tuple(results) if several else (results,)
-        tangents = forward(op, primals, [self.each(v, self.tangent) for v in values], listed)
+        moves = [None if v.__class__ in NO_TENSOR else self.each(v, self.tangent) for v in values]
+        tangents = forward(op, primals, moves, listed)
         if tangents is not None:
             listed = tuple([
                 r if t is None else self.owner.wrap(Dual(r, t)) for r, t in zip(listed, tangents, strict=True)

@@ -24,14 +24,11 @@ if TYPE_CHECKING:
 class Nested(Lifted):
     """A tensor as one of the level above."""
 
-    __slots__ = ("main",)
+    __slots__ = ("main", "shape")
 
     def __init__(self, inside: Tensor) -> None:
         self.main = inside
-
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.main.array.shape
+        self.shape = inside.array.shape
 
     @property
     def steps(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -51,12 +48,7 @@ class NestedLevel(Level):
     def __enter__(self) -> None:
         super().__enter__()
         state = local.state
-        self.outer = state.mode
-        state.mode = with_grad(self.outer.but(inference=False) if self.outer.inference else self.outer, True)
-
-    def __exit__(self, *error: object) -> None:
-        local.state.mode = self.outer
-        super().__exit__(*error)
+        state.mode = with_grad(state.mode.but(inference=False) if state.mode.inference else state.mode, True)
 
     def leaf(self, t: Tensor) -> Tensor:
         """A tensor from below as an input whose gradient is asked for."""
@@ -72,10 +64,17 @@ class NestedBackend(Transform):
     owner: NestedLevel
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
-        results = self.below(op.apply, *self.insides(values))
-        if isinstance(results, tuple):
-            return tuple([self.above(r) for r in results])
-        return self.above(results)
+        state = local.state
+        mode = state.mode
+        if self.owner.outer.grad or not mode.grad:
+            results = op.apply(*self.insides(values))
+        else:
+            state.mode = with_grad(mode, False)
+            try:
+                results = op.apply(*self.insides(values))
+            finally:
+                state.mode = mode
+        return tuple(map(self.above, results)) if isinstance(results, tuple) else self.above(results)
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
         output = self.below(function.apply, *below)
@@ -102,7 +101,7 @@ class NestedBackend(Transform):
             state.mode = mode
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
-        if any([t.counter is UNVERSIONED for v in values for t in tensors_in(v)]):
+        if any([t.counter is UNVERSIONED for i in op.operands for t in tensors_in(values[i])]):
             values = [self.each(v, self.counted) for v in values]
         super().record(op, values, results)
 

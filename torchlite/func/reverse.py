@@ -13,6 +13,7 @@ from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import resolve
 from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, tensors, with_aux
+from .graph import settle
 from .nested import NestedLevel
 
 if TYPE_CHECKING:
@@ -37,11 +38,14 @@ class Pullback:
             for at, (edge, g, out) in enumerate(zip(self.edges, gradients, self.outputs, strict=True))
             if edge is not None and g is not None
         ]
-        found: Sequence[Any] = (
-            engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=True)
-            if roots
-            else [None] * len(self.leaves)
-        )
+        found: Sequence[Any] = [None] * len(self.leaves)
+        if roots:
+            tensors = True
+            if not self.level.running:
+                plain = settle(self.level, [edge for edge, _ in roots]) and local.state.mode.plain
+                tensors = not plain or any([g.edge is not None or not g.backend.bare for _, g in roots])
+            create_graph = create_graph and tensors  # a graph of plain tensors without history would be empty
+            found = engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=tensors)
         return [_like(t, 0) if g is None else self.level.inside(g) for t, g in zip(self.inputs, found, strict=True)]
 
 

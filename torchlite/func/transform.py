@@ -16,8 +16,9 @@ from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
 from ..core import dtype as dt
 from ..core.layout import contiguous_strides
-from ..core.mode import left, local
-from ..core.operands import tensors_in
+from ..core.mode import left, local, while_transforming
+from ..core.operands import NO_TENSOR, tensors_in
+from ..core.overrides import PLAIN
 from ..core.tangent import FOLLOW, moves
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import View, requires_grad
@@ -49,13 +50,16 @@ class Level:
         found = self.backends.get(inner)
         if found is None:
             found = self.kind(self, inner)
-            if self.running:  # else nobody would break this cycle
+            if self.running:  # else nobody would break these cycles
                 self.backends[inner] = found
+                found.real = found.home = found
         return found
 
     def wrap(self, array: Lifted) -> Tensor:
         """The tensor of this level over an array of it."""
-        return wrap(array, array.main.dtype, self.over(array.main.backend.real))
+        main = array.main
+        inner = main.backend.real
+        return wrap(array, main.dtype, self.backends.get(inner) or self.over(inner))
 
     def array_of(self, value: Any) -> Any:
         """The array of a tensor of this level; None for anything else."""
@@ -78,7 +82,7 @@ class Level:
         state = local.state
         state.levels = (*state.levels, self)
         self.outer = state.mode
-        state.mode = state.mode.but(transforms=True)
+        state.mode = while_transforming(state.mode)
         self.depth = len(state.levels)
         self.running = True
 
@@ -93,7 +97,10 @@ class Level:
             if array is not None:
                 t.array, t.backend, t.edge = array.main.array, array.main.backend, array.main.edge
         self.adopted.clear()
-        self.backends.clear()  # they know this level: a cycle
+        state.adopted = sum([len(level.adopted) for level in state.levels])
+        for backend in self.backends.values():  # which know this level and themselves: cycles
+            del backend.real, backend.home
+        self.backends.clear()
 
 
 class Lifted:
@@ -136,7 +143,7 @@ class Lifted:
 
 
 class _Itself:
-    """An attribute that is the object it is read from, without a cycle; a `guarded` twin sets its own."""
+    """An attribute that is the object it is read from, without a cycle, where it has none of its own."""
 
     def __get__(self, backend: Any, cls: type) -> Any:
         return backend
@@ -193,7 +200,7 @@ class Transform(Backend):
         mode = local.state.mode
         if op.rules and (mode.records or self.owner.always):
             listed = results if results.__class__ is tuple else (results,)
-            if mode.grad or self.owner.always:
+            if (mode.grad or self.owner.always) and self.tracks(values):
                 self.record(op, values, listed)
             if mode.moving:
                 FOLLOW[0](op, values, listed)
@@ -219,23 +226,26 @@ class Transform(Backend):
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""
-        own, tracked = [], False
-        for v in values:
-            if isinstance(v, TensorBase):
-                v = v if v.backend.level == self.level else None
-                tracked = tracked or (v is not None and v.edge is not None)
-            elif v.__class__ is tuple or v.__class__ is list:
-                v = [self.own(t) for t in v]
-                tracked = tracked or any([t.edge is not None for t in tensors_in(v)])
-            own.append(v)
-        if not tracked:
-            return
         made = [r if self.owner.array_of(r) is not None else None for r in results]
-        if any([r.edge is not None for r in made if r is not None]):  # the ops it was computed by have recorded it
-            return
-        edges = op.edges(own)
+        for r in made:
+            if r is not None and r.edge is not None:  # the ops it was computed by have recorded it
+                return
+        edges = op.edges([self.each(v, self.own) for v in values])
         if edges is not None and any([r is not None for r in made]):
             op.record_on(edges, values, made)
+
+    def tracks(self, values: Sequence[Any]) -> bool:
+        """Whether an argument has a history on this level."""
+        level = self.level
+        for v in values:
+            if v.__class__ in PLAIN:
+                if v.edge is not None and v.backend.level == level and requires_grad(v):
+                    return True
+            elif v.__class__ not in NO_TENSOR:
+                for t in tensors_in(v):
+                    if t.backend.level == level and requires_grad(t):
+                        return True
+        return False
 
     def own(self, value: Any) -> Any:
         """A tensor of this level, or anything but a tensor; None for a tensor from below."""
@@ -245,10 +255,10 @@ class Transform(Backend):
         """Arguments in terms of the level below."""
         level, found = self.level, []
         for v in values:
-            if isinstance(v, TensorBase):
+            if v.__class__ in PLAIN:
                 v = v.array.main if v.backend.level == level else v
-            elif v.__class__ is tuple or v.__class__ is list:
-                v = v.__class__([self.owner.inside(t) for t in v])
+            elif v.__class__ not in NO_TENSOR:
+                v = self.each(v, self.owner.inside)
             found.append(v)
         return found
 
@@ -263,6 +273,7 @@ class Transform(Backend):
         if not self.owner.running:
             return
         self.owner.adopted.append(t)
+        local.state.adopted += 1
         view = t.edge
         if view.__class__ is View:
             if view.base.backend.level < self.level:

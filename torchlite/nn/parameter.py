@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, ClassVar, TypeGuard
 
 from ..core import dtype as dt
 from ..core.overrides import _disabled_torch_function_impl, overrides
+from ..core.pickling import Shown
 from ..core.tensor import Tensor, as_class
 from ..ops.create import empty
+from ..ops.pickles import object_state, set_object_state
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
@@ -43,10 +46,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return memo[id(self)]
 
     def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+        shown = super().__repr__()
+        return f"Parameter containing:\n{shown if type(self) is Parameter else f'Parameter({shown})'}"
 
     def __reduce_ex__(self, protocol: int) -> Any:
-        return _rebuild_parameter, (self.data, self.requires_grad, dict(self.__dict__))
+        state = object_state(self)
+        args = (self.data, self.requires_grad, OrderedDict())
+        return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
 
 
 def _required(t: Any, requires_grad: bool) -> Any:
@@ -55,10 +61,12 @@ def _required(t: Any, requires_grad: bool) -> Any:
     return t._require_grad(requires_grad)
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Parameter:
-    made = Parameter(data, requires_grad)
-    made.__dict__.update(attributes)
-    return made
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Parameter:
+    return set_object_state(Parameter(data, requires_grad), state)
 
 
 class _BufferMeta(type(Tensor)):
@@ -125,15 +133,14 @@ class UninitializedTensorMixin:
 
     def share_memory_(self) -> Any:
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. "
-            f"{_TOO_EARLY}calling `module.share_memory()`."
+            f"Can't share memory on an uninitialized parameter or buffer. {_TOO_EARLY}calling `module.share_memory()`."
         )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self: Any, protocol: int) -> Any:
-        return _rebuild_uninitialized, (type(self).__name__, self.requires_grad)
+        return Shown(type(self)), (self.requires_grad,)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -177,10 +184,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 def is_lazy(param: Any) -> TypeGuard[UninitializedTensorMixin]:
     """Whether a parameter or buffer still waits for its shape."""
     return isinstance(param, UninitializedTensorMixin)
-
-
-def _rebuild_uninitialized(name: str, requires_grad: bool) -> Any:
-    return globals()[name](requires_grad)
 
 
 for _cls in (Parameter, Buffer, UninitializedTensorMixin, UninitializedParameter, UninitializedBuffer):

@@ -100,9 +100,7 @@ adaptive_max_pool1d = publish_python(
 # ---- fractional: windows of one size at random distances
 
 
-def _fractional(
-    backend: Any, self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any
-) -> tuple[Any, Any]:
+def _fractional(backend: Any, self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any) -> tuple[Any, Any]:
     xp = backend.xp
     n = len(kernel_size)
     size, lead = self.shape[self.ndim - n :], self.shape[: self.ndim - n]

@@ -228,7 +228,7 @@ def _strides_of_pick(backend: Any, array: Any, indices: Sequence[Any], shape: tu
             steps = [0 if n == 1 and wide[d - len(size)] != 1 else steps[d] for d, n in enumerate(size)]
             steps = (*(0,) * (len(wide) - len(size)), *steps)
             operands.append((spread, reshaped_strides(wide, steps, spread) or contiguous_strides(spread)))
-    return result_strides(shape, operands)
+    return result_strides(shape, tuple(operands))
 
 
 index = _Index(

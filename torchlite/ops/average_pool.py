@@ -39,7 +39,8 @@ def _counts(backend: Any, size: Ints, geometry: Any, include_pad: bool, divisor:
 def _divided(xp: Any, total: Any, by: Any) -> Any:
     """The quotient; of integers, rounded towards zero."""
     if total.dtype.kind in "iu":
-        return xp.sign(total) * (xp.abs(total) // by)
+        made = xp.sign(total) * (xp.abs(total) // abs(by))
+        return -made if isinstance(by, int) and by < 0 else made
     return total / by if isinstance(by, int) else xp.divide(total, by, total)
 
 
@@ -52,7 +53,6 @@ def _avg_pool(
     geometry = geometry_of((kernel_size, stride, padding, (1,) * len(size), ceil_mode), size)
     x = widened(self)
     total = over_windows(xp, xp.add, 0, x, geometry)
-    total = total.copy() if total is self else total
     made = _divided(xp, total, _counts(backend, size, geometry, include_pad, divisor, x.dtype))
     return _laid(backend, made.astype(self.dtype, copy=False), self)
 
@@ -106,8 +106,10 @@ def _check_avg(name: str, dims: int, self: Tensor, values: Any) -> Any:
 
 def _declare(dims: int) -> Any:
     name, several = f"avg_pool{dims}d", f"int[{dims}]"
-    rest = f"{several} padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None"
-    arguments = f"{several} kernel_size, {several} stride=[], {rest}"
+    numbers = (
+        f"{several} kernel_size, {several} stride, {several} padding, bool ceil_mode, bool count_include_pad, "
+        "int? divisor_override"
+    )
 
     def gradient(
         g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any,
@@ -124,11 +126,11 @@ def _declare(dims: int) -> Any:
         return op.apply(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     op = LaidOp(
-        f"{name}(Tensor self, {arguments})", _avg_pool, {"self": gradient}, node=f"AvgPool{dims}DBackward0",
+        f"{name}(Tensor self, {numbers})", _avg_pool, {"self": gradient}, node=f"AvgPool{dims}DBackward0",
         linear=True, batch=LEADING,
     )  # fmt: skip
     backward = LaidOp(
-        f"{name}_backward(Tensor grad_output, Tensor self, {arguments})", _avg_pool_backward,
+        f"{name}_backward(Tensor grad_output, Tensor self, {numbers})", _avg_pool_backward,
         {"grad_output": gradient_of_gradient, "self": zero_gradient}, node=f"AvgPool{dims}DBackwardBackward0",
         linear=True, batch=LEADING,
     )  # fmt: skip
@@ -137,7 +139,12 @@ def _declare(dims: int) -> Any:
         """The mean of every window."""
         return op.apply(self, *_check_avg(name, dims, self, values))
 
-    return publish_python(f"{name}(Tensor self, {arguments})", pool, forms="")
+    return publish_python(
+        f"{name}(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], bool ceil_mode=False, "
+        "bool count_include_pad=True, int? divisor_override=None)",
+        pool,
+        forms="",
+    )
 
 
 avg_pool2d, avg_pool3d = _declare(2), _declare(3)
@@ -211,7 +218,10 @@ def _declare_adaptive(dims: int) -> Any:
     )  # fmt: skip
     backward = LaidOp(
         f"_{name}_backward(Tensor grad_output, Tensor self)", transposed,
-        {"grad_output": lambda g, grad_output_shape: op.apply(g, tuple(grad_output_shape[-dims:])), "self": zero_gradient},
+        {
+            "grad_output": lambda g, grad_output_shape: op.apply(g, tuple(grad_output_shape[-dims:])),
+            "self": zero_gradient,
+        },
         node=f"AdaptiveAvgPool{dims}DBackwardBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
 
@@ -220,7 +230,7 @@ def _declare_adaptive(dims: int) -> Any:
         if len(output_size) != dims:
             raise RuntimeError(f"{name}: output_size must be {dims}")
         if min(output_size) < 0:
-            given = ", ".join(map(str, output_size)) if dims == 2 else ", ".join(map(str, output_size[:2])) + f",{output_size[2]}"
+            given = ", ".join(map(str, output_size[:2])) + "".join(f",{n}" for n in output_size[2:])
             raise RuntimeError(
                 f"{name}: elements of output_size must be greater than or equal to 0 but received {{{given}}}"
             )

@@ -9,7 +9,7 @@ from ..core import dtype as dt
 from ..core.batching import DYNAMIC, LEADING
 from ..core.elementwise import Binary, Elementwise, Unary
 from ..core.op import Op
-from ..core.operands import converted, result_type
+from ..core.operands import converted
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from .copy import in_order_of
@@ -27,11 +27,12 @@ class _Where(Elementwise):
 
     real_parts = False
     numbers_count = True
+    apart = 1
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         condition, one, other = values
         mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
-        common = result_type(one, other)
+        common = self.compute_dtype(values)
         return [mask, converted(one, common, backend), converted(other, common, backend)], common
 
 

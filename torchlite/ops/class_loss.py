@@ -10,7 +10,7 @@ from ..core.errors import not_implemented_for
 from ..core.op import Op
 from ..core.tensor import Tensor
 from .fused import gradient_by_kernel
-from .loss import MEAN, NONE, SUM, reduced
+from .loss import MEAN, NONE, SUM
 from .softmax import log_softmax
 from .space import tensors
 from .writing import widened

@@ -9,6 +9,7 @@ from ..backends.lazy import CONJ, NEG, flipped
 from ..core import dtype as dt
 from ..core.elementwise import Elementwise, Unary
 from ..core.op import ViewOp, functions
+from ..core.operands import values_in_inference
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from ..core.view import View, settled
@@ -114,7 +115,10 @@ for _name, _part in (("real", real), ("imag", imag)):
 conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
 in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), node="ConjPhysicalBackward1")
 publish(in_place, forms="inplace")
-publish_python("conj_physical(Tensor self)", lambda self: conj_physical.apply(self) if self.dtype.is_complex else self)
+publish_python(
+    "conj_physical(Tensor self)",
+    lambda self: conj_physical.apply(self) if self.dtype.is_complex else values_in_inference(self),
+)
 
 
 class _Flip(_Reinterpreting):

@@ -1,7 +1,7 @@
 """Convolutions of one, two and three dimensions, and their transposes.
 
-All are one op, `convolution`, whose gradients are one op too, `convolution_backward`: both are products in their tensors,
-so that the derivatives of the second are made of the two again.
+All are one op, `convolution`, whose gradients are one op too, `convolution_backward`: both are products in their
+tensors, so that the derivatives of the second are made of the two again.
 """
 
 from __future__ import annotations
@@ -272,9 +272,7 @@ def _gradients_of_gradients(
         if needs[0]:
             of_g.append(convolution.apply(of_input, conj(weight), None, *options))
         if needs[2]:
-            made = convolution_backward.apply(
-                conj(grad_output), of_input, weight, None, *options, (False, True, False)
-            )
+            made = convolution_backward.apply(conj(grad_output), of_input, weight, None, *options, (False, True, False))
             made_weight = made[1]
     if of_weights is not None:
         if needs[0]:

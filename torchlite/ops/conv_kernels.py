@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from .windows import Ints
 
-import os as _o
-_BLOCK = 1 << int(_o.environ.get("BLK","18"))  # numbers in the columns of one block, which should stay in the processor's cache
+_BLOCK = 1 << 17  # numbers in the columns of one block, which should stay in the processor's cache,
+_WIDTH = 512  # unless there would be so few columns that the product of matrices is slow
 
 
 class Sliding:
@@ -42,6 +42,7 @@ class Sliding:
         self.from_ = (..., *[slice(0, max(0, min(n, g - p))) for n, p, g in zip(size, padding, self.padded)])
         self.to = (..., *[slice(p, max(p, min(p + n, g))) for n, p, g in zip(size, padding, self.padded)])
         self.plain = self.padded == size and not any(padding)
+        self.tap_steps = tuple([d * step for d, step in zip(dilation, self.steps)])
         phase_steps = contiguous_strides(stride)
         self.taps = []  # the phase in which each reads, and how far along in it
         for tap in itertools.product(*[range(0, r + 1, d) for r, d in zip(reach, dilation)]):
@@ -98,18 +99,30 @@ class Sliding:
 
     def blocks(self, n: int, channels: int) -> Iterator[tuple[slice, list[slice]]]:
         """Which images to take at once, and which stretches of their windows."""
-        depth = max(1, channels * len(self.taps))
-        together = max(1, min(n, _BLOCK // (depth * self.length)))
-        longest = max(1, self.length if together > 1 else _BLOCK // depth)
+        width = max(_WIDTH, _BLOCK // max(1, channels * len(self.taps)))
+        together = max(1, min(n, width // self.length))
+        longest = self.length if together > 1 else width
         stretches = [slice(at, min(at + longest, self.length)) for at in range(0, self.length, longest)]
         for at in range(0, n, together):
             yield slice(at, min(at + together, n)), stretches
 
-    def columns(self, xp: Any, phases: Any, part: slice) -> Any:
+    def room(self, xp: Any, n: int, channels: int, dtype: Any) -> Any:
+        """Memory for the columns of a block."""
+        some, stretches = next(self.blocks(n, channels))
+        width = (some.stop - some.start) * (stretches[0].stop - stretches[0].start)
+        return xp.empty(channels * len(self.taps) * width, dtype)
+
+    def columns(self, backend: Any, phases: Any, part: slice, room: Any) -> Any:
         """What the taps read for a stretch of windows, as (channels, taps, n, windows)."""
         n, c = phases.shape[:2]
-        length = part.stop - part.start
-        made = xp.empty((c, len(self.taps), n, length), phases.dtype)
+        shape = (c, len(self.taps), n, part.stop - part.start)
+        made = room[: math.prod(shape)].reshape(shape)
+        if self.phases == 1:  # the taps lie at even distances
+            image, channel, _, cell = backend.strides(phases)
+            strides = (channel, *[step * cell for step in self.tap_steps], image, cell)
+            read = backend.lay(phases, (c, *self.kernel, *shape[2:]), strides, part.start * cell)
+            made.reshape(read.shape)[...] = read
+            return made
         source = phases.swapaxes(0, 1)
         for tap, (phase, shift) in enumerate(self.taps):
             made[:, tap] = source[:, :, phase, shift + part.start : shift + part.stop]
@@ -144,6 +157,7 @@ def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: 
         return result
     offset = 0 if bias is None else bias.reshape((out, *(1,) * len(w.count)))
     matrices = _matrices(weight, groups)
+    room = w.room(xp, n, c, x.dtype)
     for some, stretches in w.blocks(n, c):
         phases = w.split(xp, x[some])
         many = phases.shape[0]
@@ -155,7 +169,7 @@ def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: 
         else:
             parts = []
             for part in stretches:
-                columns = w.columns(xp, phases, part).reshape((groups, matrices.shape[2], -1))
+                columns = w.columns(backend, phases, part, room).reshape((groups, matrices.shape[2], -1))
                 parts.append(product(xp, matrices, columns).reshape((out, many, part.stop - part.start)))
             lines = parts[0] if len(parts) == 1 else xp.concatenate(parts, -1)
             made = w.shown(backend, lines).swapaxes(0, 1)
@@ -222,6 +236,7 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     total = xp.zeros((groups, out // groups, math.prod(shape[1:])), g.dtype)
     if not total.size or not g.size:
         return total.reshape(shape)
+    room = w.room(xp, n, c, x.dtype)
     for some, stretches in w.blocks(n, c):
         phases = w.split(xp, x[some])
         many = phases.shape[0]
@@ -235,7 +250,7 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
             continue
         for part in stretches:
             rows = lines[:, :, part].reshape((groups, out // groups, -1))
-            columns = w.columns(xp, phases, part).reshape((groups, total.shape[2], -1))
+            columns = w.columns(backend, phases, part, room).reshape((groups, total.shape[2], -1))
             total += product(xp, rows, columns.swapaxes(1, 2))
     return total.reshape(shape)
 

@@ -23,7 +23,7 @@ from ..core.layout import (
 from ..core.mode import local
 from ..core.node import UNVERSIONED
 from ..core.op import Op
-from ..core.operands import converted, fitting_array, in_memory
+from ..core.operands import converted, fitting_array, in_memory, values_in_inference
 from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import method, publish, publish_python
 from ..core.schema import Signature
@@ -194,7 +194,7 @@ _conversion("char", dt.int8)
 @overridable
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
-    return convert(self, other.dtype, other.device)
+    return convert(values_in_inference(self), other.dtype, other.device)
 
 
 @method("cpu")

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.errors import not_implemented_for
 from ..core.laid import OnBackend
+from ..core.node import NOT_IMPLEMENTED
 from ..core.op import Op
 from ..core.publish import Composite, publish
 from ..core.tensor import Tensor, TensorBase
 from .loss import MEAN, NONE, SUM
-from .space import tensors
+from .rules import undifferentiable
+from .space import Formula, tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,16 +169,17 @@ ctc_loss_backward = _OnBackend(
     f"_ctc_loss_backward(Tensor grad, {_LENGTHS}, Tensor neg_log_likelihood, Tensor log_alpha, int blank, "
     "bool zero_infinity=False)",
     _ctc_backward,
-    dict.fromkeys(("grad", "log_probs", "targets", "neg_log_likelihood", "log_alpha")),
+    dict.fromkeys(("grad", "log_probs"), undifferentiable("derivative for aten::_ctc_loss_backward is not implemented"))
+    | dict.fromkeys(("targets", "neg_log_likelihood", "log_alpha")),
+    node=NOT_IMPLEMENTED,
 )
 ctc = _OnBackend(
     f"_ctc_loss({_LENGTHS}, int blank=0, bool zero_infinity=False) -> (Tensor result0, Tensor result1)",
     _ctc,
     {
-        "log_probs": lambda g, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity: (
-            ctc_loss_backward.apply(
-                g, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity
-            )
+        "log_probs": Formula(
+            lambda g, *values: ctc_loss_backward.apply(g, *values),
+            "g log_probs targets input_lengths target_lengths result0 result1 blank zero_infinity",
         ),
         "targets": None,
     },
@@ -201,7 +204,9 @@ def ctc_loss(
     """Minus the logarithm of the likelihood of each target; the mean is taken of that by label."""
     alone = log_probs.dim() == 2
     inputs, lengths = _listed(input_lengths, "input_lengths"), _listed(target_lengths, "target_lengths")
-    made = ctc.apply(log_probs.unsqueeze(1) if alone else log_probs, targets.long(), inputs, lengths, blank, zero_infinity)[0]
+    if alone:
+        log_probs = log_probs.unsqueeze(1)
+    made = ctc.apply(log_probs, targets.long(), inputs, lengths, blank, zero_infinity)[0]
     if zero_infinity:
         made = tensors.where(made == math.inf, 0, made)
     if reduction == MEAN:
@@ -215,9 +220,7 @@ def ctc_loss(
 _REST = "int blank=0, int reduction=1, bool zero_infinity=False)"
 publish(
     Composite(f"ctc_loss.IntList({_LENGTHS}, {_REST}", ctc_loss),
-    Composite(
-        f"ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, {_REST}", ctc_loss
-    ),
+    Composite(f"ctc_loss.Tensor({_LENGTHS.replace('int[]', 'Tensor')}, {_REST}", ctc_loss),
     names="ctc_loss", forms="function",
 )  # fmt: skip
 publish(ctc, forms="function")

@@ -62,11 +62,7 @@ im2col = LaidOp(
 col2im = LaidOp(
     f"col2im(Tensor self, int[] output_size, {_OPTIONS})",
     _col2im,
-    {
-        "self": lambda g, kernel_size, dilation, padding, stride: im2col.apply(
-            g, kernel_size, dilation, padding, stride
-        )
-    },
+    {"self": lambda g, kernel_size, dilation, padding, stride: im2col.apply(g, kernel_size, dilation, padding, stride)},
     node="Col2ImBackward0",
     linear=True,
     batch=LEADING,
@@ -117,9 +113,7 @@ def _unfold(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stri
     return im2col.apply(self, kernel, dilation, padding, stride)
 
 
-def _fold(
-    self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
-) -> Tensor:
+def _fold(self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """Images as sums of their windows, which are columns."""
     if len(output_size) not in (1, 2):
         raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")

@@ -30,31 +30,32 @@ def gradient_by_kernel(
     names = [p.name for p in back.signature.params[1:]]
     sources = tuple([(_place(op, (renamed or {}).get(name, name)), constants.get(name)) for name in names])
     fitted = isinstance(op, (Elementwise, Along))  # whether gradients may have to be fitted to the operands
-    alone = isinstance(op, Along)  # whether `node.inputs` speaks of one operand
+    alone = isinstance(op, Along)  # whether `node.operand_forms` speaks of one operand
     kernels = back.kernels
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
-        _, dtype, backend = node.outputs[0]
-        saved = node.saved
+        _, dtype, backend = node.output_forms[0]
+        saved = node.saved_entries
         if saved.__class__ is not tuple or g.__class__ is not backend.Array or dtype not in PRECISE:
             return None
+        if not several and (node.next_edges[0] is None or len(node.next_edges) - node.next_edges.count(None) > 1):
+            return None
         shape = None
-        if fitted and node.inputs is not None:
-            form = node.inputs if alone else node.inputs[0]
+        if fitted and node.operand_forms is not None:
+            form = node.operand_forms if alone else node.operand_forms[0]
             shape = form[0]
-            first, *others = node.edges
-            if first is None or others != [None] * len(others) or form[1] is not dtype or not shape:
+            if several or form[1] is not dtype or not shape:
                 return None
         backend = backend.real
         count = len(saved)
         arguments = [g]
         for place, constant in sources:
             if place >= count:
-                value = node.values[place - count]
+                value = node.plain_values[place - count]
             elif place == _CONSTANT:
                 value = constant
             elif place == _NEEDS:
-                value = [edge is not None for edge in node.edges]
+                value = [edge is not None for edge in node.next_edges]
             else:
                 entry = saved[place]
                 if entry.__class__ is tuple:

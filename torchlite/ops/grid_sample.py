@@ -1,7 +1,7 @@
 """Images sampled at given points: `grid_sampler`, and the points of an affine map, `affine_grid_generator`.
 
-Images are (n, channels, *size) and a grid is (n, *points, dimensions), with coordinates from -1 to 1, the last dimension
-of the image first. Kernels work on flattened images and points.
+Images are (n, channels, *size) and a grid is (n, *points, dimensions), with coordinates from -1 to 1, the last
+dimension of the image first. Kernels work on flattened images and points.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from ..core import errors
 from ..core.batching import LEADING, Leading
 from ..core.laid import LaidOp
 from ..core.layout import contiguous_strides
-from ..core.node import NOT_IMPLEMENTED
+from ..core.mode import local
+from ..core.op import functions
 from ..core.publish import publish_python
 from ..core.tensor import Tensor
-from .rules import undifferentiable
+from ..core.view import requires_grad
+from .join import stack
 from .windows import Ints
 from .writing import combine, widened
 
@@ -31,67 +33,84 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 # ---- where the points are
 
 
+class OnArrays:
+    """The functions that points are found with, of arrays; `OnTensors` has those of tensors under the same names."""
+
+    def __init__(self, xp: Any) -> None:
+        self.floor, self.round, self.clip, self.where = xp.floor, xp.rint, xp.clip, xp.where
+        self.abs, self.remainder, self.ones_like = xp.absolute, xp.remainder, xp.ones_like
+        self.int64 = xp.int64
+
+    def whole(self, at: Any) -> Any:
+        return at.astype(self.int64)
+
+
+class OnTensors:
+    def __init__(self) -> None:
+        self.floor, self.round, self.clip, self.where = [functions[n] for n in ("floor", "round", "clip", "where")]
+        self.abs, self.remainder, self.ones_like = [functions[n] for n in ("abs", "remainder", "ones_like")]
+
+    def whole(self, at: Tensor) -> Tensor:
+        return at.to(dt.int64)
+
+
 class _Along(NamedTuple):
     """The points in one dimension: which elements are read for them, and how the weights of these vary."""
 
-    taps: list[tuple[Any, Any, Any]]  # element, weight, derivative of the weight by the coordinate (or None)
+    taps: list[tuple[Any, Any, Any]]  # element, weight, derivative of the weight by the coordinate
     size: int
 
 
 def _position(coordinate: Any, size: int, align_corners: bool) -> tuple[Any, float]:
-    """In elements, and how much that changes with the coordinate."""
+    """In elements, in the precision of the coordinate, and how much that changes with it."""
     if align_corners:
-        return (coordinate + 1) * ((size - 1) / 2), (size - 1) / 2
+        return (coordinate + 1) / 2 * (size - 1), (size - 1) / 2
     return ((coordinate + 1) * size - 1) / 2, size / 2
 
 
-def _within(xp: Any, at: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+def _within(m: Any, at: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
     """A position brought into the image as the padding wants it, and the derivative of that."""
-    slope: Any = 1
+    slope = m.ones_like(at)
     if padding == ZEROS:
         return at, slope
     if padding == REFLECTION:
         low, high = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
         if low == high:
-            return xp.zeros_like(at), xp.zeros_like(at)
+            return at * 0, slope * 0
         span = (high - low) / 2
         away = at - low / 2
-        slope = xp.where(away < 0, -1, 1).astype(at.dtype)
-        away = xp.abs(away)
-        flips = xp.floor(away / span)
+        slope = m.where(away < 0, -slope, slope)
+        away = m.abs(away)
+        flips = m.floor(away / span)
         extra = away - flips * span
-        odd = xp.remainder(flips, 2) != 0
-        at = xp.where(odd, span - extra, extra) + low / 2
-        slope = slope * xp.where(odd, -1, 1).astype(at.dtype)
-    inside = (at > 0) & (at < size - 1)
-    return xp.minimum(xp.maximum(at, 0), size - 1), slope * inside
+        odd = m.remainder(flips, 2) != 0
+        at = m.where(odd, span - extra, extra) + low / 2
+        slope = m.where(odd, -slope, slope)
+    return m.clip(at, 0, size - 1), slope * ((at > 0) & (at < size - 1))
 
 
-def _element(xp: Any, at: Any) -> Any:
+def _element(m: Any, at: Any) -> Any:
     """A position that is whole as an integer; what is out of range or no number lies outside of all images."""
-    safe = xp.where((at > -(2.0**30)) & (at < 2.0**30), at, -100)
-    return safe.astype(xp.int64)
+    return m.whole(m.where((at > -(2.0**30)) & (at < 2.0**30), at, m.ones_like(at) * -100))
 
 
-def _bilinear(xp: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
+def _bilinear(m: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
     at, factor = _position(coordinate, size, align_corners)
-    at, slope = _within(xp, at, size, padding, align_corners)
-    low = xp.floor(at)
-    element = _element(xp, low)
-    part = at - low
-    rate = slope * factor * xp.ones_like(part)
+    at, slope = _within(m, at, size, padding, align_corners)
+    low = m.floor(at)
+    element, part, rate = _element(m, low), at - low, slope * factor
     return [(element, 1 - part, -rate), (element + 1, part, rate)]
 
 
-def _nearest(xp: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
+def _nearest(m: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
     at, _ = _position(coordinate, size, align_corners)
-    at, _ = _within(xp, at, size, padding, align_corners)
-    return [(_element(xp, xp.rint(at)), xp.ones_like(at), xp.zeros_like(at))]
+    at, slope = _within(m, at, size, padding, align_corners)
+    return [(_element(m, m.round(at)), m.ones_like(at), slope * 0)]
 
 
-def _bicubic(xp: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
+def _bicubic(m: Any, coordinate: Any, size: int, padding: int, align_corners: bool) -> list[tuple[Any, Any, Any]]:
     at, factor = _position(coordinate, size, align_corners)
-    low = xp.floor(at)
+    low = m.floor(at)
     t = at - low
     a = -0.75
     made = []
@@ -102,39 +121,35 @@ def _bicubic(xp: Any, coordinate: Any, size: int, padding: int, align_corners: b
         else:
             weight = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
             rate = (3 * a * x - 10 * a) * x + 8 * a
-        place, _ = _within(xp, low + k, size, padding, align_corners)
-        made.append((_element(xp, place), weight, rate * (sign * factor)))
+        place, _ = _within(m, low + k, size, padding, align_corners)
+        made.append((_element(m, place), weight, rate * (sign * factor)))
     return made
 
 
 _MODES = {BILINEAR: _bilinear, NEAREST: _nearest, BICUBIC: _bicubic}
 
 
-def _dimensions(xp: Any, grid: Any, size: Ints, mode: int, padding: int, align_corners: bool) -> list[_Along]:
-    """The points (n, points, dimensions) in each dimension of the image."""
+def _corners(
+    m: Any, points: Any, size: Ints, mode: int, padding: int, align_corners: bool
+) -> Iterator[tuple[Any, Any, Any, list[Any]]]:
+    """For each element around the points (n, points, dimensions): its place in a flattened image, whether it is in the
+    image, its weight, and the derivatives of that by the coordinates."""
     last = len(size) - 1
-    return [
-        _Along(_MODES[mode](xp, grid[..., last - d], n, padding, align_corners), n) for d, n in enumerate(size)
+    dims = [
+        _Along(_MODES[mode](m, points[..., last - d], n, padding, align_corners), n) for d, n in enumerate(size)
     ]  # fmt: skip
-
-
-def _corners(xp: Any, dims: list[_Along]) -> Iterator[tuple[Any, Any, Any, list[Any]]]:
-    """For each element around the points: where, whether it is in the image, and its weight and the rates of that."""
-    rows = contiguous_strides(tuple([d.size for d in dims]))
+    rows = contiguous_strides(size)
     for corner in itertools.product(*[d.taps for d in dims]):
         inside: Any = True
         place: Any = 0
         for (element, _, _), d, row in zip(corner, dims, rows):
             inside = inside & (element >= 0) & (element < d.size)
-            place = place + xp.minimum(xp.maximum(element, 0), d.size - 1) * row
+            place = place + m.clip(element, 0, d.size - 1) * row
         weights = [weight for _, weight, _ in corner]
         rates = []
         for d, (_, _, rate) in enumerate(corner):
-            product = rate
-            for other, weight in enumerate(weights):
-                product = product if other == d else product * weight
-            rates.append(product)
-        yield place, inside, math.prod(weights[1:], start=weights[0]), rates
+            rates.append(math.prod([w for other, w in enumerate(weights) if other != d], start=rate))
+        yield place, inside, math.prod(weights[1:], start=weights[0]), rates[::-1]
 
 
 # ---- kernels
@@ -144,50 +159,84 @@ def _flat(grid: Any) -> Any:
     return grid.reshape((grid.shape[0], math.prod(grid.shape[1:-1]), grid.shape[-1]))
 
 
-def _read(xp: Any, cells: Any, place: Any, inside: Any) -> Any:
-    """Values of flattened images (n, channels, cells) at places (n, points), zero outside."""
-    at = xp.broadcast_to(place[:, None], (*cells.shape[:2], place.shape[1]))
-    return xp.where(inside[:, None], xp.take_along_axis(cells, at, 2), 0)
+def _rows(xp: Any, x: Any) -> Any:
+    """The elements of images as rows of their channels, and a row of zeros for what lies outside."""
+    n, c, *size = x.shape
+    rows = xp.zeros((n * math.prod(size) + 1, c), x.dtype)
+    rows[:-1].reshape((n, math.prod(size), c))[...] = x.reshape((n, c, math.prod(size))).swapaxes(1, 2)
+    return rows
 
 
-def _sample(backend: Any, x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+def _row_numbers(xp: Any, place: Any, inside: Any, count: int) -> Any:
+    """In which of these rows the places (n, points) are, of images of `count` elements."""
+    n = place.shape[0]
+    first = xp.arange(0, n * count, count).reshape((n, 1)) if count else xp.zeros((n, 1), xp.int64)
+    return xp.where(inside, place + first, n * count).reshape(-1)
+
+
+def _sample(backend: Any, x: Any, grid: Any, *options: Any) -> Any:
     xp = backend.xp
     n, c, *size = x.shape
-    cells = widened(x).reshape((n, c, math.prod(size)))
-    dims = _dimensions(xp, widened(_flat(grid)), tuple(size), mode, padding, align_corners)
-    made = xp.zeros((n, c, math.prod(grid.shape[1:-1])), cells.dtype)
-    for place, inside, weight, _ in _corners(xp, dims):
-        made += _read(xp, cells, place, inside) * weight[:, None]
+    rows = _rows(xp, widened(x))
+    points = _flat(grid)
+    made = xp.zeros((n * points.shape[1], c), rows.dtype)
+    for place, inside, weight, _ in _corners(OnArrays(xp), points, tuple(size), *options):
+        made += rows.take(_row_numbers(xp, place, inside, math.prod(size)), 0) * weight.reshape((-1, 1))
+    made = made.reshape((n, points.shape[1], c)).swapaxes(1, 2).copy("C")
     return made.reshape((n, c, *grid.shape[1:-1])).astype(x.dtype, copy=False)
 
 
-def _sample_backward(
-    backend: Any, g: Any, x: Any, grid: Any, mode: int, padding: int, align_corners: bool, output_mask: Any
-) -> Any:
+def _sample_backward(backend: Any, g: Any, x: Any, grid: Any, *options: Any) -> Any:
     xp = backend.xp
+    *options, output_mask = options
     n, c, *size = x.shape
-    count = math.prod(size)
-    points = widened(_flat(grid))
-    cells = widened(x).reshape((n, c, count))
-    wide = widened(g).reshape((n, c, points.shape[1]))
-    dims = _dimensions(xp, points, tuple(size), mode, padding, align_corners)
-    of_cells = xp.zeros((n * count, c), cells.dtype) if output_mask[0] else None
-    of_points = xp.zeros_like(points) if output_mask[1] else None
-    first = xp.arange(n).reshape((n, 1)) * count
-    for place, inside, weight, rates in _corners(xp, dims):
-        if of_cells is not None and wide.size:
-            share = xp.where(inside[:, None], wide * weight[:, None], 0).transpose((0, 2, 1)).reshape((-1, c))
-            combine(xp, "add", of_cells, (first + place).reshape(-1), share)
-        if of_points is not None and mode != NEAREST:
-            felt = (_read(xp, cells, place, inside) * wide).sum(1)
+    points = _flat(grid)
+    rows = _rows(xp, widened(x))
+    of_result = widened(g).reshape((n, c, points.shape[1])).swapaxes(1, 2).copy("C").reshape((-1, c))
+    of_rows = xp.zeros_like(rows) if output_mask[0] else None
+    of_points = xp.zeros_like(widened(points)) if output_mask[1] else None
+    for place, inside, weight, rates in _corners(OnArrays(xp), points, tuple(size), *options):
+        numbers = _row_numbers(xp, place, inside, math.prod(size))
+        if of_rows is not None:
+            places = numbers.reshape((-1, 1)) * c + xp.arange(c)
+            combine(
+                xp, "add", of_rows.reshape(-1), places.reshape(-1), (of_result * weight.reshape((-1, 1))).reshape(-1)
+            )
+        if of_points is not None:
+            felt = xp.einsum("pc,pc->p", rows.take(numbers, 0), of_result).reshape(place.shape)
             for d, rate in enumerate(rates):
-                of_points[..., len(size) - 1 - d] += felt * rate
-    if of_cells is not None:
-        of_cells = of_cells.reshape((n, count, c)).transpose((0, 2, 1)).copy("C").reshape(x.shape)
-        of_cells = of_cells.astype(x.dtype, copy=False)
+                of_points[..., d] += felt * rate
+    if of_rows is not None:
+        of_rows = of_rows[:-1].reshape((n, math.prod(size), c)).swapaxes(1, 2).copy("C").reshape(x.shape)
+        of_rows = of_rows.astype(x.dtype, copy=False)
     if of_points is not None:
         of_points = of_points.reshape(grid.shape).astype(grid.dtype, copy=False)
-    return of_cells, of_points
+    return of_rows, of_points
+
+
+# ---- the gradients made of other ops, where they are to be differentiated again
+
+
+def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *options: Any) -> Any:
+    *options, needs = options
+    n, c, *size = input.array.shape
+    wide = dt.float32 if input.dtype in dt.HALVES else input.dtype
+    points = _flat(grid)
+    count = points.shape[1]
+    cells = input.reshape((n, c, math.prod(size))).to(wide)
+    of_result = g.reshape((n, c, count)).to(wide)
+    of_cells = cells.new_zeros(cells.shape)
+    of_points: list[Any] = [0] * len(size)
+    for place, inside, weight, rates in _corners(OnTensors(), points, tuple(size), *options):
+        at = place.unsqueeze(1).expand((n, c, count))
+        outside = ~inside.unsqueeze(1)
+        of_cells = of_cells.scatter_add(2, at, (of_result * weight.unsqueeze(1)).masked_fill(outside, 0))
+        felt = (cells.gather(2, at).masked_fill(outside, 0) * of_result).sum(1)
+        of_points = [have + felt * rate for have, rate in zip(of_points, rates)]
+    return (
+        of_cells.reshape(input.shape).to(input.dtype) if needs[0] else None,
+        stack.apply(tuple(of_points), -1).reshape(grid.shape).to(grid.dtype) if needs[1] else None,
+    )
 
 
 # ---- the ops
@@ -252,20 +301,23 @@ def _declare(dims: int) -> LaidOp:
         made = backward.apply(gs, images, points, *options)
         return tuple([m if m is None else m.unflatten(0, (size, m.shape[0] // max(size, 1))) for m in made])
 
+    def gradients(
+        g: Any, input: Any, grid: Any, interpolation_mode: Any, padding_mode: Any, align_corners: Any, needs: Any
+    ) -> Any:
+        again = local.state.mode.grad and any(map(requires_grad, (g, input, grid)))
+        apply = _gradients_by_ops if again else backward.apply
+        return apply(g, input, grid, interpolation_mode, padding_mode, align_corners, needs)
+
     op = LaidOp(
         f"{name}(Tensor input, Tensor grid, {_OPTIONS})", _sample,
-        lambda g, input, grid, interpolation_mode, padding_mode, align_corners, needs: backward.apply(
-            g, input, grid, interpolation_mode, padding_mode, align_corners, needs
-        ),
-        node=f"GridSampler{dims}DBackward0", batch=Leading(call=of_batch),
+        gradients, node=f"GridSampler{dims}DBackward0", batch=Leading(call=of_batch),
     )  # fmt: skip
-    failing = undifferentiable(f"derivative for aten::{name}_backward is not implemented", NotImplementedError)
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {_OPTIONS}, bool[] output_mask) "
         "-> (Tensor result0, Tensor result1)",
-        _sample_backward, {"grad_output": failing, "input": failing, "grid": failing},
-        node=NOT_IMPLEMENTED, batch=Leading(call=backward_of_batch),
-    )  # fmt: skip
+        _sample_backward,
+        batch=Leading(call=backward_of_batch),
+    )
     return op
 
 
@@ -320,9 +372,7 @@ def _affine_backward(backend: Any, g: Any, image_size: Ints, align_corners: bool
 _affine_grid = LaidOp(
     "affine_grid_generator(Tensor theta, int[] image_size, bool align_corners)",
     _affine,
-    {
-        "theta": lambda g, image_size, align_corners: _affine_grid_backward.apply(g, image_size, align_corners)
-    },
+    {"theta": lambda g, image_size, align_corners: _affine_grid_backward.apply(g, image_size, align_corners)},
     linear=True,
     batch=LEADING,
 )

@@ -41,11 +41,11 @@ def _leaky_relu(xp: Any, x: Any, slope: float) -> Any:
 
 def _leaky_relu_in_place_vjp(g: Tensor, result: Tensor, negative_slope: float) -> Tensor:
     if negative_slope < 0:
-        raise negative_slope("leakyReLu")
+        raise slope_refused("leakyReLu")
     return leaky_relu_backward.apply(g, result, negative_slope, True)
 
 
-def negative_slope(name: str) -> RuntimeError:
+def slope_refused(name: str) -> RuntimeError:
     return RuntimeError(
         f"In-place {name} backward calculation is triggered with a negative slope which is not supported. This is "
         "caused by calling in-place forward function with a negative slope, please call out-of-place version instead."

@@ -142,12 +142,12 @@ def _at_once(state: Any, input: Any, weight: Any, bias: Any) -> Tensor | None:
         return None
     node_class = op.node_class if len(x.shape) == 2 else op.for_rows.node_class
     node = node_class(edges, ((array.shape, dtype, backend),))
-    node.saved = (
+    node.saved_entries = (
         None if to_weight is None else (input, version_of(input)),
         None if to_input is None else (weight, version_of(weight)),
     )
     if bias is not None:
-        node.values = (shape[:1],)
+        node.plain_values = (shape[:1],)
     result = wrap(array, dtype, backend)
     result.edge = (node, 0)
     return result
@@ -155,14 +155,14 @@ def _at_once(state: Any, input: Any, weight: Any, bias: Any) -> Tensor | None:
 
 def _gradients_at_once(node: Any, g: Any, quiet: Any) -> list[Any] | None:
     """The node's gradients as arrays; None where the general way is to be taken."""
-    form = node.outputs[0]
-    saved = node.saved
+    form = node.output_forms[0]
+    saved = node.saved_entries
     if form[1] not in PRECISE or saved.__class__ is not tuple or g.__class__ is not form[2].Array:
         return None
     for entry in saved:
         if entry is not None and (entry.__class__ is not tuple or version_of(entry[0]) != entry[1]):
             return None
-    return quiet(_array_gradients, node.edges, g, saved)
+    return quiet(_array_gradients, node.next_edges, g, saved)
 
 
 def _array_gradients(edges: tuple[Any, ...], g: Any, saved: tuple[Any, ...]) -> list[Any]:

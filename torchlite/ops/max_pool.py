@@ -45,7 +45,8 @@ def count_windows(size: Ints, window: Ints, stride: Ints, padding: Ints, dilatio
     for p, k, d in zip(padding, window, dilation):
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
     count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
     return count, window, stride, padding, dilation
@@ -117,12 +118,12 @@ def _check_2d(self: Tensor) -> None:
     check_not_empty(shape, 3)
 
 
-def check_not_empty(shape: Ints, image: int, name: str = "") -> None:
+def check_not_empty(shape: Ints, image: int) -> None:
     """That only the batch may be empty."""
     if 0 in shape[len(shape) - image :]:
         raise RuntimeError(
-            f"{name}Expected {image}D or {image + 1}D (batch mode) tensor with optional 0 dim batch size for input, but "
-            f"got:{list(shape)}"
+            f"Expected {image}D or {image + 1}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(shape)}"
         )
 
 
@@ -148,7 +149,8 @@ def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
     for name, numbers in given.items():
         if len(numbers) > 1:
             raise RuntimeError(
-                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size {len(numbers)}"
+                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size "
+                f"{len(numbers)}"
             )
     window, stride, padding, dilation = [numbers[0] for numbers in given.values()]
     for name, number in (("kernel_size", window), ("stride", stride)):
@@ -172,29 +174,26 @@ def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
 
 
 def _declare(dims: int, check: Any) -> tuple[Any, Any]:
-    """The functions for images of so many dimensions: without places, which are only found for a gradient, and with."""
+    """The functions for images of so many dimensions: without the places of the maxima, and with them."""
     name, several = f"max_pool{dims}d", f"int[{dims}]"
     node = f"MaxPool{dims}DWithIndicesBackward0"
-    rest = f"{several} padding=[0], {several} dilation=[1], bool ceil_mode=False"
-    arguments = f"Tensor self, {several} kernel_size, {several} stride=[], {rest}"
+    numbers = f"{several} kernel_size, {several} stride, {several} padding, {several} dilation, bool ceil_mode"
     to_image, from_image = places_ops(f"{name}_with_indices_backward", dims)
 
     with_places = LaidOp(
-        f"{name}_with_indices({arguments}) -> (Tensor result0, Tensor result1)",
+        f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor result0, Tensor result1)",
         _with_indices,
         {"self": lambda g, self, result1: to_image.apply(g, self, result1)},
         node=node,
         batch=LEADING,
     )
 
-    def second(
-        g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
-    ) -> Any:
+    def second(g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any) -> Any:
         _, places = with_places.apply(self.detach(), kernel_size, stride, padding, dilation, ceil_mode)
         return from_image.apply(g, places)
 
     backward = LaidOp(
-        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor result, {several} kernel_size, {several} stride, {rest})",
+        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor result, {numbers})",
         _max_pool_backward,
         {"grad_output": second, "self": zero_gradient, "result": None},
         node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
@@ -206,12 +205,10 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
     ) -> Any:
         return backward.apply(g, self, result, kernel_size, stride, padding, dilation, ceil_mode)
 
-    alone = LaidOp(f"{name}({arguments})", _max_pool, {"self": gradient}, node=node, batch=LEADING)
+    alone = LaidOp(f"{name}(Tensor self, {numbers})", _max_pool, {"self": gradient}, node=node, batch=LEADING)
 
     def of(op: LaidOp) -> Any:
-        def pool(
-            self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-        ) -> Any:
+        def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
             """The largest value of every window."""
             window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
             check(self)
@@ -226,6 +223,10 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
 
         return pool
 
+    arguments = (
+        f"Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], {several} dilation=[1], "
+        "bool ceil_mode=False"
+    )
     return (
         publish_python(f"{name}({arguments})", of(alone), forms="function"),
         publish_python(f"{name}_with_indices({arguments})", of(with_places), forms=""),
@@ -269,15 +270,13 @@ publish_python(f"max_pool1d_with_indices({_ROWS})", _as_row(max_pool2d_with_indi
 def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
     name = f"max_unpooling{dims}d_forward_out_cpu"
     if indices.dtype is not dt.int64:
-        raise RuntimeError(
-            f"elements in indices should be type int64 but got: {indices.dtype.legacy if dims == 3 else indices.dtype.cname}"
-        )
+        got = f" but got: {indices.dtype.legacy}" if dims == 2 else ""
+        raise RuntimeError(f"elements in indices should be type int64{got}")
     if len(size) != dims:
         raise RuntimeError(
-            "There should be exactly two elements (height, width) in output_size, but got "
-            f"{len(size)} elements." if dims == 2 else
-            f"There should be exactly three elements (depth, height, width) in output_size, but got {len(size)} elements."
-        )  # fmt: skip
+            f"There should be exactly {_NUMBERS[dims]} elements ({'depth, ' * (dims == 3)}height, width) in "
+            f"output_size, but got {len(size)} elements."
+        )
     if self.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
             f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with "
@@ -323,6 +322,7 @@ def _declare_unpool(dims: int) -> Any:
         _unpool,
         {"self": lambda g, indices: from_image.apply(g, indices), "indices": None},
         node=f"MaxUnpool{dims}DBackward0",
+        linear=True,
         batch=LEADING,
     )
 

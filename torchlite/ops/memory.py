@@ -1,4 +1,4 @@
-"""A tensor's memory: its storage, copies and pickles of it, and its exchange with other libraries."""
+"""A tensor's memory: its storage, copies of it, files as memory, and its exchange with other libraries."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.base import get_backend
-from ..backends.lazy import flipped
 from ..core import dtype as dt
-from ..core.device import CPU, device
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method
+from ..core.schema import Signature
 from ..core.storage import TypedStorage, UntypedStorage
-from ..core.tensor import Tensor, TensorBase, as_class, wrap
+from ..core.tensor import Tensor, TensorBase, as_class, wrap, wrap_shown
 from .host import from_numpy
 from .shape import extent
 
@@ -45,7 +44,23 @@ def over_storage(s: UntypedStorage, d: dt.dtype, offset: int, size: Any, stride:
     flat = s.as_array(d)
     if extent(size, stride, offset) > flat.size:
         raise RuntimeError("Trying to resize storage that is not resizable")
-    return wrap(s.backend.lay(flat, tuple(size), tuple(stride), offset), d, s.backend)
+    return wrap_shown(s.backend.lay(flat, tuple(size), tuple(stride), offset), d, s.backend)
+
+
+_from_file = Signature(
+    "from_file(any filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=False, bool requires_grad=False)"
+)
+
+
+@function("from_file")
+def from_file(*args: Any, **kwargs: Any) -> Tensor:
+    """A 1-dim tensor over the first elements of a file. If `shared`, writes go to the file."""
+    filename, shared, size, dtype, _, _, _, requires_grad = _from_file.bind(args, kwargs)
+    d = dtype or dt.get_default_dtype()
+    raw = UntypedStorage.from_file(filename, bool(shared), (size or 0) * d.itemsize)
+    made = wrap(raw.as_array(d), d, raw.backend)
+    return made._require_grad(True) if requires_grad else made
 
 
 @method("is_shared")
@@ -89,7 +104,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
     return False
 
 
-# ---- copies and pickles
+# ---- copies
 
 
 @method("__deepcopy__")
@@ -128,41 +143,6 @@ def __copy__(self: Tensor) -> Tensor:
         made._require_grad(True)
     made.__dict__.update(self.__dict__)
     return made
-
-
-@method("__reduce_ex__")
-def __reduce_ex__(self: Tensor, protocol: int) -> Any:
-    if needs_dispatch((self,), {}):
-        return dispatch(__reduce_ex__, (self, protocol), {})
-    host = self if self.device == CPU else self.detach().cpu()
-    owner = host.array  # one object for all tensors over it, and so are they again
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    cls = None if type(self) is Tensor else type(self)  # whose name would say torch
-    geometry = (host.storage_offset(), tuple(host.shape), host.stride())
-    about = (self.requires_grad, self.device, dict(self.__dict__), host.backend.bits)
-    return _again, (cls, owner, self.dtype, geometry, *about)
-
-
-def _again(
-    cls: type | None,
-    owner: np.ndarray,
-    d: dt.dtype,
-    geometry: Any,
-    grad: bool,
-    where: device,
-    attributes: Any,
-    bits: int = 0,
-) -> Tensor:
-    """A tensor from its pickle."""
-    flat = UntypedStorage.of(wrap(owner, dt.of_numpy(owner.dtype), get_backend(CPU)))
-    t = over_storage(flat, d, *geometry)
-    t.backend = flipped(t.backend, bits)
-    t = as_class(t if where == CPU else t.to(where), cls or Tensor)
-    if grad:
-        t._require_grad(True)
-    t.__dict__.update(attributes)
-    return t
 
 
 @method("as_subclass")

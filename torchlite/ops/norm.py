@@ -215,12 +215,29 @@ def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, b
 
 
 def _layer_norm(xp: Any, input: Any, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
-    d, stat, size = input.dtype, of_statistics(input, weight, bias), math.prod(shape)
-    kept = (*input.shape[: input.ndim - len(shape)], *[1] * len(shape))
-    rows, weight, bias = wide(input.reshape((math.prod(kept), size)), *_flat(weight, bias))
-    hat, mean, rstd = _normalize(xp, rows, ROWS, eps)
-    result = _affine(hat, weight, bias).astype(d, copy=False).reshape(input.shape)
-    return result, mean.astype(stat, copy=False).reshape(kept), rstd.astype(stat, copy=False).reshape(kept)
+    d, stat, last = input.dtype, of_statistics(input, weight, bias), len(shape)
+    whole = input.shape
+    if last > 1:
+        input, weight, bias = input.reshape((*whole[:-last], math.prod(shape))), *_flat(weight, bias)
+    if d.itemsize == 2:
+        input, weight, bias = wide(input, weight, bias)
+    n = input.shape[-1] or math.nan
+    mean = xp.add.reduce(input, -1, keepdims=True)
+    mean /= n
+    hat = xp.subtract(input, mean, xp.empty(input.shape, input.dtype))
+    rstd = xp.add.reduce(hat * hat, -1, keepdims=True)
+    rstd /= n
+    rstd += eps
+    xp.sqrt(rstd, rstd)
+    xp.reciprocal(rstd, rstd)
+    hat *= rstd
+    result = _affine(hat, weight, bias)
+    if d.itemsize == 2:
+        result, mean, rstd = result.astype(d), mean.astype(stat, copy=False), rstd.astype(stat, copy=False)
+    if last > 1:
+        kept = (*whole[:-last], *[1] * last)
+        return result.reshape(whole), mean.reshape(kept), rstd.reshape(kept)
+    return result, mean, rstd
 
 
 def _flat(*arrays: Any) -> list[Any]:
@@ -230,19 +247,40 @@ def _flat(*arrays: Any) -> list[Any]:
 def _layer_norm_backward(
     xp: Any, g: Any, input: Any, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any
 ) -> Any:
-    d, size = input.dtype, math.prod(shape)
-    g, x, mean, rstd, scale = wide(
-        g.reshape((-1, size)), input.reshape((-1, size)), mean.reshape((-1, 1)), rstd.reshape((-1, 1)),
-        *_flat(weight),
-    )  # fmt: skip
+    d, size, whole = input.dtype, math.prod(shape), input.shape
+    x, scale = input, weight
+    if input.ndim != 2 or len(shape) != 1:
+        g, x, mean, rstd = g.reshape((-1, size)), x.reshape((-1, size)), mean.reshape((-1, 1)), rstd.reshape((-1, 1))
+        scale = _flat(scale)[0]
+    if d.itemsize == 2:
+        g, x, mean, rstd, scale = wide(g, x, mean, rstd, scale)
     hat = x - mean
     hat *= rstd
-    to_x = through(xp, g if scale is None else g * scale, hat, rstd, ROWS) if mask[0] else None
-    return (
-        None if to_x is None else to_x.astype(d, copy=False).reshape(input.shape),
-        xp.einsum("ij,ij->j", g, hat).astype(weight.dtype, copy=False).reshape(shape) if mask[1] else None,
-        xp.add.reduce(g, 0).astype(bias.dtype, copy=False).reshape(shape) if mask[2] else None,
-    )
+    to_x = to_weight = to_bias = None
+    if mask[0]:
+        to_x = _through_rows(xp, g if scale is None else g * scale, hat, rstd).astype(d, copy=False)
+        to_x = to_x if to_x.shape == whole else to_x.reshape(whole)
+    if mask[1]:
+        to_weight = xp.add.reduce(g * hat, 0).astype(weight.dtype, copy=False)
+        to_weight = to_weight if len(shape) == 1 else to_weight.reshape(shape)
+    if mask[2]:
+        to_bias = xp.add.reduce(g, 0).astype(bias.dtype, copy=False)
+        to_bias = to_bias if len(shape) == 1 else to_bias.reshape(shape)
+    return to_x, to_weight, to_bias
+
+
+def _through_rows(xp: Any, g: Any, hat: Any, rstd: Any) -> Any:
+    """The gradient of what was normalized, where that is each row."""
+    n = g.shape[-1] or 1
+    along = xp.add.reduce(g * hat, -1, keepdims=True)
+    along /= -n
+    made = hat * along
+    made += g
+    mean = xp.add.reduce(g, -1, keepdims=True)
+    mean /= n
+    made -= mean
+    made *= rstd
+    return made
 
 
 def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -377,7 +415,7 @@ def _group_norm_backward(
     )
     hat = (x - mean) * rstd
     scaled = (g if scale is None else g * scale).reshape(rows)
-    to_x = through(xp, scaled, hat, rstd, ROWS).astype(d, copy=False).reshape(input.shape) if mask[0] else None
+    to_x = _through_rows(xp, scaled, hat, rstd).astype(d, copy=False).reshape(input.shape) if mask[0] else None
     of_parameters = d if weight is None else weight.dtype
     to_weight = xp.einsum("ijk,ijk->j", g, hat.reshape(planes)) if mask[1] else None
     to_bias = xp.add.reduce(g, (0, 2)) if mask[2] else None

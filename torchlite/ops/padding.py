@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..core import dtype as dt
 from ..core import errors
@@ -16,10 +17,8 @@ from .resample import Map, mapped
 from .rules import zero_gradient
 from .windows import like
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 Ints = tuple[int, ...]
+Place = Callable[[int, int, range], int]
 
 # ---- with a constant
 
@@ -80,26 +79,30 @@ publish(constant_pad_nd, forms="function")
 
 
 @functools.lru_cache(256)
-def _padded(place: Callable[[int, int], int], size: int, before: int, after: int) -> Map | None:
-    """The map of a dimension to the padded one; `place` says for one beyond the image which element stands there."""
+def _padded(place: Place, size: int, before: int, after: int) -> Map | None:
+    """The map of a dimension to the padded one.
+
+    `place` says which element stands at a place, inside the image or beyond; a negative padding leaves some out.
+    """
     if not before and not after:
         return None
-    return Map([[(place(i, size), 1)] for i in range(-before, size + after)], size)
+    kept = range(max(-before, 0), size - max(-after, 0))
+    return Map([[(place(i, size, kept), 1)] for i in range(-before, size + after)], size)
 
 
-def _reflected(i: int, size: int) -> int:
+def _reflected(i: int, size: int, kept: range) -> int:
     return abs(i) if i < size else 2 * (size - 1) - i
 
 
-def _replicated(i: int, size: int) -> int:
+def _replicated(i: int, size: int, kept: range) -> int:
     return min(max(i, 0), size - 1)
 
 
-def _from_the_other_end(i: int, size: int) -> int:
-    return i % size
+def _from_the_other_end(i: int, size: int, kept: range) -> int:
+    return kept[(i - kept.start) % len(kept)]
 
 
-def _maps(place: Callable[[int, int], int], size: Ints, pad: Ints) -> list[Map | None]:
+def _maps(place: Place, size: Ints, pad: Ints) -> list[Map | None]:
     return [_padded(place, n, before, after) for n, (before, after) in zip(size, _pairs(pad, len(size)))]
 
 
@@ -107,7 +110,7 @@ def _transposed(m: Map | None) -> Map | None:
     return None if m is None else m.transposed
 
 
-def _declare(name: str, place: Callable[[int, int], int], dims: int, node: str) -> LaidOp:
+def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     """The op that pads the last dimensions of an image so."""
 
     def kernel(backend: Any, self: Any, padding: Ints) -> Any:
@@ -155,7 +158,7 @@ def _check_image(self: Tensor, pad: Ints, mode: str, dims: int) -> None:
             f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(shape)}"
         )
-    for d in range(len(shape) - 1, -1, -1):
+    for d in range(len(shape) - 1, len(shape) - dims - 1, -1):
         if mode == "reflect" and max(pairs[d]) >= shape[d]:
             raise RuntimeError(
                 "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "

@@ -20,12 +20,14 @@ Geometry = tuple["Ints", "Ints", "Ints", "Ints", "Ints"]  # count, window, strid
 def over_windows(xp: Any, ufunc: Any, neutral: Any, x: Any, geometry: Geometry) -> Any:
     """The values of every window combined, one dimension after the other."""
     n = len(geometry[0])
+    made = x
     for d in range(n - 1, -1, -1):
         axis = x.ndim - n + d
         count, window, stride, padding, dilation = [numbers[d] for numbers in geometry]
         if window > 1 or stride > 1 or padding:
-            x = _along(xp, ufunc, neutral, x, axis, count, along(x.shape[axis], count, window, stride, padding, dilation))
-    return x
+            places = along(x.shape[axis], count, window, stride, padding, dilation)
+            made = _along(xp, ufunc, neutral, made, axis, count, places)
+    return made.copy() if made is x else made
 
 
 def _along(xp: Any, ufunc: Any, neutral: Any, x: Any, axis: int, count: int, places: Sequence[Any]) -> Any:
@@ -38,11 +40,11 @@ def _along(xp: Any, ufunc: Any, neutral: Any, x: Any, axis: int, count: int, pla
     else:
         made = xp.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), neutral, x.dtype)
     for part in whole[2:]:
-        ufunc(made, part, made)
+        ufunc(made, part, out=made)
     for into, source in places:
         if 0 < into.stop - into.start < count:
             part = made[(*lead, into)]
-            ufunc(part, x[(*lead, source)], part)
+            ufunc(part, x[(*lead, source)], out=part)
     return made
 
 
@@ -64,8 +66,8 @@ def _tap_numbers(backend: Any, x: Any, best: Any, places: Sequence[Any]) -> Any:
     number = xp.zeros(best.shape, missing.dtype)
     for into, source in places:
         left = missing[into]
-        xp.multiply(left, x[source] != best[into], left)
-        xp.add(number, missing, number)
+        xp.multiply(left, x[source] != best[into], out=left)
+        xp.add(number, missing, out=number)
     if x.dtype.kind == "f" and backend.values and xp.isnan(best).any().item():
         for tap, (into, source) in enumerate(places):
             part = number[into]
@@ -111,10 +113,10 @@ def gradient_of_maxima(backend: Any, g: Any, x: Any, best: Any, geometry: Geomet
     for into, source in places:
         left = missing[into]
         found = x[source] == best[into]
-        xp.logical_and(found, left, found)
-        xp.logical_xor(left, found, left)
+        xp.logical_and(found, left, out=found)
+        xp.logical_xor(left, found, out=left)
         if apart:
-            xp.multiply(wide[into], found, made[source])
+            xp.multiply(wide[into], found, out=made[source])
         else:
             made[source] += wide[into] * found
     return made.astype(g.dtype, copy=False)
@@ -153,4 +155,5 @@ def picked(xp: Any, images: Any, places: Any, n: int) -> Any:
     """The values of images at given places of each."""
     lead = images.shape[: images.ndim - n]
     cells = images.reshape((*lead, math.prod(images.shape[images.ndim - n :])))
-    return xp.take_along_axis(cells, places.reshape((*lead, -1)), -1).reshape(places.shape)
+    flat = places.reshape((*lead, math.prod(places.shape[places.ndim - n :])))
+    return xp.take_along_axis(cells, flat, -1).reshape(places.shape)

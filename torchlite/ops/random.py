@@ -183,7 +183,7 @@ publish(bernoulli_each, bernoulli_number, names="bernoulli", forms="inplace")
 # ---- new tensors
 
 
-def _drawn(draw: Callable[[], np.ndarray], shape: Any, d: np.dtype, backend: Any) -> Any:
+def array_drawn(draw: Callable[[], np.ndarray], shape: Any, d: np.dtype, backend: Any) -> Any:
     """An array of the numbers that `draw()` gives."""
     return backend.from_host(draw().reshape(tuple(shape))) if backend.values else backend.empty(tuple(shape), d)
 
@@ -252,7 +252,7 @@ def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
             stream = stream_of(generator, backend)
             return np.stack([stream.randperm(n, d.numpy) for _ in range(math.prod(batch))])
 
-        return wrap(_drawn(orders, (*batch, max(n, 0)), d.numpy, backend), d, backend)
+        return wrap(array_drawn(orders, (*batch, max(n, 0)), d.numpy, backend), d, backend)
 
     return drawn(make) if local.state.levels else make(())
 
@@ -260,7 +260,7 @@ def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
 # ---- from parameters
 
 
-class _FromParameters(OnBackend, Op):
+class FromParameters(OnBackend, Op):
     """An op whose tensors are parameters for each element."""
 
     batch = RANDOM
@@ -274,12 +274,12 @@ class _FromParameters(OnBackend, Op):
         def make(batch: tuple[int, ...]) -> Tensor:
             shape = broadcast_shapes(*[v.array.shape for v in values if isinstance(v, Tensor)])
             wide = [v.expand(*batch, *shape) if batch and isinstance(v, Tensor) else v for v in values]
-            return super(_FromParameters, self).apply(*wide)
+            return super(FromParameters, self).apply(*wide)
 
         return drawn(make, above)
 
 
-class _Sampler(_FromParameters):
+class Sampler(FromParameters):
     """`draw(stream, *parameters)` is told the parameters row by row."""
 
     def __init__(self, schema: str, draw: Callable[..., np.ndarray], vjp: Any, **more: Any) -> None:
@@ -287,12 +287,12 @@ class _Sampler(_FromParameters):
             *parameters, generator = rest
             stream = stream_of(generator, backend)
             told = [_flat(backend.to_host(p)) if isinstance(p, backend.Array) else p for p in (first, *parameters)]
-            return _drawn(lambda: draw(stream, *told), first.shape, first.dtype, backend)
+            return array_drawn(lambda: draw(stream, *told), first.shape, first.dtype, backend)
 
         super().__init__(schema, kernel, vjp, **more)
 
 
-class _Bernoulli(_Sampler):
+class _Bernoulli(Sampler):
     """Its `out=` may be of any dtype, and is resized without a warning."""
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
@@ -308,18 +308,18 @@ bernoulli = _Bernoulli(
     lambda stream, p: stream.bernoulli_tensor(p),
     {"self": zero_gradient},
 )
-bernoulli_like = _Sampler(
+bernoulli_like = Sampler(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None)",
     lambda stream, t, p: stream.bernoulli_scalar(t.size, p, t.dtype),
     {"self": undifferentiable("derivative for aten::bernoulli is not implemented")},
     node=NOT_IMPLEMENTED,
 )
-poisson = _Sampler(
+poisson = Sampler(
     "poisson(Tensor self, Generator? generator=None)",
     lambda stream, rate: stream.poisson(rate),
     {"self": zero_gradient},
 )
-binomial = _Sampler(
+binomial = Sampler(
     "binomial(Tensor count, Tensor prob, Generator? generator=None)",
     lambda stream, count, p: stream.binomial(count, p),
     {"count": None, "prob": zero_gradient},
@@ -334,10 +334,10 @@ def _multinomial(backend: Any, weights: Any, num_samples: int, replacement: bool
         rows = np.ascontiguousarray(backend.to_host(weights)).reshape(-1, weights.shape[-1])
         return stream_of(generator, backend).multinomial(rows, num_samples, replacement)
 
-    return _drawn(draw, (*weights.shape[:-1], num_samples), dt.int64.numpy, backend)
+    return array_drawn(draw, (*weights.shape[:-1], num_samples), dt.int64.numpy, backend)
 
 
-_indices = _FromParameters(
+_indices = FromParameters(
     "_multinomial(Tensor self, int num_samples, bool replacement, Generator? generator)", _multinomial
 )
 
@@ -382,7 +382,7 @@ def _normal_around(backend: Any, mean: Any, std: Any, generator: Any) -> Any:
     return (stretched + mean).astype(d, copy=False)
 
 
-class _NormalAround(_FromParameters):
+class _NormalAround(FromParameters):
     """Normal numbers whose mean, deviation or both are an element's own. What they are drawn from gets no gradient."""
 
     def __init__(self, schema: str, node: str, *tensors: str) -> None:
@@ -420,18 +420,3 @@ def normal(*args: Any, **kwargs: Any) -> Tensor:
 
 
 public[_each_normal] = public[_sized_normal] = normal
-
-
-def _dropout(self: Tensor, p: float, train: bool) -> Tensor:
-    """Zero elements with probability `p` and scale the others up, when `train`."""
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if p == 0 or not train or not self.numel():
-        return self
-    if p == 1:
-        return self * self.new_zeros(())
-    noise = bernoulli_number.fresh_like(self, None, self.dtype, self.backend.home, 1 - p, None)
-    return self * noise.div_(1 - p)
-
-
-publish_python("dropout(Tensor input, float p, bool train)", _dropout, forms="function")

@@ -162,8 +162,18 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
     return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
 
 
+def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
+    """A division, where nothing can be seen to be zero: PyTorch's, which shows when `self` has changed unnoticed."""
+    backend = self.backend.real
+    if self.dim() and backend.values and not backend.level and not bool((self.detach() == 0).any()):
+        return g * conj(result / self)
+    return g * conj(products_of_others(self, dim))
+
+
 def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    return g * conj(products_of_others(self.reshape(-1), 0).reshape(self.shape))
+    if self.dim() < 2:
+        return _prod_vjp(g, self, 0, result)
+    return _prod_vjp(g, self.reshape(-1), 0, result).reshape(self.shape)
 
 
 prod_all = Reduction(
@@ -176,7 +186,7 @@ prod_all = Reduction(
 prod_dim = Reduction(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)",
     _prod,
-    lambda g, self, dim, result: g * conj(products_of_others(self, dim)),
+    _prod_vjp,
     integers="int64",
     node="ProdBackward1",
 )

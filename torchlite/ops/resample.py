@@ -6,6 +6,7 @@ Images are mapped one dimension after the other. The transpose of such a map, wh
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import struct
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def _in_steps(numbers: list[int]) -> Any:
     if not numbers:
         return slice(0, 0)
     step = numbers[1] - numbers[0] if len(numbers) > 1 else 1
-    if step > 0 and all([b - a == step for a, b in zip(numbers, numbers[1:])]):
+    if step > 0 and all([b - a == step for a, b in itertools.pairwise(numbers)]):
         return slice(numbers[0], numbers[-1] + 1, step)
     return numbers
 
@@ -228,9 +229,15 @@ _MODES: dict[str, Callable[..., list[Row]]] = {
 
 
 @functools.lru_cache(256)
-def interpolating(
-    mode: str, size: int, count: int, align_corners: bool, scale: float | None, double: bool
-) -> Map:
-    """The map of one dimension to `count` results between its elements."""
-    rows = _MODES[mode](size, count, align_corners, scale, _double if double else _single)
-    return Map(rows, size)
+def interpolating(mode: str, size: int, count: int, align_corners: bool, scale: float | None, of: str) -> Map:
+    """The map of one dimension to `count` results between its elements, which are "double", "single" or "bytes"."""
+    rows = _MODES[mode](size, count, align_corners, scale, _single if of == "single" else _double)
+    return Map(_in_16_bits(rows) if of == "bytes" else rows, size)
+
+
+def _in_16_bits(rows: list[Row]) -> list[Row]:
+    """Weights rounded to binary fractions of which the largest takes 16 bits, as PyTorch has them for bytes."""
+    largest = max([weight for row in rows for _, weight in row])
+    bits = next(n for n in range(23) if n == 22 or int(0.5 + largest * (2 << n)) >= 1 << 15)
+    unit = 1 << bits
+    return [[(place, int(weight * unit + math.copysign(0.5, weight)) / unit) for place, weight in row] for row in rows]

@@ -15,6 +15,7 @@ from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
 from ..core.node import UNVERSIONED, shared_counter
 from ..core.op import Op, ViewOp
+from ..core.operands import values_in_inference
 from ..core.overrides import overridable
 from ..core.publish import function, publish, publish_as, publish_python
 from ..core.size import Size
@@ -36,7 +37,8 @@ def along_dim(dim: int, ndim: int) -> Ints:
 
 def spread(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors of a call `f(a, b)` or `f([a, b])`."""
-    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    listed = len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
+    return values_in_inference(tuple(tensors[0]) if listed else tensors)
 
 
 # ---- as_strided: geometry in elements over the whole storage
@@ -538,7 +540,7 @@ def _at_least(ndim: int, raised: Callable[[Tensor], Tensor]) -> Callable[..., An
     @overridable
     def call(*tensors: Any) -> Any:
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
-            return raised(tensors[0])
+            return raised(values_in_inference(tensors[0]))
         return tuple([raised(t) for t in spread(tensors)])
 
     call.__name__ = call.__qualname__ = f"atleast_{ndim}d"

@@ -11,6 +11,7 @@ from ..core.op import Op
 from ..core.publish import publish
 from ..core.reduction import Along, refused
 from ..core.tensor import Tensor
+from .fused import gradient_by_kernel
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
@@ -58,7 +59,7 @@ class Backward(Op):
         return state.quiet(kernel, *arguments).reshape(values[0].array.shape)
 
 
-def _softmax_backward(xp: Any, g: Any, output: Any, axis: int) -> Any:
+def _softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
     weighted = xp.multiply(g, output, xp.empty(g.shape, g.dtype))
     weighted -= output * xp.add.reduce(weighted, axis=axis, keepdims=True)
     return weighted
@@ -77,7 +78,7 @@ softmax_backward = Backward(
 publish(softmax_backward, forms="function")
 
 
-def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int) -> Any:
+def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
     result = xp.exp(output, xp.empty(output.shape, output.dtype))
     result *= -xp.add.reduce(g, axis=axis, keepdims=True)
     result += g
@@ -108,7 +109,7 @@ def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) 
     return log_softmax_backward.apply(g, result, dim, _real(result, self_dtype))
 
 
-def _declare(name: str, kernel: Any, vjp: Any, label: str) -> Along:
+def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     """The public op, and the one with an underscore, which other ops' gradients are written with."""
     refuse = refused(label, *NOT_FLOAT)
     inner = Along(
@@ -119,9 +120,10 @@ def _declare(name: str, kernel: Any, vjp: Any, label: str) -> Along:
     )
     publish(inner, forms="function")
     op = Along(f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)", kernel, vjp, refuse=refuse, exact_out=True)
+    gradient_by_kernel(op, back, renamed={"output": "result"})
     publish(op)
     return op
 
 
-softmax = _declare("softmax", _softmax, _softmax_vjp, "softmax_kernel_impl")
-log_softmax = _declare("log_softmax", _log_softmax, _log_softmax_vjp, "log_softmax_kernel_impl")
+softmax = _declare("softmax", _softmax, softmax_backward, _softmax_vjp, "softmax_kernel_impl")
+log_softmax = _declare("log_softmax", _log_softmax, log_softmax_backward, _log_softmax_vjp, "log_softmax_kernel_impl")

@@ -9,8 +9,9 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.elementwise import conj
 from ..core.errors import wrap_dim
+from ..core.laid import OnBackend
 from ..core.publish import Composite, publish, publish_python
-from ..core.reduction import Reduction, reduced_count
+from ..core.reduction import Reduction, all_dims, reduced_count
 from ..core.tensor import Tensor
 from .choosing import where
 from .reduce import add_reduce
@@ -36,8 +37,8 @@ def _freedom(count: int, correction: float | None) -> float:
 def _moments(name: str, root: bool, with_mean: bool) -> Any:
     """A kernel for the variance or its root by two passes: the mean, then the squares of what is left."""
 
-    def kernel(xp: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
-        count = reduced_count(array, axis)
+    def kernel(backend: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
+        xp, count = backend.xp, reduced_count(array, axis)
         freedom = _freedom(count, correction)
         if freedom <= 0:
             warnings.warn(
@@ -53,10 +54,19 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
         if root:
             result = xp.sqrt(result)
         if with_mean:
+            if backend.values and not xp.isfinite(mean).all().item():
+                mean = _running(xp, array, all_dims(array, axis), mean)
             return result, mean if keepdim else mean.reshape(result.shape)
         return result
 
     return kernel
+
+
+def _running(xp: Any, array: Any, axes: tuple[int, ...], mean: Any) -> Any:
+    """The mean as PyTorch's, which is a running one: what is not finite makes it NaN, unless nothing comes after."""
+    wild = ~xp.isfinite(array)
+    last = wild[tuple([slice(-1, None) if d in axes else slice(None) for d in range(array.ndim)])]
+    return xp.where(wild.sum(axes, keepdims=True) > last, mean.dtype.type(math.nan), mean)
 
 
 def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result_numel: int) -> Tensor:
@@ -90,9 +100,13 @@ def _std_mean_vjp(grads: list[Any], self: Tensor, result0: Tensor, dim: Any, cor
     return _total(spread, _mean_vjp(grads[1], self, result0.numel()))
 
 
+class _Moments(OnBackend, Reduction):
+    """Its kernel looks at values, where the backend has any."""
+
+
 def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
     root, with_mean = name.startswith("std"), name.endswith("mean")
-    op = Reduction(
+    op = _Moments(
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
         + (" -> (Tensor result0, Tensor result1)" if with_mean else ""),
         _moments(name, root, with_mean),

@@ -12,17 +12,17 @@ from ..core.laid import LaidOp
 from ..core.tensor import Tensor
 from .max_pool import check_dtype
 from .resample import Map, interpolating, mapped
-from .windows import Ints
+from .windows import Ints, like
 
 Scales = tuple[float, ...] | None
 
 
 def _maps(mode: str, size: Ints, count: Ints, align_corners: bool, scales: Scales, dtype: Any) -> list[Map | None]:
     """How each dimension is mapped."""
-    double = dtype == dt.float64.numpy
+    of = "double" if dtype == dt.float64.numpy else "bytes" if dtype.kind == "u" and "nearest" not in mode else "single"
     return [
         None if n == m and (scale in (None, 1) or align_corners)
-        else interpolating(mode, n, m, align_corners, scale, double)
+        else interpolating(mode, n, m, align_corners, scale, of)
         for n, m, scale in zip(size, count, scales or (None,) * len(size))
     ]  # fmt: skip
 
@@ -35,8 +35,12 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
         maps = _maps(mode, size, output_size, align_corners, scales, self.dtype)
         if self.dtype.kind != "u" or all([m is None or m.plain for m in maps]):
             return mapped(backend, self, maps)
-        made = mapped(backend, self.astype(dt.float32.numpy), maps)
-        return backend.xp.clip(backend.xp.floor(made + 0.5), 0, 255).astype(self.dtype)
+        made = self
+        for d in range(dims - 1, -1, -1):  # bytes are rounded after every dimension
+            alone = [m if d == at else None for at, m in enumerate(maps)]
+            wide = mapped(backend, made.astype(dt.float32.numpy), alone)
+            made = backend.xp.clip(backend.xp.floor(wide + 0.5), 0, 255).astype(self.dtype)
+        return like(backend, made, self)
 
     def transposed(
         backend: Any, g: Any, output_size: Ints, image_size: Ints, align_corners: bool, scales: Scales
@@ -83,9 +87,7 @@ _OPS = {
 }  # fmt: skip
 
 
-def upsample(
-    mode: str, self: Tensor, output_size: Ints | None, scales: Scales, align_corners: bool = False
-) -> Tensor:
+def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, align_corners: bool = False) -> Tensor:
     """Images (n, channels, *size) in another size, given as such or by factors."""
     shape = self.array.shape
     dims = len(shape) - 2
@@ -96,9 +98,7 @@ def upsample(
         have, made = [
             ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - dims :], size)) for size in (shape[2:], output_size)
         ]
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({have}) output ({made})"
-        )
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({have}) output ({made})")
     if not shape[1]:
         raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     check_dtype(_kernel_name(op.signature.name, dims), self, dt.FLOATS | {dt.uint8})

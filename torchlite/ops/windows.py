@@ -35,7 +35,8 @@ def along(size: int, count: int, window: int, stride: int, padding: int, dilatio
         low = min(max(0, -(start // stride)), count)
         high = max(low, min(count, (size - 1 - start) // stride + 1))
         first = start + low * stride
-        found.append((slice(low, high), slice(first, first + (high - low - 1) * stride + 1 if high > low else first, stride)))
+        last = first + (high - low - 1) * stride
+        found.append((slice(low, high), slice(first, last + 1 if high > low else first, stride)))
     return tuple(found)
 
 

@@ -40,16 +40,28 @@ _SHAPES: tuple[dict[str, Shape], ...] = (
     {"": (3, 4), "src": (3,), "grad_output": (3,)},
     {"": (2, 3, 2)},
     {"": ()},
+    # Images and volumes, and their gradients after windows of 2.
+    {"": (1, 2, 4, 4), "weight": (3, 2, 2, 2), "bias": (3,), "grid": (1, 3, 3, 2), "theta": (1, 2, 3)},
+    {"": (1, 2, 4, 4), "grad_output": (1, 3, 3, 1), "weight": (3, 2, 2, 2), "random_samples": (1, 2, 2)},
+    {"": (1, 2, 4, 4), "grad_output": (1, 2, 3, 1), "result": (1, 2, 3, 1), "indices": (1, 2, 3, 1)},
+    {"": (1, 2, 3, 3, 3), "grid": (1, 2, 2, 2, 3), "theta": (1, 3, 4), "random_samples": (1, 2, 3)},
+    {"": (1, 2, 3, 3, 3), "grad_output": (1, 2, 2, 2, 2), "result": (1, 2, 2, 2, 2), "indices": (1, 2, 2, 2, 2)},
+    {"": (3, 1, 2), "weight": (2, 2, 3), "bias": (3,)},
+    {"": (1, 8, 1)},
 )
 
 # Values of plain arguments by name, for arguments without a default; each of them is tried.
 _PLAIN: dict[str, tuple[Any, ...]] = {
     "dim": (0, (0,)), "dim0": (0,), "dim1": (1, 0), "dim2": (1,), "dims": ((1, 0), (0,), (0, 1)), "dimension": (0,),
-    "size": ((4, 3), (3, 4), (2, 3, 4), 2), "stride": ((1, 3), (4, 1)), "step": (1,), "start": (0,), "end": (2,),
+    "size": ((4, 3), (3, 4), (2, 3, 4), 2), "stride": ((1, 3), (4, 1), (1, 1, 1)), "step": (1,), "start": (0,),
+    "end": (2,), "pad": ((1, 1),),
     "input_sizes": ((3, 4),), "index": (1,), "split_size": (2,), "split_sizes": ((1, 2), (2, 1)), "k": (2,),
     "shifts": ((1,),), "repeats": ((2, 1),), "n": (1, 2), "p": (2, 0.5), "maxnorm": (1,), "offset": (0,),
     "reduce": ("sum", "add", "prod"), "rounding_mode": ("floor",), "decimals": (1,), "bins": ((2, 2, 2, 2), 3),
     "length": (2,), "half_to_float": (False,), "stable": (True,), "value": (2,), "element": (2,),
+    "kernel_size": ((2, 2), (2, 2, 2)), "padding": ((0, 0), (0, 0, 0), (1, 1, 1, 1), (1, 1, 1, 1, 1, 1)),
+    "dilation": ((1, 1), (1, 1, 1)), "output_padding": ((0, 0),), "output_size": ((2, 2), (2, 2, 2), (2,)),
+    "image_size": ((2, 2), (2, 2, 2), (2,)), "output_mask": ((True, True, True), (True, True)),
     "test_element": (2,), "from": (0,), "to": (5,), "dtype": (dt.float64,), "input_dtype": (dt.float32,),
 }  # fmt: skip
 

@@ -40,6 +40,22 @@ def _index(self: MetaArray, indices: Sequence[Any]) -> MetaArray:
     return self[tuple([slice(None) if i is None else i for i in indices])].copy()
 
 
+def _embedding(weight: MetaArray, indices: MetaArray, *_: Any) -> MetaArray:
+    return fresh((*indices.shape, *weight.shape[1:]), weight.dtype)
+
+
+def _embedding_backward(g: MetaArray, indices: MetaArray, num_weights: int, *_: Any) -> MetaArray:
+    return fresh((num_weights, g.shape[-1]), g.dtype)
+
+
+def _nll(self: MetaArray, target: MetaArray, weight: Any, reduction: int, ignore_index: int) -> Any:
+    return fresh(() if reduction else target.shape, self.dtype), fresh((), self.dtype)
+
+
+def _nll_backward(g: MetaArray, self: MetaArray, *_: Any) -> MetaArray:
+    return fresh(self.shape, self.dtype)
+
+
 def _index_select(self: MetaArray, dim: int, index: MetaArray) -> MetaArray:
     return xp.take(self, index.reshape(-1), dim) if self.ndim else self.copy()
 
@@ -74,6 +90,7 @@ _WRITING = (
 # Products look at integers, to see whether floats can stand for them.
 _PRODUCTS = frozenset((
     "mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "matmul", "_linear", "_linear.bias",
+    "convolution",
 ))  # fmt: skip
 
 
@@ -83,6 +100,9 @@ class MetaBackend(Backend):
     values = False
     kernels: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(_WRITING, _like_first), "gather": _gather, "take": _take, "index.Tensor": _index,
+        "embedding": _embedding, "embedding_dense_backward": _embedding_backward,
+        **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _nll),
+        **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
         "index_select": _index_select, "masked_scatter": _masked_scatter, "nonzero_static": _nonzero_static,
         "repeat_interleave.Tensor": _repeats, "searchsorted": _searchsorted, "histc": _histc,
     }  # fmt: skip

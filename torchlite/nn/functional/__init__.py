@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.op import functions as _functions
 from ...ops.linear import linear
 from ._activation import *
+from ._attention import *
+from ._attention import _canonical_mask, _none_or_dtype
+from ._distance import *
+from ._dropout import *
 from ._loss import *
 from ._normalization import *
-
-bilinear = _functions["bilinear"]
+from ._sparse import *
+from ._spatial import *
 
 
 def __getattr__(name: str) -> Any:

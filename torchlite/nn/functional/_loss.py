@@ -1,21 +1,61 @@
-"""Losses."""
+"""Losses. A `reduction` is "mean", "sum", or "none" for one number for each element."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.op import functions
 from ...core.overrides import overridable
-from ...ops.loss import mse_loss as _mse_loss
+from ...core.tensor import TensorBase
+from ...ops import class_loss, loss, margin_loss
+from ...ops.activation import log_sigmoid
+from ...ops.linear import linear
 from .. import _reduction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...core.tensor import Tensor
 
-__all__ = ["mse_loss"]
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "linear_cross_entropy",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "nll_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]  # fmt: skip
 
 _broadcast_tensors = functions["broadcast_tensors"]
+
+
+def _number(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
+    """The number that ops know a reduction by, asked for by name or as it once was."""
+    if size_average is not None or reduce is not None:
+        return _reduction.legacy_get_enum(size_average, reduce)
+    return _reduction.get_enum(reduction)
+
+
+def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
+    if target.size() != input.size():
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=4,
+        )
+
+
+# ---- differences
+
+
+def _weighted(each: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Tensor:
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    each = each * weight
+    if reduction == loss.NONE:
+        return each
+    return each.sum() if reduction == loss.SUM else each.sum() / weight.sum()
 
 
 @overridable
@@ -27,21 +67,441 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The mean ("mean"), sum ("sum") or all ("none") of the squared differences, each times its `weight`."""
-    if target.size() != input.size():
-        warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
-            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
-        )
-    if size_average is not None or reduce is not None:
-        reduction = _reduction.legacy_get_string(size_average, reduce)
+    """The squared differences, each times its `weight`."""
+    _warn_of_sizes(input, target)
+    number = _number(reduction, size_average, reduce)
     expanded, wanted = _broadcast_tensors(input, target)
     if weight is None:
-        return _mse_loss(expanded, wanted, _reduction.get_enum(reduction))
+        return loss.mse_loss(expanded, wanted, number)
+    return _weighted((expanded - wanted) ** 2, weight, input, number)
+
+
+@overridable
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """The absolute differences, each times its `weight`."""
+    _warn_of_sizes(input, target)
+    number = _number(reduction, size_average, reduce)
+    expanded, wanted = _broadcast_tensors(input, target)
+    if weight is None:
+        return loss.l1_loss(expanded, wanted, number)
+    return _weighted((expanded - wanted).abs(), weight, input, number)
+
+
+@overridable
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Half the squared difference over `beta` where it is less than that, beyond the absolute one less `beta / 2`."""
+    _warn_of_sizes(input, target)
+    number = _number(reduction, size_average, reduce)
+    expanded, wanted = _broadcast_tensors(input, target)
+    if beta == 0.0:
+        return loss.l1_loss(expanded, wanted, number)
+    return loss.smooth_l1_loss(expanded, wanted, number, beta)
+
+
+@overridable
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared difference where it is at most `delta`, beyond that a line."""
+    _warn_of_sizes(input, target)
+    expanded, wanted = _broadcast_tensors(input, target)
+    number = _reduction.get_enum(reduction)
+    if weight is None:
+        return loss.huber_loss(expanded, wanted, number, delta)
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
-    weighted = (expanded - wanted) ** 2 * weight
-    if reduction == "none":
-        return weighted
-    return weighted.sum() if reduction == "sum" else weighted.sum() / weight.sum()
+    return loss.reduced(loss.huber_loss(expanded, wanted, loss.NONE, delta) * weight, number)
+
+
+# ---- probabilities
+
+
+@overridable
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How unlikely the target is, a probability itself, where `input` is the probability of 1."""
+    number = _number(reduction, size_average, reduce)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = weight.expand(_common(target.size(), weight.size()))
+    return loss.binary_cross_entropy(input, target, weight, number)
+
+
+def _common(wanted: Any, shape: Any) -> Any:
+    """The shape `wanted`, when one of this shape broadcasts to it."""
+    for back in range(1, len(shape) + 1):
+        if back <= len(wanted) and shape[-back] not in (1, wanted[-back]):
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {shape[-back]} at -{back}! Mismatching argument at "
+                f"index 1 had {shape}; but expected shape should be broadcastable to {list(wanted)}"
+            )
+    return wanted
+
+
+@overridable
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of the sigmoid of `input`; what is true counts `pos_weight` times."""
+    number = _number(reduction, size_average, reduce)
+    if target.size() != input.size():
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return loss.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+
+
+@overridable
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """The divergence of `target` from the distribution whose logarithm is `input`."""
+    if size_average is not None or reduce is not None:
+        number = _reduction.legacy_get_enum(size_average, reduce)
+    else:
+        if reduction == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
+                "divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to "
+                "behave the same as 'batchmean' in the next major release.",
+                stacklevel=3,
+            )
+        number = _reduction.get_enum("sum" if reduction == "batchmean" else reduction)
+    made = functions["kl_div"](input, target, number, log_target=log_target)
+    return made / input.size()[0] if reduction == "batchmean" and input.dim() else made
+
+
+@overridable
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How unlikely counts are whose mean, or its logarithm, is `input`."""
+    number = _number(reduction, size_average, reduce)
+    return functions["poisson_nll_loss"](input, target, log_input, full, eps, number)
+
+
+@overridable
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """How unlikely values are that are normally distributed around `input`, with variance `var` (at least `eps`)."""
+    if not isinstance(var, TensorBase):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * functions["ones_like"](input)
+    elif bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif var.dim() != input.dim() or [v for n, v in zip(input.size(), var.size()) if n != v] != [1]:
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    held = var.clone()
+    held.detach().clamp_(min=eps)
+    each = 0.5 * (held.log() + (input - target) ** 2 / held)
+    if full:
+        each = each + 0.5 * math.log(2 * math.pi)
+    return loss.reduced(each, _reduction.get_enum(reduction))
+
+
+# ---- classes
+
+
+@overridable
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the inputs (logarithms of probabilities) of the target's classes, which lie along dimension 1."""
+    return class_loss.nll_loss_nd(input, target, weight, _number(reduction, size_average, reduce), ignore_index)
+
+
+@overridable
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """How unlikely the target's classes are by the softmax of `input`; it may give their probabilities instead."""
+    number = _number(reduction, size_average, reduce)
+    return class_loss.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+
+
+@overridable
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How far other classes come nearer to the wanted one than `margin`, to the power `p`."""
+    number = _number(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return margin_loss.multi_margin_loss(input, target, p, margin, weight, number)
+
+
+@overridable
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How far other classes come nearer than 1 to those that `target` lists, up to the first -1."""
+    return margin_loss.multilabel_margin_loss(input, target, _number(reduction, size_average, reduce))
+
+
+@overridable
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How unlikely each class is to be there or not, as the target says; the mean over classes."""
+    number = _number(reduction, size_average, reduce)
+    each = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
+    if weight is not None:
+        each = each * weight
+    return loss.reduced(each.sum(input.dim() - 1) / input.size(input.dim() - 1), number)
+
+
+@overridable
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """`cross_entropy` of a linear map to (num_classes, ...).
+
+    `options` say how PyTorch is to cut the computation into chunks; here it is done at once, with the same result.
+    """
+    shape = linear_weight.shape
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if len(shape) < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {len(shape)}")
+    if input.shape[-1] != shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {shape[-1]}, respectively"
+        )
+    if linear_bias is not None and linear_bias.shape != shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {tuple(shape[:-1])}, got {tuple(linear_bias.shape)}")
+    if len(shape) > 2 and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(shape)} requires batched input, "
+            f"(N, {shape[-1]}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    if len(shape) == 2:
+        scores = linear(input, linear_weight, linear_bias)
+    else:
+        bias = None if linear_bias is None else linear_bias.flatten()
+        scores = linear(input, linear_weight.flatten(0, -2), bias).view(input.shape[0], *shape[:-1])
+    return class_loss.cross_entropy_loss(
+        scores, target, weight, _reduction.get_enum(reduction), -100 if ignore_index is None else ignore_index,
+        label_smoothing,
+    )  # fmt: skip
+
+
+# ---- pairs and triples
+
+
+@overridable
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """`log(1 + exp(-target * input))`, for targets of 1 and -1."""
+    return loss.soft_margin_loss(input, target, _number(reduction, size_average, reduce))
+
+
+@overridable
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The input where the target is 1, and how far it is below the margin where that is -1."""
+    return functions["hinge_embedding_loss"](input, target, margin, _number(reduction, size_average, reduce))
+
+
+@overridable
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How much `input1` lacks to be above `input2` by the margin, or below it where the target is -1."""
+    number = _number(reduction, size_average, reduce)
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return functions["margin_ranking_loss"](input1, input2, target, margin, number)
+
+
+@overridable
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """One less the cosine where the target is 1, and what it has above the margin where that is -1."""
+    number = _number(reduction, size_average, reduce)
+    return functions["cosine_embedding_loss"](input1, input2, target, margin, number)
+
+
+@overridable
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How much nearer than the margin the negative is to the anchor than the positive."""
+    number = _number(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return functions["triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, number)
+
+
+@overridable
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` by a distance of one's own."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = distance_function or functions["pairwise_distance"]
+    dims = anchor.ndim, positive.ndim, negative.ndim
+    if len(set(dims)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = functions["minimum"](far, distance(positive, negative))
+    return loss.reduced((margin + near - far).clamp_min(0), _reduction.get_enum(reduction))
+
+
+@overridable
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the logarithm of the likelihood of label sequences whose places in time are not known."""
+    number = _reduction.get_enum(reduction)
+    return functions["ctc_loss"](log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)

@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
-from . import activation, container, flatten, lazy, linear, loss, module, parameter_container
+from . import (
+    activation,
+    adaptive,
+    batchnorm,
+    channelshuffle,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    lazy,
+    linear,
+    linear_cross_entropy_options,
+    loss,
+    module,
+    normalization,
+    padding,
+    parameter_container,
+    pixelshuffle,
+    pooling,
+    rnn,
+    sparse,
+    transformer,
+    upsampling,
+)
 from .activation import *
+from .adaptive import *
+from .batchnorm import *
+from .channelshuffle import *
 from .container import *
+from .conv import *
+from .distance import *
+from .dropout import *
 from .flatten import *
+from .fold import *
+from .instancenorm import *
 from .linear import *
+from .linear_cross_entropy_options import *
 from .loss import *
 from .module import Module
+from .normalization import *
+from .padding import *
+from .pixelshuffle import *
+from .pooling import *
+from .rnn import *
+from .sparse import *
+from .transformer import *
+from .upsampling import *
 
-__all__ = [
-    "Module", *activation.__all__, *container.__all__, *flatten.__all__, *linear.__all__, *loss.__all__
-]  # fmt: skip
+_ROOMS = (
+    activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten, fold,
+    instancenorm, linear, linear_cross_entropy_options, loss, normalization, padding, pixelshuffle, pooling, rnn,
+    sparse, transformer, upsampling,
+)  # fmt: skip
+
+__all__ = ["Module", *[name for room in _ROOMS for name in room.__all__]]
 
 # Error messages and pickles name a class by the module where PyTorch has it.
-for _room in (activation, container, flatten, lazy, linear, loss, module, parameter_container):
+for _room in (*_ROOMS, lazy, module, parameter_container):
     for _class in vars(_room).values():
         if isinstance(_class, type) and _class.__module__ == _room.__name__:
             _shown = container if _room is parameter_container else _room

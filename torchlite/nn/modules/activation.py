@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from ...ops.create import empty
 from .. import functional as F
+from .. import init as _init
+from ..parameter import Parameter
+from .attention import MultiheadAttention
 from .module import Module
 
 if TYPE_CHECKING:
     from ...core.tensor import Tensor
 
-__all__ = ["ReLU", "Sigmoid", "Softmax", "Tanh"]
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
 
 
-class ReLU(Module):
-    """`max(0, input)`."""
+def _shown(inplace: bool, before: str = "") -> str:
+    return f"{before}{', ' if before else ''}inplace=True" if inplace else before
+
+
+# ---- rectifiers
+
+
+class _InPlace(Module):
+    """An activation with no other choice than whether to overwrite its input."""
 
     __constants__ = ["inplace"]  # noqa: RUF012
     inplace: bool
@@ -23,11 +39,199 @@ class ReLU(Module):
         super().__init__()
         self.inplace = inplace
 
+    def extra_repr(self) -> str:
+        return _shown(self.inplace)
+
+
+class ReLU(_InPlace):
+    """`max(0, input)`."""
+
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
 
+
+class Threshold(Module):
+    """`value` in place of what is not above a threshold."""
+
+    __constants__ = ["threshold", "value", "inplace"]  # noqa: RUF012
+    threshold: float
+    value: float
+    inplace: bool
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        return _shown(self.inplace, f"threshold={self.threshold}, value={self.value}")
+
+
+class RReLU(Module):
+    """What is below zero times a number drawn between two bounds; in evaluation, their mean."""
+
+    __constants__ = ["lower", "upper", "inplace"]  # noqa: RUF012
+    lower: float
+    upper: float
+    inplace: bool
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _shown(self.inplace, f"lower={self.lower}, upper={self.upper}")
+
+
+class Hardtanh(Module):
+    """`input` between two bounds."""
+
+    __constants__ = ["min_val", "max_val", "inplace"]  # noqa: RUF012
+    min_val: float
+    max_val: float
+    inplace: bool
+
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
+        super().__init__()
+        if min_value is not None:
+            _warn_renamed("min_value", "min_val")
+            min_val = min_value
+        if max_value is not None:
+            _warn_renamed("max_value", "max_val")
+            max_val = max_value
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+        if not self.max_val > self.min_val:
+            raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _shown(self.inplace, f"min_val={self.min_val}, max_val={self.max_val}")
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=3)
+
+
+class ReLU6(Hardtanh):
+    """`input` between 0 and 6."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return _shown(self.inplace)
+
+
+class LeakyReLU(Module):
+    """What is below zero times `negative_slope`."""
+
+    __constants__ = ["inplace", "negative_slope"]  # noqa: RUF012
+    inplace: bool
+    negative_slope: float
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _shown(self.inplace, f"negative_slope={self.negative_slope}")
+
+
+class PReLU(Module):
+    """What is below zero times a weight that is learned: one, or one for each channel."""
+
+    __constants__ = ["num_parameters"]  # noqa: RUF012
+    num_parameters: int
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to `init`."""
+        _init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Hardsigmoid(_InPlace):
+    """A line from 0 at -3 to 1 at 3, flat beyond."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardswish(_InPlace):
+    """`input * hardsigmoid(input)`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class _Shrink(Module):
+    __constants__ = ["lambd"]  # noqa: RUF012
+    lambd: float
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Hardshrink(_Shrink):
+    """Zero in place of what lies between -lambd and lambd."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(_Shrink):
+    """The input brought nearer to zero by `lambd`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
+
+
+# ---- smooth
 
 
 class Sigmoid(Module):
@@ -44,9 +248,143 @@ class Tanh(Module):
         return input.tanh()
 
 
-class Softmax(Module):
-    """Positive numbers along a dimension, with sum one."""
+class SiLU(_InPlace):
+    """`input * sigmoid(input)`."""
 
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input, inplace=self.inplace)
+
+
+class Mish(_InPlace):
+    """`input * tanh(softplus(input))`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input, inplace=self.inplace)
+
+
+class SELU(_InPlace):
+    """`ELU` with the constants that keep mean and variance as they are."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, self.inplace)
+
+
+class ELU(Module):
+    """`alpha * (exp(input) - 1)` below zero."""
+
+    __constants__ = ["alpha", "inplace"]  # noqa: RUF012
+    alpha: float
+    inplace: bool
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _shown(self.inplace, f"alpha={self.alpha}")
+
+
+class CELU(Module):
+    """`alpha * (exp(input / alpha) - 1)` below zero."""
+
+    __constants__ = ["alpha", "inplace"]  # noqa: RUF012
+    alpha: float
+    inplace: bool
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _shown(self.inplace, f"alpha={self.alpha}")
+
+
+class GELU(Module):
+    """`input` times the normal distribution's probability of less; "tanh" is an approximation."""
+
+    __constants__ = ["approximate"]  # noqa: RUF012
+    approximate: str
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class LogSigmoid(Module):
+    """The logarithm of the sigmoid."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.logsigmoid(input)
+
+
+class Softplus(Module):
+    """`log(1 + exp(beta * input)) / beta`; the input itself where that is above the threshold."""
+
+    __constants__ = ["beta", "threshold"]  # noqa: RUF012
+    beta: float
+    threshold: float
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class Softsign(Module):
+    """`input / (1 + |input|)`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """`input - tanh(input)`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+# ---- along a dimension
+
+
+class GLU(Module):
+    """The first half along `dim` times the sigmoid of the second."""
+
+    __constants__ = ["dim"]  # noqa: RUF012
+    dim: int
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class _Along(Module):
     __constants__ = ["dim"]  # noqa: RUF012
     dim: int | None
 
@@ -58,8 +396,35 @@ class Softmax(Module):
         super().__setstate__(state)
         self.__dict__.setdefault("dim", None)
 
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax(_Along):
+    """Positive numbers along a dimension, with sum one."""
+
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+
+class Softmin(_Along):
+    """The `Softmax` of `-input`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+
+class LogSoftmax(_Along):
+    """The logarithm of `Softmax`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmax2d(Module):
+    """`Softmax` over the channels of each place in an image."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3, _stacklevel=5)

@@ -65,6 +65,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A `Linear` that tools for quantization leave alone."""
+
+
 class Bilinear(Module):
     """`input1 @ weight[k] @ input2 + bias[k]`, for each output feature k."""
 

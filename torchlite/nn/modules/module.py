@@ -37,7 +37,7 @@ from .module_hooks import (  # noqa: F401
     register_module_parameter_registration_hook,
 )
 from .module_moves import ModuleMoves
-from .module_state import ModuleState, _IncompatibleKeys, _WrappedHook  # noqa: F401
+from .module_state import _EXTRA_STATE_KEY_SUFFIX, ModuleState, _IncompatibleKeys, _WrappedHook  # noqa: F401
 from .module_tree import ModuleTree, typename
 
 if TYPE_CHECKING:

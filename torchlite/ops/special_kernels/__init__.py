@@ -10,6 +10,7 @@ from .bessel import airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, spheric
 from .elementary import entr, sinc, xlog1py, xlogy
 from .error import erf, erfc, erfcx, erfinv, log_ndtr, ndtr, ndtri
 from .gamma import digamma, lgamma, multigammaln, polygamma, trigamma, zeta
+from .implicit import beta_shift, gamma_shift
 from .incomplete_gamma import gammainc, gammaincc
 from .modified_bessel import (
     i0,

@@ -28,7 +28,7 @@ def _uniform_coefficients(count: int) -> list[float]:
     return [(n + 2) * mu[n + 2] - (n == 0) for n in range(count)]
 
 
-_UNIFORM = _uniform_coefficients(20)
+UNIFORM = _uniform_coefficients(20)
 
 
 def gammainc(xp: Namespace, a: Array, x: Array) -> Array:
@@ -140,10 +140,10 @@ def _uniform_parts(xp: Namespace, a: Array, x: Array) -> tuple[Array, Array]:
     half_eta_squared = t * (mu - 2 * square * cubic)
     eta = xp.copysign(xp.sqrt(2 * half_eta_squared), mu)
     # R is a power series in η whose coefficients depend on a: each is linked to the next but one.
-    following, current = xp.zeros_like(a), xp.full_like(a, _UNIFORM[-1])
+    following, current = xp.zeros_like(a), xp.full_like(a, UNIFORM[-1])
     series = current
-    for m in range(len(_UNIFORM) - 1, 0, -1):
-        following, current = current, _UNIFORM[m - 1] + (m + 1) * following / a
+    for m in range(len(UNIFORM) - 1, 0, -1):
+        following, current = current, UNIFORM[m - 1] + (m + 1) * following / a
         series = series * eta + current
     remainder = xp.exp(-a * half_eta_squared) / xp.sqrt(2 * pi * a) * series / (1 + following / a)
     return eta * xp.sqrt(a) * sqrt(0.5), remainder

@@ -1,12 +1,12 @@
 """`torch.utils.serialization.config`: settings of `torch.save` and `torch.load`.
 
-    config.load.mmap = True            # what `mmap=None` means
-    config.load.endianness             # of files that do not say theirs
-    config.load.mmap_flags             # MAP_PRIVATE or MAP_SHARED
-    config.load.calculate_storage_offsets
-    config.save.compute_crc32 = False  # leave out the checksums, which readers do not look at
-    config.save.storage_alignment      # what the places of storages are multiples of
-    config.save.use_pinned_memory_for_d2h
+config.load.mmap = True            # what `mmap=None` means
+config.load.endianness             # of files that do not say theirs
+config.load.mmap_flags             # MAP_PRIVATE or MAP_SHARED
+config.load.calculate_storage_offsets
+config.save.compute_crc32 = False  # leave out the checksums, which readers do not look at
+config.save.storage_alignment      # what the places of storages are multiples of
+config.save.use_pinned_memory_for_d2h
 """
 
 from __future__ import annotations

@@ -1,0 +1,247 @@
+"""Distributions over categories, and of how often each comes; and their continuous relaxations."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..autograd.grad_mode import no_grad
+from ..core.dtype import finfo, int64
+from ..core.size import Size
+from . import constraints
+from .counts import Binomial
+from .distribution import SCALAR, ByProbsOrLogits, Distribution
+from .library import torch
+from .parameters import broadcast_all, clamp_probs, each, uniform
+
+if TYPE_CHECKING:
+    from ..core.tensor import Tensor
+
+_OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vector)
+
+
+class Categorical(ByProbsOrLogits, Distribution):
+    """A category, as its number."""
+
+    arg_constraints = _OVER_CATEGORIES
+    has_enumerate_support = True
+    is_binary = False
+    expands = ("probs", "logits")
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        ((name, value),) = self._give(probs, logits).items()
+        if value.dim() < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        normal = value / value.sum(-1, True) if name == "probs" else value - value.logsumexp(-1, True)
+        setattr(self, name, normal)
+        self._num_events = value.size(-1)
+        super().__init__(value.shape[:-1], validate_args=validate_args)
+
+    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_rest(new, batch_shape)
+        new._num_events = self._num_events
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    def _nan(self) -> Tensor:
+        return self.probs.new_full(self._extended_shape(), math.nan)
+
+    mean = property(_nan)
+    variance = property(_nan)
+    mode = property(lambda self: self.probs.argmax(-1))
+
+    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+        sample_shape = Size(sample_shape)
+        with no_grad():
+            rows = self.probs.reshape(-1, self._num_events)
+            drawn = torch.multinomial(rows, sample_shape.numel(), True)
+        return drawn.T.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, log_pmf = torch.broadcast_tensors(self._checked(value).to(int64).unsqueeze(-1), self.logits)
+        return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = torch.arange(self._num_events, dtype=int64, device=self._param.device)
+        values = values.view(-1, *[1] * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
+
+
+class _OnCategorical(Distribution):
+    """A distribution whose parameters are those of a `Categorical` that it holds."""
+
+    arg_constraints = _OVER_CATEGORIES
+
+    logits = property(lambda self: self._categorical.logits)
+    probs = property(lambda self: self._categorical.probs)
+    param_shape = property(lambda self: self._categorical.param_shape)
+    _param = property(lambda self: self._categorical._param)
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._categorical._new(*args, **kwargs)
+
+    def _hold(self, categorical: Categorical, validate_args: bool | None) -> None:
+        self._categorical = categorical
+        Distribution.__init__(self, categorical.batch_shape, categorical.param_shape[-1:], validate_args=validate_args)
+
+    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
+        new._categorical = self._categorical.expand(batch_shape)
+
+
+class OneHotCategorical(_OnCategorical):
+    """A category, as a vector of zeros with a one in its place."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+    expands = ()
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._hold(Categorical(probs, logits), validate_args)
+
+    mean = property(lambda self: self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
+
+    def _one_hot(self, category: Tensor) -> Tensor:
+        like = self._param
+        columns = torch.arange(self._event_shape[0], device=like.device)
+        return (category.unsqueeze(-1) == columns).to(like.dtype)
+
+    @property
+    def mode(self) -> Tensor:
+        return self._one_hot(self.probs.argmax(-1))
+
+    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+        return self._one_hot(self._categorical.sample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self._categorical.log_prob(self._checked(value).max(-1)[1])
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = self._event_shape[0]
+        values = torch.eye(n, dtype=self._param.dtype, device=self._param.device)
+        values = values.view(n, *[1] * len(self.batch_shape), n)
+        return values.expand(n, *self.batch_shape, n) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """The same, whose draws pass gradients on to the probabilities as if they were these."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+class Multinomial(_OnCategorical):
+    """How often each category comes in `total_count` draws."""
+
+    total_count: int
+    expands = ()
+
+    def __init__(
+        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        categorical = Categorical(probs, logits)
+        self._binomial = Binomial(total_count, probs=categorical.probs)
+        self._hold(categorical, validate_args)
+
+    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_rest(new, batch_shape)
+        new.total_count, new._binomial = self.total_count, self._binomial
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> constraints.Constraint:
+        return constraints.multinomial(self.total_count)
+
+    mean = property(lambda self: self.probs * self.total_count)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
+
+    def sample(self, sample_shape: Any = SCALAR) -> Tensor:
+        drawn = self._categorical.sample((self.total_count, *Size(sample_shape)))
+        drawn = drawn.permute(*range(1, drawn.dim()), 0)
+        counts = self._param.new_zeros(self._extended_shape(sample_shape))
+        return counts.scatter_add_(-1, drawn, torch.ones_like(drawn, dtype=counts.dtype))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logits, value = broadcast_all(self.logits, self._checked(value))
+        logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
+        choices = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+        return choices + (logits * value).sum(-1)
+
+    def entropy(self) -> Tensor:
+        n = self.probs.new_full((), self.total_count)
+        counts = self._binomial.enumerate_support(False)[1:]
+        of_counts = self._binomial.log_prob(counts).exp()
+        return n * self._categorical.entropy() - (n + 1).lgamma() + (of_counts * (counts + 1).lgamma()).sum([0, -1])
+
+
+class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
+    """Logits of the numbers that `RelaxedBernoulli` draws."""
+
+    arg_constraints = each(probs=constraints.unit_interval, logits=constraints.real)
+    support = constraints.real
+    expands = ("probs", "logits")
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self.temperature = temperature
+        self._settle(validate_args, **self._give(probs, logits))
+
+    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_rest(new, batch_shape)
+        new.temperature = self.temperature
+
+    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        probs = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(uniform(shape, probs))
+        return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        logits, value = broadcast_all(self.logits, value)
+        difference = logits - value * self.temperature
+        return self.temperature.log() + difference - 2 * difference.exp().log1p()
+
+
+class ExpRelaxedCategorical(_OnCategorical):
+    """Logarithms of the points that `RelaxedOneHotCategorical` draws."""
+
+    support = constraints.real_vector
+    has_rsample = True
+    expands = ()
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self.temperature = temperature
+        self._hold(Categorical(probs, logits), validate_args)
+
+    def _expand_rest(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_rest(new, batch_shape)
+        new.temperature = self.temperature
+
+    def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
+        u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
+        scores = (self.logits - (-u.log()).log()) / self.temperature
+        return scores - scores.logsumexp(-1, True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        n = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, self._checked(value))
+        scale = torch.full_like(self.temperature, float(n)).lgamma() + self.temperature.log() * (n - 1)
+        score = logits - value * self.temperature
+        return (score - score.logsumexp(-1, True)).sum(-1) + scale

@@ -1,0 +1,283 @@
+"""Attention with several heads."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ...core import dtype as dt
+from ...core.op import functions
+from ...core.overrides import overridable
+from ...core.tensor import Tensor
+from ...ops.attention import scaled_dot_product_attention
+from ...ops.linear import linear
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def _require(holds: Any, message: str, error: type[Exception] = AssertionError) -> None:
+    if not holds:
+        raise error(message)
+
+
+# ---- masks
+
+
+def _canonical_mask(
+    mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: dt.dtype,
+    check_other: bool = True,
+) -> Tensor | None:  # fmt: skip
+    """A mask as numbers to add: minus infinity where a bool one says True."""
+    if mask is None:
+        return None
+    floating = mask.is_floating_point()
+    _require(mask.dtype is dt.bool_ or floating, f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
+    if floating:
+        return mask
+    return functions["zeros_like"](mask, dtype=target_type).masked_fill_(mask, -math.inf)
+
+
+def _none_or_dtype(input: Any) -> dt.dtype | None:
+    """The dtype of a tensor, if there is one."""
+    if input is None:
+        return None
+    if isinstance(input, Tensor):
+        return input.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
+def _padded(mask: Tensor | None) -> Tensor | None:
+    """A mask for one key more, which all queries may look at."""
+    return None if mask is None else functions["constant_pad_nd"](mask, (0, 1), 0)
+
+
+def _merged(attn_mask: Tensor | None, padding: Tensor | None, batch: int, num_heads: int, keys: int) -> Tensor | None:
+    """Both masks as one: what is padding has no weight for any query."""
+    if padding is None:
+        return attn_mask
+    for at, wanted in enumerate((batch, keys)):
+        have = padding.shape[at]
+        _require(have == wanted, f"Expected key_padded_mask.shape[{at}] to be {wanted}, but got {have}")
+    padding = padding.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, keys)
+    return padding if attn_mask is None else attn_mask + padding
+
+
+# ---- checks
+
+
+def _check_shapes(
+    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, attn_mask: Tensor | None, num_heads: int
+) -> bool:
+    """Whether there is a batch."""
+    dims = query.dim()
+    _require(
+        dims in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"
+    )
+    case = f"For {'batched' if dims == 3 else 'unbatched'} ({dims}-D) `query`, expected"
+    _require(
+        key.dim() == value.dim() == dims,
+        f"{case} `key` and `value` to be {dims}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively",
+    )
+    if padding is not None:
+        _require(
+            padding.dim() == dims - 1,
+            f"{case} `key_padding_mask` to be `None` or {dims - 1}-D but found {padding.dim()}-D tensor instead",
+        )
+    if attn_mask is not None:
+        _require(
+            attn_mask.dim() in (2, 3),
+            f"{case} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead",
+        )
+        if dims == 2 and attn_mask.dim() == 3:
+            expected = (num_heads, query.shape[0], key.shape[0])
+            _require(
+                attn_mask.shape == expected, f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}"
+            )
+    return dims == 3
+
+
+def _check_mask(attn_mask: Tensor, heads: int, queries: int, keys: int) -> Tensor:
+    """The mask with a dimension for the heads."""
+    dims = attn_mask.dim()
+    expected = (queries, keys) if dims == 2 else (heads, queries, keys)
+    _require(
+        attn_mask.shape == expected,
+        f"The shape of the {dims}D attn_mask is {attn_mask.shape}, but should be {expected}.",
+        RuntimeError,
+    )
+    return attn_mask.unsqueeze(0) if dims == 2 else attn_mask
+
+
+# ---- projections
+
+
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
+) -> Sequence[Tensor]:  # fmt: skip
+    """Queries, keys and values from one matrix for all of them."""
+    size = q.size(-1)
+    if q is k is v:
+        return linear(q, w, b).chunk(3, -1)
+    sizes = [size, 2 * size] if k is v else [size] * 3
+    weights = w.split(sizes)
+    biases = [None] * len(sizes) if b is None else b.split(sizes)
+    query, *rest = [linear(x, w, b) for x, w, b in zip((q, k, v), weights, biases)]
+    return (query, *rest[0].chunk(2, -1)) if k is v else (query, *rest)
+
+
+def _in_projection(
+    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor,
+    b_q: Tensor | None = None, b_k: Tensor | None = None, b_v: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Queries, keys and values from a matrix each."""
+    size = q.size(-1)
+    for name, x, w in (("query", q, w_q), ("key", k, w_k), ("value", v, w_v)):
+        expected = (size, x.size(-1))
+        _require(w.shape == expected, f"expecting {name} weights shape of {expected}, but got {w.shape}")
+    for name, b in (("query", b_q), ("key", b_k), ("value", b_v)):
+        if b is not None:
+            _require(b.shape == (size,), f"expecting {name} bias shape of {(size,)}, but got {b.shape}")
+    return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
+
+
+def _in_heads(x: Tensor, static: Tensor | None, name: str, heads: int, head_dim: int) -> Tensor:
+    """(time, batch, features) as (batch and head, time, features of the head); or what is given instead."""
+    if static is None:
+        return x.reshape((x.shape[0], heads, head_dim)).transpose(0, 1)
+    for at, wanted in ((0, heads), (2, head_dim)):
+        _require(
+            static.size(at) == wanted, f"expecting static_{name}.size({at}) of {wanted}, but got {static.size(at)}"
+        )
+    return static
+
+
+# ---- the whole
+
+
+@overridable
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention in several heads at once, each with its own part of the features, between two projections.
+
+    Tensors are (time, batch, features), or without a batch. With `need_weights`, the weights come second. `static_k`
+    and `static_v` stand for keys and values that are projected already, `bias_k` and `bias_v` are one more of each for
+    every sequence, as is the zero of `add_zero_attn`.
+    """
+    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        same = query is key, key is value
+        query = query.unsqueeze(1)
+        key = query if same[0] else key.unsqueeze(1)
+        value = key if same[1] else value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    queries, batch, embed_dim = query.shape
+    heads = batch * num_heads
+    key_padding_mask = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None  # said by the hint alone
+    else:
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+        is_causal = is_causal and key_padding_mask is None
+    _require(
+        embed_dim == embed_dim_to_check,
+        f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}",
+    )
+    head_dim = embed_dim // num_heads
+    _require(head_dim * num_heads == embed_dim, f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    if use_separate_proj_weight:
+        _require(
+            key.shape[:2] == value.shape[:2],
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
+        )
+        for name, w in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
+            _require(w is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
+        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)  # type: ignore[arg-type]
+    else:
+        _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+        _require(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)  # type: ignore[arg-type]
+    if attn_mask is not None:
+        attn_mask = _check_mask(attn_mask, heads, queries, key.shape[0])
+    if bias_k is not None and bias_v is not None:
+        _require(static_k is None, "bias cannot be added to static key.")
+        _require(static_v is None, "bias cannot be added to static value.")
+        k = functions["cat"]([k, bias_k.repeat(1, batch, 1)])
+        v = functions["cat"]([v, bias_v.repeat(1, batch, 1)])
+        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
+    else:
+        _require(bias_k is None, "bias_k is set but bias_v is None")
+        _require(bias_v is None, "bias_v is set but bias_k is None")
+    q = _in_heads(q, None, "q", heads, head_dim)
+    k = _in_heads(k, static_k, "k", heads, head_dim)
+    v = _in_heads(v, static_v, "v", heads, head_dim)
+    if add_zero_attn:
+        k, v = [functions["cat"]([t, t.new_zeros((heads, 1, head_dim))], 1) for t in (k, v)]
+        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
+    keys = k.size(1)
+    attn_mask = _merged(attn_mask, key_padding_mask, batch, num_heads, keys)
+    dropout_p = dropout_p if training else 0.0
+    weights = None
+    if need_weights:
+        _require(not is_causal or attn_mask is not None, "FIXME: is_causal not implemented for need_weights")
+        scaled = q * math.sqrt(1.0 / q.shape[-1])
+        turned = k.transpose(-2, -1)
+        scores = scaled.bmm(turned) if attn_mask is None else functions["baddbmm"](attn_mask, scaled, turned)
+        weights = scores.softmax(-1)
+        if dropout_p > 0.0:
+            weights = functions["dropout"](weights, dropout_p, True)
+        attended = weights.bmm(v).transpose(0, 1)
+        weights = weights.view(batch, num_heads, queries, keys)
+        weights = weights.mean(1) if average_attn_weights else weights
+    else:
+        if attn_mask is not None:
+            one = attn_mask.size(0) == 1
+            attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.view(batch, num_heads, -1, keys)
+        q, k, v = [t.view(batch, num_heads, t.shape[1], head_dim) for t in (q, k, v)]
+        attended = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal).permute(2, 0, 1, 3)
+    output = linear(attended.reshape(queries * batch, embed_dim), out_proj_weight, out_proj_bias)
+    output = output.view(queries, batch, output.size(1))
+    if batched:
+        return output, weights
+    return output.squeeze(1), None if weights is None else weights.squeeze(0)

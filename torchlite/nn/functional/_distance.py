@@ -1,0 +1,12 @@
+"""Distances and similarities."""
+
+from __future__ import annotations
+
+from ...core.op import functions
+
+__all__ = ["bilinear", "cosine_similarity", "pairwise_distance", "pdist"]
+
+bilinear = functions["bilinear"]
+cosine_similarity, pairwise_distance, pdist = [
+    functions[name] for name in ("cosine_similarity", "pairwise_distance", "pdist")
+]

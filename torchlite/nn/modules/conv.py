@@ -1,0 +1,390 @@
+"""Convolutions as modules."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...ops.create import empty
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter, UninitializedParameter
+from ._sizes import for_each
+from .lazy import LazyModuleMixin
+from .module import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.tensor import Tensor
+
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
+    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+]  # fmt: skip
+
+Ints = int | tuple[int, ...]
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """What all convolutions have: weights (out, in of a group, *kernel), or (in, out of a group, *kernel)."""
+
+    __constants__ = [  # noqa: RUF012
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
+        "kernel_size",
+    ]  # fmt: skip
+    dims: ClassVar[int]
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: str | tuple[int, ...]
+    dilation: tuple[int, ...]
+    transposed: bool
+    output_padding: tuple[int, ...]
+    groups: int
+    padding_mode: str
+    weight: Tensor
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
+            if padding == "same" and any(s != 1 for s in stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                "padding_mode must be one of {'reflect', 'replicate', 'circular', 'zeros'}, but got "
+                f"padding_mode='{padding_mode}'"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = self._padding_for_pad()
+        first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
+        self.weight = Parameter(empty((first, second // groups, *kernel_size), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _padding_for_pad(self) -> list[int]:
+        """The padding as `F.pad` takes it: before and after each dimension, from the last."""
+        if self.padding == "valid":
+            return [0, 0] * len(self.kernel_size)
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
+        return [n for p in reversed(self.padding) for n in (p, p)]
+
+    def reset_parameters(self) -> None:
+        """Draw new weights, evenly, the smaller the more values each result is made of."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            if fan_in:
+                bound = 1 / math.sqrt(fan_in)
+                init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        zeros, ones = (0,) * len(self.kernel_size), (1,) * len(self.kernel_size)
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        parts += [
+            f"{name}={value}"
+            for name, value, usual in (
+                ("padding", self.padding, zeros), ("dilation", self.dilation, ones),
+                ("output_padding", self.output_padding, zeros), ("groups", self.groups, 1),
+                ("bias", self.bias is not None, True), ("padding_mode", self.padding_mode, "zeros"),
+            )
+            if value != usual
+        ]  # fmt: skip
+        return ", ".join(parts)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("padding_mode", "zeros")
+
+
+class _Conv(_ConvNd):
+    """A convolution of images with so many dimensions."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: str | Ints = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        n = self.dims
+        super().__init__(
+            in_channels, out_channels, for_each(kernel_size, n), for_each(stride, n),
+            padding if isinstance(padding, str) else for_each(padding, n), for_each(dilation, n), False, (0,) * n,
+            groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        conv = getattr(F, f"conv{self.dims}d")
+        if self.padding_mode != "zeros":
+            padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            return conv(padded, weight, bias, self.stride, (0,) * self.dims, self.dilation, self.groups)
+        return conv(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+
+class Conv1d(_Conv):
+    """A convolution of sequences, (n, channels, length)."""
+
+    dims = 1
+
+
+class Conv2d(_Conv):
+    """A convolution of images, (n, channels, height, width)."""
+
+    dims = 2
+
+
+class Conv3d(_Conv):
+    """A convolution of volumes, (n, channels, depth, height, width)."""
+
+    dims = 3
+
+
+class _ConvTransposeNd(_ConvNd):
+    """What transposed convolutions have in common."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Ints = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        n = self.dims
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels, out_channels, for_each(kernel_size, n), for_each(stride, n), for_each(padding, n),
+            for_each(dilation, n), True, for_each(output_padding, n), groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
+        """What is to be added at the end to get this size."""
+        n = self.dims
+        if output_size is None:
+            return self.output_padding
+        batched = input.dim() == n + 2
+        if len(output_size) == n + 1 + batched:
+            output_size = output_size[1 + batched :]
+        if len(output_size) != n:
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {n + 1 + batched} elements "
+                f"(got {len(output_size)})"
+            )
+        sizes = input.shape[1 + batched :]
+        geometry = zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size)
+        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in geometry]
+        most = [low + s - 1 for low, s in zip(least, self.stride)]
+        if any(not low <= size <= high for low, size, high in zip(least, output_size, most)):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
+                f"input of {sizes})"
+            )
+        return tuple([size - low for size, low in zip(output_size, least)])
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        conv = getattr(F, f"conv_transpose{self.dims}d")
+        more = self._output_padding(input, output_size)
+        return conv(
+            input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
+        )  # fmt: skip
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """The transpose of a convolution of sequences."""
+
+    dims = 1
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """The transpose of a convolution of images."""
+
+    dims = 2
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """The transpose of a convolution of volumes."""
+
+    dims = 3
+
+
+# ---- those that learn how many channels there are from the first input
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """What lazy convolutions have in common."""
+
+    groups: int
+    transposed: bool
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    weight: UninitializedParameter
+    bias: UninitializedParameter | None
+    dims: ClassVar[int]
+
+    def _make_lazy(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self: Any) -> None:
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self: Any, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        if not self.has_uninitialized_params():
+            return
+        self.in_channels = self._get_in_channels(input)
+        if self.in_channels % self.groups:
+            raise ValueError("in_channels must be divisible by groups")
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        self.weight.materialize((first, second // self.groups, *self.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+    def _get_in_channels(self, input: Tensor) -> int:
+        n = self.dims
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got input of "
+                f"size: {input.shape}"
+            )
+        return input.shape[1] if input.dim() == n + 2 else input.shape[0]
+
+
+class _LazyConv(_LazyConvXdMixin):
+    def __init__(
+        self: Any,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: str | Ints = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        self._make_lazy(out_channels, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConvXdMixin):
+    def __init__(
+        self: Any,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Ints = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+        )
+        self._make_lazy(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """A `Conv1d` that takes `in_channels` from its first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """A `Conv2d` that takes `in_channels` from its first input."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """A `Conv3d` that takes `in_channels` from its first input."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """A `ConvTranspose1d` that takes `in_channels` from its first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """A `ConvTranspose2d` that takes `in_channels` from its first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """A `ConvTranspose3d` that takes `in_channels` from its first input."""
+
+    cls_to_become = ConvTranspose3d

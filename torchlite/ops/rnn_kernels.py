@@ -1,0 +1,319 @@
+"""Recurrent layers on arrays: one direction of one layer, through a whole sequence, forward and backward.
+
+Inside, the batch is the last dimension, so that each gate of a step is one block of memory. A sigmoid is computed as
+`(tanh(x / 2) + 1) / 2`: with the weights of such gates halved beforehand, one call of `tanh` serves all gates of a
+step.
+
+Sequences of several lengths are padded ones: `sizes` says how many of the batch are still there at each time. What is
+not there keeps its state, whichever way time runs, and has zeros in all that is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass
+class Kept:
+    """What a run keeps for its gradient: activations of the gates, the states that came out, and what else a cell has.
+
+    All are (time, …, batch); what a cell has none of is its gates again.
+    """
+
+    gates: Any
+    hidden: Any
+    more: Any
+
+
+def span(length: int, batch: int, sizes: Sequence[int] | None, reverse: bool) -> list[tuple[int, int]]:
+    """Each time, and how many of the batch are there, in the order in which they are run through."""
+    times = list(enumerate(sizes or [batch] * length))
+    return times[::-1] if reverse else times
+
+
+def _joined(xp: Any, new: Any, old: Any) -> Any:
+    """The states of all, of which some are new."""
+    n = new.shape[1]
+    return new if n == old.shape[1] else xp.concatenate((new, old[:, n:]), 1)
+
+
+def _clear(a: Any, times: Sequence[tuple[int, int]]) -> None:
+    """Zeros for what is not there."""
+    for t, n in times:
+        a[t][:, n:] = 0
+
+
+def _before(xp: Any, states: Any, first: Any, times: Sequence[tuple[int, int]]) -> Any:
+    """For each time the states that it began with."""
+    made = xp.empty_like(states)
+    before = first
+    for t, n in times:
+        made[t] = before
+        before = _joined(xp, states[t][:, :n], before)
+    return made
+
+
+def _sigmoids(halves: Any) -> None:
+    """From `tanh(x / 2)` to the sigmoid of x, in place."""
+    halves *= 0.5
+    halves += 0.5
+
+
+class Cell:
+    """What one step does.
+
+    order      places of the gates, which the weights have in another order; those with a sigmoid come first
+    sigmoids   how many these are
+    apart      whether the last gate takes what comes from the state by itself, with a bias of its own
+    """
+
+    order: tuple[int, ...] = (0,)
+    sigmoids = 0
+    apart = False
+
+    def ordered(self, xp: Any, w: Any) -> Any:
+        """Rows of weights in the order of the steps."""
+        blocks = w.reshape((len(self.order), -1))
+        return blocks[list(self.order)].reshape(w.shape)
+
+    def arranged(self, xp: Any, w: Any) -> Any:
+        """The same, those of sigmoids halved."""
+        made = self.ordered(xp, w)
+        made[: len(made) // len(self.order) * self.sigmoids] *= 0.5
+        return made
+
+    def restored(self, xp: Any, gradient: Any) -> Any:
+        """Gradients of the gates, (time, gates, size, batch), as rows (time and batch) of what the weights give."""
+        t, gates, size, batch = gradient.shape
+        made = xp.empty((t, batch, gates, size), gradient.dtype)
+        for k, at in enumerate(self.order):
+            made[:, :, at] = gradient[:, k].transpose(0, 2, 1)
+        return made.reshape((t * batch, gates * size))
+
+    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+        """Turn what the gates got from the input into their activations; gives what to keep, and the last states."""
+        raise NotImplementedError
+
+    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+        """From the gradients `g` of what came out and `ends` of the last states, those of the gates and first states.
+
+        `states` are those that the run began with. The gradients of gates come twice: for the input, and for the state.
+        """
+        raise NotImplementedError
+
+
+class Elman(Cell):
+    """`h = f(w_ih x + w_hh h)`."""
+
+    def __init__(self, f: str) -> None:
+        self.f = f
+
+    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+        for t, n in times:
+            made = gates[t][:, :n]
+            made += w.dot(h[:, :n])
+            if self.f == "tanh":
+                xp.tanh(made, made)
+            else:
+                xp.maximum(made, 0, out=made)
+            h = _joined(xp, made, h)
+        return Kept(gates, gates, gates), h, None
+
+    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+        y, (to_h, _) = kept.hidden, ends
+        made = 1 - y * y if self.f == "tanh" else (y > 0).astype(y.dtype)
+        _clear(made, times)
+        w = w.T
+        for t, n in reversed(times):
+            at = made[t][:, :n]
+            at *= to_h[:, :n] + g[t][:, :n]
+            to_h = _joined(xp, w.dot(at), to_h)
+        made = made[:, None]
+        return made, made, to_h, None, None
+
+
+class Gru(Cell):
+    """Gates r and z, and a candidate n: `h = n + z (h - n)`, where n takes `r (w_hn h + b_hn)` from the state."""
+
+    order = (0, 1, 2)
+    sigmoids = 2
+    apart = True
+
+    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+        size = h.shape[0]
+        recurrent = xp.zeros((gates.shape[0], *h.shape), h.dtype)
+        hidden = xp.zeros_like(recurrent)
+        for t, n in times:
+            at, before = gates[t][:, :n], h[:, :n]
+            given = w.dot(before)
+            both = at[: 2 * size]
+            both += given[: 2 * size]
+            xp.tanh(both, both)
+            _sigmoids(both)
+            own = recurrent[t][:, :n]
+            own += given[2 * size :]
+            if bias is not None:
+                own += bias
+            candidate = at[2 * size :]
+            candidate += both[:size] * own
+            xp.tanh(candidate, candidate)
+            made = hidden[t][:, :n]
+            xp.subtract(before, candidate, made)
+            made *= both[size:]
+            made += candidate
+            h = _joined(xp, made, h)
+        return Kept(gates, hidden, recurrent), h, None
+
+    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+        length, size, batch = kept.hidden.shape
+        r, z, n_ = [kept.gates.reshape((length, 3, size, batch))[:, k] for k in range(3)]
+        to_h = ends[0]
+        of_candidate = (1 - z) * (1 - n_ * n_)
+        _clear(of_candidate, times)
+        made = xp.empty((length, 3, size, batch), g.dtype)
+        xp.multiply(of_candidate, r, made[:, 2])
+        xp.multiply(made[:, 2] * (1 - r), kept.more, made[:, 0])
+        xp.multiply(_before(xp, kept.hidden, states[0], times) - n_, z * (1 - z), made[:, 1])
+        w = w.T
+        for t, n in reversed(times):
+            to_here = to_h[:, :n] + g[t][:, :n]
+            at = made[t][:, :, :n]
+            at *= to_here
+            of_candidate[t][:, :n] *= to_here
+            before = w.dot(at.reshape((3 * size, n)))
+            to_here *= z[t][:, :n]
+            before += to_here
+            to_h = _joined(xp, before, to_h)
+        of_input = made.copy()
+        of_input[:, 2] = of_candidate
+        return of_input, made, to_h, None, None
+
+
+class Lstm(Cell):
+    """Gates o, i, f and g: `c = f c + i g` and `h = o tanh(c)`, which a projection may make smaller."""
+
+    order = (3, 0, 1, 2)
+    sigmoids = 3
+
+    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+        length, _, batch = gates.shape
+        size = c.shape[0]
+        cells = xp.zeros((length, 2, size, batch), c.dtype)  # and their tanh
+        hidden = xp.zeros((length, *h.shape), h.dtype)
+        for t, n in times:
+            at = gates[t][:, :n]
+            at += w.dot(h[:, :n])
+            xp.tanh(at, at)
+            _sigmoids(at[: 3 * size])
+            here, squashed = cells[t][:, :, :n]
+            xp.multiply(at[2 * size : 3 * size], c[:, :n], here)
+            here += at[size : 2 * size] * at[3 * size :]
+            xp.tanh(here, squashed)
+            made = hidden[t][:, :n]
+            if projection is None:
+                xp.multiply(at[:size], squashed, made)
+            else:
+                made += projection.dot(at[:size] * squashed)
+            h, c = _joined(xp, made, h), _joined(xp, here, c)
+        return Kept(gates, hidden, cells), h, c
+
+    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+        length, _, size, batch = kept.more.shape
+        gates = kept.gates.reshape((length, 4, size, batch))
+        o, i, f, candidate = [gates[:, k] for k in range(4)]
+        cells, squashed = kept.more[:, 0], kept.more[:, 1]
+        to_h, to_c = ends
+        made = xp.empty_like(gates)
+        xp.multiply(gates[:, :3], 1 - gates[:, :3], made[:, :3])
+        made[:, 0] *= squashed
+        made[:, 1] *= candidate
+        made[:, 2] *= _before(xp, cells, states[1], times)
+        xp.multiply(i, 1 - candidate * candidate, made[:, 3])
+        to_cell = o * (1 - squashed * squashed)
+        given = None if projection is None else xp.zeros_like(kept.hidden)
+        w = w.T
+        for t, n in reversed(times):
+            to_here = to_h[:, :n] + g[t][:, :n]
+            if projection is not None:
+                given[t][:, :n] = to_here
+                to_here = projection.T.dot(to_here)
+            into = to_cell[t][:, :n]
+            into *= to_here
+            into += to_c[:, :n]
+            at = made[t][:, :, :n]
+            at[0] *= to_here
+            at[1:] *= into
+            to_h = _joined(xp, w.dot(at.reshape((4 * size, n))), to_h)
+            to_c = _joined(xp, into * f[t][:, :n], to_c)
+        of_projection = None if given is None else xp.einsum("tpb,thb->ph", given, o * squashed)
+        return made, made, to_h, to_c, of_projection
+
+
+CELLS = {"RNN_TANH": Elman("tanh"), "RNN_RELU": Elman("relu"), "GRU": Gru(), "LSTM": Lstm()}
+
+
+def forward(
+    xp: Any, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
+    mode: str, sizes: Any, reverse: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The output, (time, batch, size), the last states and what the gradient needs: gates, hidden states and more."""
+    cell = CELLS[mode]
+    length, batch, _ = input.shape
+    times = span(length, batch, sizes, reverse)
+    gates = xp.matmul(cell.arranged(xp, w_ih), input.transpose(0, 2, 1))
+    if b_ih is not None:
+        gates += cell.arranged(xp, b_ih)[:, None]
+    apart = None
+    if b_hh is not None:
+        bias = cell.arranged(xp, b_hh)
+        if cell.apart:
+            apart = bias[-h.shape[1] :, None].copy()
+            bias[-h.shape[1] :] = 0
+        gates += bias[:, None]
+    _clear(gates, times)
+    kept, h, c = cell.run(xp, gates, cell.arranged(xp, w_hh), apart, w_hr, h.T, None if c is None else c.T, times)
+    last = xp.empty(0, h.dtype) if c is None else c.T.copy()
+    return _rows(xp, kept.hidden), h.T.copy(), last, kept.gates, kept.hidden, kept.more
+
+
+def _rows(xp: Any, states: Any) -> Any:
+    """From (time, size, batch) to (time, batch, size)."""
+    return xp.ascontiguousarray(states.transpose(0, 2, 1))
+
+
+def backward(
+    xp: Any, g: Any, g_h: Any, g_c: Any, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
+    gates: Any, hidden: Any, more: Any, mode: str, sizes: Any, reverse: bool, needs: Sequence[bool],
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of input, first states, weights and biases."""
+    cell = CELLS[mode]
+    length, batch, features = input.shape
+    times = span(length, batch, sizes, reverse)
+    kept = Kept(gates, hidden, more)
+    g = xp.zeros_like(hidden) if g is None else xp.ascontiguousarray(g.transpose(0, 2, 1))
+    first = h.T
+    ends = [xp.zeros_like(first) if g_h is None else g_h.T, None]
+    if c is not None:
+        ends[1] = xp.zeros_like(c.T) if g_c is None else g_c.T
+    states = (first, None if c is None else c.T)
+    ordered = cell.ordered(xp, w_hh)
+    of_input, of_state, to_h, to_c, to_hr = cell.run_back(xp, kept, ordered, w_hr, g, states, ends, times)
+    rows = cell.restored(xp, of_input)
+    rows_of_state = rows if of_state is of_input else cell.restored(xp, of_state)
+    to_input = rows.dot(w_ih).reshape(input.shape) if needs[0] else None
+    to_ih = rows.T.dot(input.reshape((-1, features))) if needs[3] else None
+    to_hh = None
+    if needs[4]:
+        before = _rows(xp, _before(xp, hidden, first, times))
+        to_hh = rows_of_state.T.dot(before.reshape((-1, h.shape[1])))
+    return (
+        to_input, xp.ascontiguousarray(to_h.T) if needs[1] else None,
+        xp.ascontiguousarray(to_c.T) if needs[2] else None, to_ih, to_hh,
+        rows.sum(0) if needs[5] else None, rows_of_state.sum(0) if needs[6] else None,
+        to_hr if needs[7] else None,
+    )  # fmt: skip
+

@@ -1,0 +1,56 @@
+"""`torch.serialization`: saving objects to files and loading them, in PyTorch's formats.
+
+target, source, zip_writer, zip_reader   bytes
+names                                    PyTorch's names for what torchlite keeps elsewhere
+pickler, interpreter, allowed            pickles, and what a pickle may do
+storages, locations                      the memory of tensors, and where it goes
+legacy_writer, legacy, tar               files from before PyTorch 1.6
+saving, loading                          `save` and `load`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.storage import STORAGES
+from .allowed import _get_layout, add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .legacy import SourceChangeWarning
+from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
+from .loading import get_unsafe_globals_in_checkpoint, load
+from .locations import (
+    default_restore_location,
+    location_tag,
+    register_package,
+    validate_cuda_device,
+    validate_hpu_device,
+)
+from .names import StorageType
+from .options import (
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
+from .pickler import PROTOCOL as DEFAULT_PROTOCOL
+from .saving import save
+
+__all__ = [
+    "save", "load", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals",
+    "get_unsafe_globals_in_checkpoint", "register_package", "location_tag", "default_restore_location",
+    "validate_cuda_device", "validate_hpu_device", "LoadEndianness", "get_default_load_endianness",
+    "set_default_load_endianness", "get_default_mmap_options", "set_default_mmap_options", "get_crc32_options",
+    "set_crc32_options", "skip_data", "StorageType", "SourceChangeWarning", "normalize_storage_type",
+]  # fmt: skip
+
+
+def normalize_storage_type(storage_type: Any) -> Any:
+    """The class in `torch` of the storages of a device."""
+    return STORAGES[storage_type.__name__]
+
+
+for _name in (*__all__, "_get_layout"):
+    globals()[_name].__module__ = "torch.serialization"
