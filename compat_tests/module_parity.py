@@ -69,9 +69,9 @@ class Trial:
         return self.module_class(*sample.constructor_input.args, **sample.constructor_input.kwargs)
 
     def beginnings(self, samples: list[ModuleInput]) -> Iterator[dict[str, Any]]:
-        """What a fresh module looks like, and its weights from each seed."""
-        for sample in samples:
-            modules = [self.construct(sample, seed) for seed in SEEDS]
+        """What a fresh module looks like, and its weights: of the first sample from every seed, of others from one."""
+        for index, sample in enumerate(samples):
+            modules = [self.construct(sample, seed) for seed in (SEEDS if index == 0 else (index % len(SEEDS),))]
             yield {
                 "repr": repr(modules[0]),
                 "state_dict": list(modules[0].state_dict()),

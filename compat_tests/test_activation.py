@@ -6,9 +6,9 @@ from compat_tests.side_by_side import same_story
 
 POINTS = [-40.0, -6.0, -3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 3.0, 6.0, 40.0, float("nan")]
 NAMES = (
-    "relu relu6 hardtanh hardswish hardsigmoid elu selu celu leaky_relu gelu silu mish softplus softshrink hardshrink "
-    "logsigmoid softsign tanhshrink"
-).split()
+    "relu", "relu6", "hardtanh", "hardswish", "hardsigmoid", "elu", "selu", "celu", "leaky_relu", "gelu", "silu",
+    "mish", "softplus", "softshrink", "hardshrink", "logsigmoid", "softsign", "tanhshrink",
+)  # fmt: skip
 
 
 @same_story

@@ -59,7 +59,10 @@ def test_distances(torch, tell):
     a = _table(torch)
     b = torch.linspace(0, 3, 12, dtype=torch.float64).reshape(4, 3).sin().requires_grad_()
     for f in (
-        F.cosine_similarity, F.pairwise_distance, lambda a, b: F.pdist(a) + b.sum(), lambda a, b: F.pdist(a, 1) + b.sum(),
+        F.cosine_similarity,
+        F.pairwise_distance,
+        lambda a, b: F.pdist(a) + b.sum(),
+        lambda a, b: F.pdist(a, 1) + b.sum(),
         lambda a, b: F.bilinear(a, b, torch.ones(2, 3, 3, dtype=torch.float64)),
     ):  # fmt: skip
         y = f(a, b)

@@ -67,7 +67,10 @@ def test_assert_close(pair, options):
     program()
 
 
-@pytest.mark.parametrize("dtype", "float32 float64 float16 bfloat16 complex64 int64 int8 uint8 bool".split())
+DTYPES = ("float32", "float64", "float16", "bfloat16", "complex64", "int64", "int8", "uint8", "bool")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_make_tensor(dtype):
     @same_story
     def program(torch, tell):

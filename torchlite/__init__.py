@@ -40,8 +40,8 @@ globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
 _LATER = frozenset((
-    "__future__", "_tensor", "_utils", "amp", "cuda", "distributions", "func", "linalg", "nn", "optim", "profiler", "serialization",
-    "special", "storage", "testing", "utils",
+    "__future__", "_tensor", "_utils", "amp", "cuda", "distributions", "func", "linalg", "nn", "optim", "profiler",
+    "serialization", "special", "storage", "testing", "utils",
 ))  # fmt: skip
 _FUNCTIONS_LATER = {
     **dict.fromkeys(

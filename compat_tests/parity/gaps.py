@@ -1,4 +1,4 @@
-"""The list of what is known to fail (``known_gaps.toml``): operators by check."""
+"""The lists of what is known to fail (``known_gaps.toml`` and ``known_module_gaps.toml``): operators by check."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .result import Result
 
 FILE = Path(__file__).parent.parent / "known_gaps.toml"
 _HEADING = """\
-# The operators that are known to differ from PyTorch, by check. The suite fails for an operator that fails and is not
-# here, and for one that passes and is here. Written by `python -m compat_tests.op_parity --update-gaps`.
+# The {what} that are known to differ from PyTorch, by check. The suite fails for {one} that fails and is not
+# here, and for one that passes and is here. Written by `python -m compat_tests.{program} --update-gaps`.
 """
 
 
@@ -31,7 +31,9 @@ def updated(gaps: dict[str, frozenset[str]], results: Iterable[Result]) -> dict[
 
 
 def write(gaps: dict[str, frozenset[str]], file: Path = FILE) -> None:
-    parts = [_HEADING]
+    what = "operator" if file == FILE else "module"
+    one = "an operator" if file == FILE else "a module"
+    parts = [_HEADING.format(what=what + "s", one=one, program="op_parity" if file == FILE else "module_parity")]
     for check in sorted(gaps):
         names = " ".join(f'"{name}",' for name in sorted(gaps[check]))
         lines = textwrap.wrap(names, 120, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
@@ -39,13 +41,13 @@ def write(gaps: dict[str, frozenset[str]], file: Path = FILE) -> None:
     file.write_text("".join(parts))
 
 
-def surprise(result: Result, gaps: dict[str, frozenset[str]]) -> str:
+def surprise(result: Result, gaps: dict[str, frozenset[str]], file: Path = FILE) -> str:
     """Why a result contradicts the list; empty if it does not."""
     listed = result.operator in gaps.get(result.check, ())
     if result.failed and not listed:
         return f"{result.check}: {result.status}" + "".join(f"\n    {line}" for line in explain(result))
     if listed and result.status == "passed":
-        return f"{result.check}: passes now; take it out of {FILE.name}"
+        return f"{result.check}: passes now; take it out of {file.name}"
     return ""
 
 

@@ -22,37 +22,42 @@ if TYPE_CHECKING:
 
     from ..core.tensor import Tensor
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # What ops compute in on each type of device, by name: a lower precision, float32, or the widest among the operands.
-_LOWER = frozenset(
-    "convolution conv_tbc bmm mm baddbmm addmm addbmm matmul _linear linalg_vecdot _prelu_kernel "
-    "_scaled_dot_product_attention".split()
-)
+_LOWER = _names("""
+    convolution conv_tbc bmm mm baddbmm addmm addbmm matmul _linear linalg_vecdot _prelu_kernel
+    _scaled_dot_product_attention
+""")
 _FULL = {
-    "cpu": frozenset(
-        "avg_pool3d binary_cross_entropy grid_sampler_2d grid_sampler_3d polar prod quantile nanquantile stft cdist "
-        "_cdist_forward trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse pinverse max_pool3d "
-        "max_pool3d_with_indices max_unpool2d max_unpool3d _adaptive_avg_pool3d adaptive_max_pool3d reflection_pad1d "
-        "reflection_pad2d replication_pad1d replication_pad2d replication_pad3d mse_loss cosine_embedding_loss "
-        "nll_loss_forward nll_loss2d_forward hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy_loss "
-        "l1_loss huber_loss margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss _ctc_loss kl_div "
-        "multilabel_margin_loss_forward binary_cross_entropy_with_logits fractional_max_pool2d "
-        "fractional_max_pool3d".split()
-    ),
-    "cuda": frozenset(
-        "acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus layer_norm "
-        "native_layer_norm group_norm norm nuclear_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss "
-        "nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss margin_ranking_loss "
-        "multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss "
-        "binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp softmax log_softmax cumprod cumsum prod "
-        "sum".split()
-    ),
+    "cpu": _names("""
+        avg_pool3d binary_cross_entropy grid_sampler_2d grid_sampler_3d polar prod quantile
+        nanquantile stft cdist _cdist_forward trace view_as_complex cholesky cholesky_inverse
+        cholesky_solve inverse pinverse max_pool3d max_pool3d_with_indices max_unpool2d max_unpool3d
+        _adaptive_avg_pool3d adaptive_max_pool3d reflection_pad1d reflection_pad2d replication_pad1d
+        replication_pad2d replication_pad3d mse_loss cosine_embedding_loss nll_loss_forward
+        nll_loss2d_forward hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy_loss
+        l1_loss huber_loss margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss
+        _ctc_loss kl_div multilabel_margin_loss_forward binary_cross_entropy_with_logits
+        fractional_max_pool2d fractional_max_pool3d
+    """),
+    "cuda": _names("""
+        acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus
+        layer_norm native_layer_norm group_norm norm nuclear_norm cosine_similarity poisson_nll_loss
+        cosine_embedding_loss nll_loss nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss
+        huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss
+        triplet_margin_loss multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm
+        logsumexp softmax log_softmax cumprod cumsum prod sum
+    """),
 }
 _WIDEST = {
-    "cpu": frozenset("stack cat index_copy".split()),
-    "cuda": frozenset(
-        "addcdiv addcmul atan2 bilinear cross dot grid_sampler_2d grid_sampler_3d index_put scatter_add stack cat "
-        "tensordot vdot".split()
-    ),
+    "cpu": _names("stack cat index_copy"),
+    "cuda": _names("""
+        addcdiv addcmul atan2 bilinear cross dot grid_sampler_2d grid_sampler_3d index_put scatter_add
+        stack cat tensordot vdot
+    """),
 }
 _DTYPES = {"cpu": dt.bfloat16, "cuda": dt.float16}  # what is lower, where nobody says
 _SUPPORTED = {"cpu": (dt.bfloat16, dt.float16), "cuda": (dt.float16, dt.bfloat16)}

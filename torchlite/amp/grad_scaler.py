@@ -1,4 +1,4 @@
-"""`torch.amp.GradScaler`: a loss is scaled up, so that small gradients survive low precision, and gradients down again."""
+"""`torch.amp.GradScaler`: a loss is scaled up, so that small gradients survive low precision, and these down again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _unscaled(self, optimizer: Any, divide: bool) -> dict[Any, Tensor]:
-        """By device, whether some gradient is not finite: 0 or 1. The gradients are divided by the scale, if so asked."""
+        """By device, whether some gradient is not finite: 0 or 1. If asked, the gradients are divided by the scale."""
         inverse = self._started("unscale_").double().reciprocal().float()
         found: dict[Any, Tensor] = {}
         for grad in _gradients(optimizer):

@@ -52,9 +52,10 @@ class Mode:
         self.autocast = autocast  # what casts the operands of ops (amp/autocast_mode.py), or None
         self.transforms = transforms  # whether transforms of functions run, which may take tensors over
         self.records = grad or bool(self.moving)  # results get a history, or tangents
-        rare = inference or functions or saved_hooks or anomaly or levels or kernels or profiler or transforms or autocast
-        self.plain = not rare and subclasses and forward
-        self.direct = not functions and profiler is None and autocast is None  # nobody is told of calls on plain tensors
+        rare = (inference, functions, saved_hooks, anomaly, levels, kernels, profiler, transforms, autocast)
+        self.plain = not any(rare) and subclasses and forward
+        # Nobody is told of calls on plain tensors.
+        self.direct = not functions and profiler is None and autocast is None
         # Once they were asked for: the same with gradients off (or on), and while a transform runs.
         self.toggled: Mode | None = None
         self.transforming: Mode | None = None

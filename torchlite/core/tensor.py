@@ -238,10 +238,10 @@ class Tensor(TensorBase):
         """Ask for this leaf's gradient, or stop asking."""
         if _mode.local.state.levels:
             raise RuntimeError(
-                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
-                "inside of a function being transformed by a functorch transform. This is unsupported, please attempt "
-                "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
-                "outside of a function being transformed instead."
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
+                "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+                "requires_grad_() outside of a function being transformed instead."
             )
         return self._require_grad(requires_grad)
 
@@ -532,9 +532,10 @@ def _check_grad(t: Tensor, grad: Any) -> None:
     if wanted is not None and grad.dtype is not wanted:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{_c(grad)}' to a tensor with grad_dtype '{wanted.legacy}'. "
-            "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
-            "grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. "
-            "Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
+            "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
+            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
+            "match."
         )
 
 

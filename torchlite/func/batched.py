@@ -137,7 +137,9 @@ class BatchedBackend(Transform):
             return rule.call(*[v if v.__class__ in NO_TENSOR else self.each(v, self.front) for v in values])
         arguments = [v if v.__class__ in NO_TENSOR else self.each(v, self.expanded) for v in values]
         params = op.signature.params
-        first = values[0] if values[0].__class__ in PLAIN else next(t for i in op.operands for t in tensors_in(values[i]))
+        first = values[0]
+        if first.__class__ not in PLAIN:
+            first = next(t for i in op.operands for t in tensors_in(values[i]))
         ndim = len(first.array.shape)
         dims, shapes = _places(op)
         flat = not ndim and not rule.more and bool(dims)

@@ -459,7 +459,7 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _at_once(a: Tensor, b: Tensor) -> bool:
-    """Whether one call gives all products of two batches: nobody records it, and BLAS takes the matrices as they lie."""
+    """Whether one call gives all products of two batches: nobody records it, and BLAS takes them as they lie."""
     mode = local.state.mode
     if not mode.plain or a.dtype is not b.dtype or a.dtype not in fast.PRECISE or a.backend.real is not b.backend.real:
         return False

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 from typing import Any
 
 import numpy as np
 
 _CUT = "unexpected EOF, expected {} more bytes. The file might be corrupted."
+
+
+_MUCH = 1 << 20  # bytes, of which the pages are worth asking for at once
+
+
+def room(nbytes: int) -> np.ndarray:
+    """Memory to read into. Where there is much, all its pages are made now, not one by one as they are first touched."""
+    if nbytes >= _MUCH and hasattr(mmap, "MAP_POPULATE"):
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+        try:
+            return np.frombuffer(mmap.mmap(-1, nbytes, flags=flags), np.uint8)
+        except OSError:
+            pass  # NumPy says how much memory was wanted
+    return np.empty(nbytes, np.uint8)
 
 
 class Source:

@@ -15,6 +15,7 @@ from ..utils.serialization import config
 from .locations import checked
 from .names import Bytes, Missing, StorageType
 from .options import LoadEndianness, here
+from .source import room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ def filled(source: Source, nbytes: int) -> np.ndarray:
     """The next bytes of a file, in memory that is only asked for if there are so many."""
     if not 0 <= nbytes <= source.left():
         raise RuntimeError(f"a storage is said to have {nbytes} bytes, and {source.left()} are left in the file")
-    memory = np.empty(nbytes, np.uint8)
+    memory = room(nbytes)
     source.fill(memory)
     return memory
 

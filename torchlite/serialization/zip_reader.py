@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .source import room
+
 if TYPE_CHECKING:
     from .source import Source
 
@@ -96,7 +98,7 @@ class ZipReader:
         start = self.place(record)
         if record.method == _DEFLATED:
             return np.frombuffer(bytearray(self._inflated(record, start)), np.uint8)
-        made = np.empty(record.size, np.uint8)
+        made = room(record.size)
         self.source.seek(start)
         self.source.fill(made)
         return made
