@@ -25,6 +25,7 @@ from .parity import gaps, report
 from .parity.checks import attempt
 from .parity.compare import Rule, differences
 from .parity.library import Library, Missing, differentiable
+from .parity.neutral import Raised
 from .parity.pool import Settings, reference_library, subject_library
 from .parity.process import fix_hashes
 from .parity.result import Failure, Result
@@ -131,6 +132,7 @@ def compare(name: str, check: str, reference: Library, subject: Library) -> Resu
             result.minor[kind] = result.minor.get(kind, 0) + 1
         result.samples += 1
         result.passed += not reasons
+        result.raised += isinstance(one, Raised)
         if reasons:
             result.failures.append(Failure(index, reasons))
     result.status = "passed" if result.passed == result.samples else "failed"
@@ -175,7 +177,8 @@ def main(arguments: list[str] | None = None) -> int:
     names = [name for name in module_infos() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
     results = list(compare_all(names, options.checks.split(","), Settings(options.module)))
     print("\n".join([*report.failures(results, 2), "", *report.commonest_reasons(results), ""]))
-    print(f"{modules_score(results)}; {report.score(results)}")
+    raised = sum(result.raised for result in results)
+    print(f"{modules_score(results)}; {report.score(results)}; {raised} samples raise in PyTorch")
     if options.update_gaps:
         gaps.write(gaps.updated(gaps.read(GAPS), results), GAPS)
     return int(any(result.failed for result in results))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING, Any
 
-from .core.device import CPU
+from .core.device import CPU, device
 from .core.generator import Generator, _defaults
 from .core.generator import checked_seed as _checked
 from .core.generator import default_generator as _default
@@ -49,8 +50,15 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
     """Inside, draws are made as always; afterwards the streams are where they were before."""
+    device(device_type)
     if not enabled:
         yield
         return
@@ -62,4 +70,14 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
             _defaults[where].stream.set_state(stream.get_state())
 
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+_own = threading.local()
+
+
+def thread_safe_generator() -> Generator | None:
+    """The generator of a data loader's worker thread; None in other threads, which have the default one."""
+    return getattr(_own, "generator", None)
+
+
+__all__ = [
+    "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state", "thread_safe_generator",
+]  # fmt: skip

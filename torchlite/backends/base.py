@@ -106,6 +106,10 @@ class Backend:
         """A fresh array with the values of a NumPy array."""
         return self.xp.array(array)
 
+    def from_fresh(self, array: np.ndarray) -> Any:
+        """An array with the values of a NumPy array that nobody else holds."""
+        return self.from_host(array)
+
     def to_host(self, array: Any) -> np.ndarray:
         """The values as a NumPy array; the memory itself where it can be shared."""
         raise NotImplementedError

@@ -21,12 +21,16 @@ class Generator:
     """A stream of random numbers with a seed of its own. Equal seeds give equal numbers, and PyTorch's."""
 
     def __init__(self, device: Any = "cpu", *, _seed: int = _FIRST_SEED) -> None:
-        self.device = _device(device)
+        self._device = _device("cpu" if device is None else device)
         self.stream = make_stream[0](_seed)
+
+    @property
+    def device(self) -> device:
+        return self._device
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream anew from a seed."""
-        if not hasattr(seed, "__index__"):
+        if not hasattr(seed, "__index__") or hasattr(seed, "array") or isinstance(seed, bool):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         self.stream.seed(checked_seed(seed.__index__()))
         return self
@@ -47,7 +51,9 @@ class Generator:
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from a state that `get_state` gave."""
-        if not hasattr(new_state, "array") or new_state.dtype.name != "uint8":
+        if not hasattr(new_state, "array"):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         if not new_state.is_contiguous():
             raise RuntimeError("RNG state must be contiguous")
@@ -61,7 +67,20 @@ class Generator:
         return other
 
     def graphsafe_get_state(self) -> Generator:
-        return self.clone_state()
+        """For generators whose state lies on a GPU."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """For generators whose state lies on a GPU."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
+    def get_offset(self) -> int:
+        """For generators that count."""
+        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+
+    def set_offset(self, offset: int) -> Generator:
+        """For generators that count."""
+        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
 
     def __copy__(self) -> Generator:
         return self.clone_state()

@@ -9,8 +9,10 @@ from ..autograd.forward import forward, laid_out_as, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core import dtype as dt
 from ..core.mode import local
+from ..core.op import ViewOp
 from ..core.operands import NO_TENSOR
 from ..core.tensor import Tensor, TensorBase
+from ..core.view import View
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
 from .transform import Level, Lifted, Transform
@@ -45,6 +47,8 @@ class DualBackend(Transform):
         moves = [None if v.__class__ in NO_TENSOR else self.each(v, self.tangent) for v in values]
         tangents = forward(op, primals, moves, listed)
         if tangents is not None:
+            if not isinstance(op, ViewOp):
+                tangents = [self.fresh(t, moves) for t in tangents]
             listed = tuple([
                 r if t is None else self.owner.wrap(Dual(r, t)) for r, t in zip(listed, tangents, strict=True)
             ])  # fmt: skip
@@ -65,6 +69,12 @@ class DualBackend(Transform):
             ])  # fmt: skip
         return outputs if several else outputs[0]
 
+    def fresh(self, tangent: Tensor | None, others: Sequence[Any]) -> Tensor | None:
+        """A tangent that can be written to without writing to those it was made of."""
+        if tangent is None or not (tangent.edge.__class__ is View or any([t is tangent for t in others])):
+            return tangent
+        return tangent.clone()
+
     def tangent(self, value: Any) -> Tensor | None:
         array = self.owner.array_of(value)
         return None if array is None else array.tangent
@@ -79,8 +89,8 @@ class DualBackend(Transform):
 
     def still(self, t: Tensor) -> Tensor:
         """A tangent of zeros that may later be written to with what every element of a batch below has its own of."""
-        below = [level for level in local.state.levels if t.backend.home.level < level.serial < self.level]
-        return _zeros(t, [level for level in below if level.elements is not None])
+        below = [level for level in local.state.levels if level.serial < self.level and level.elements is not None]
+        return _zeros(t, below)
 
     def write(self, array: Dual, value: Dual) -> None:
         array.main.copy_(value.main)
@@ -156,7 +166,10 @@ def jvp(
 
 def _zeros(like: Tensor, batches: Sequence[Any]) -> Tensor:
     """Zeros of a tensor's shape and dtype, for each element of these batches its own."""
-    t = like.new_zeros((*[level.elements for level in batches], *like.shape))
+    shape = like.array.shape
+    while isinstance(like.array, Lifted):
+        like = like.array.main
+    t = like.new_zeros((*[level.elements for level in batches], *shape))
     for level in batches:
         t = level.batch(t)
     return t
@@ -187,11 +200,7 @@ def _dual(primal: Tensor, tangent: Tensor, batches: set[int]) -> Dual:
         )
     missing = batches - _batches(tangent, False)
     if missing:
-        whole = tangent
-        while isinstance(whole.array, Lifted):
-            whole = whole.array.main
-        levels = [level for level in local.state.levels if level.serial in missing]
-        tangent = tangent + _zeros(whole.new_empty(tangent.shape), levels)
+        tangent = tangent + _zeros(tangent, [level for level in local.state.levels if level.serial in missing])
     return Dual(primal, tangent)
 
 

@@ -46,9 +46,11 @@ def settle(level: NestedLevel, edges: Sequence[Any]) -> bool:
     return plain
 
 
-def _form(level: NestedLevel, form: tuple[Any, ...]) -> tuple[Any, ...]:
+def _form(level: NestedLevel, form: Any) -> Any:
+    if form is None or form[2].level != level.serial:
+        return form
     shape, d, backend = form
-    return (shape, d, backend.inner) if backend.level == level.serial else form
+    return shape, d, backend.inner
 
 
 def _entry(level: NestedLevel, entry: Any) -> Any:
@@ -68,8 +70,8 @@ def _entry(level: NestedLevel, entry: Any) -> Any:
     return (tensor, version_of(tensor))
 
 
-def _plain_form(form: tuple[Any, ...]) -> bool:
-    return form[2].bare
+def _plain_form(form: Any) -> bool:
+    return form is None or form[2].bare
 
 
 def _plain_entry(entry: Any) -> bool:

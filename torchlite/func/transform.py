@@ -226,13 +226,18 @@ class Transform(Backend):
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""
-        made = [r if self.owner.array_of(r) is not None else None for r in results]
-        for r in made:
-            if r is not None and r.edge is not None:  # the ops it was computed by have recorded it
-                return
+        own = [r for r in results if self.owner.array_of(r) is not None]
+        if not own or any([r.edge is not None for r in own]):  # the ops it was computed by have recorded it
+            return
         edges = op.edges([self.each(v, self.own) for v in values])
-        if edges is not None and any([r is not None for r in made]):
-            op.record_on(edges, values, made)
+        if edges is not None:
+            op.record_on(edges, values, own if len(own) == len(results) else [self.lifted(r) for r in results])
+
+    def lifted(self, value: Any) -> Any:
+        """A tensor, from below or not, as one of this level; None for anything else."""
+        if not isinstance(value, TensorBase) or value.backend.level == self.level:
+            return value
+        return self.owner.wrap(self.lift(value))
 
     def tracks(self, values: Sequence[Any]) -> bool:
         """Whether an argument has a history on this level."""

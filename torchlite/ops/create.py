@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backends.base import get_backend
+from ..backends.cpu_random.arithmetic import multiply_add
 from ..core import dtype as dt
 from ..core.device import get_default_device
 from ..core.errors import not_implemented_for
@@ -26,6 +27,7 @@ from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method
 from ..core.schema import Signature
+from ..core.size import Size
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.write import write_out
 
@@ -35,6 +37,16 @@ if TYPE_CHECKING:
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
 )
+
+
+_SIZES = frozenset((tuple, list, Size))
+
+
+def _all_ints(size: Sequence[Any]) -> bool:
+    for n in size:  # noqa: SIM110 (a generator would take three times as long)
+        if n.__class__ is not int:
+            return False
+    return True
 
 
 def factory(
@@ -53,10 +65,15 @@ def factory(
     signature = Signature(f"{name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
     like = "self" in signature.by_name
     own = len(signature.params) - 6
+    options = [p.default for p in signature.params[1:own]]
     spread = signature.positional == 1 + like and signature.params[like].sequence
 
     def publish_(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def call(*args: Any, **kwargs: Any) -> Tensor:
+            if spread and not like and args and not kwargs and local.state.mode.plain:
+                size = args[0] if len(args) == 1 and args[0].__class__ in _SIZES else args
+                if _all_ints(size):  # the usual call, with nothing said but the size
+                    return f(size, *options, None, get_backend(get_default_device()))
             if needs_dispatch(args, kwargs):
                 return dispatch(call, args, kwargs)
             if spread and len(args) > like and hasattr(args[like], "__index__"):
@@ -346,7 +363,13 @@ def _evenly(start: Any, end: Any, steps: int, d: dt.dtype, wide: np.dtype) -> np
     first, last = [fitting_array(v, d, get_backend()).astype(wide) for v in (start, end)]
     step = (last - first) / wide.type(steps - 1)
     at = np.arange(steps)
-    return np.where(at < steps // 2, first + step * at.astype(wide), last - step * at[::-1].astype(wide))
+
+    def away(from_: Any, step: Any, at: np.ndarray) -> np.ndarray:
+        if wide.kind == "f":
+            return multiply_add(at.astype(wide), float(step), float(from_))  # rounded once, as PyTorch's
+        return from_ + step * at.astype(wide)
+
+    return np.where(at < steps // 2, away(first, step, at), away(last, -step, at[::-1]))
 
 
 def _endpoints(name: str, start: Any, end: Any) -> tuple[Any, Any]:

@@ -221,3 +221,11 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
 
 
 publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, forms="function")
+
+
+def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
+    """`v` with `g` for the norms of its slices along `dim`."""
+    return v * (g / norm_except_dim(v, 2, dim))
+
+
+publish_python("_weight_norm(Tensor v, Tensor g, int dim=0)", weight_norm, forms="function")

@@ -6,7 +6,7 @@ Numbers are drawn on the host in the memory order of the tensor they are for, th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -59,15 +59,26 @@ def _flat(host: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(host).reshape(-1)
 
 
-def _fill(t: Tensor, draw: Callable[[int, np.dtype], np.ndarray]) -> None:
-    """Fill a tensor's memory with the `count` numbers that `draw(count, dtype)` gives."""
-    backend, d, array = t.backend.real, t.dtype, t.array
+def _fill(t: Tensor, draw: Callable[[int], np.ndarray]) -> None:
+    """Fill a tensor's memory with the numbers that `draw(count)` gives."""
+    backend, array = t.backend.real, t.array
     if not backend.values:
         return
-    parts = 2 if d.is_complex and array.size else 1
-    values = draw(parts * array.size, d.to_real().numpy).view(d.numpy)
+    values = draw(array.size)
+    if t.is_contiguous():
+        backend.write(array, backend.from_fresh(values.reshape(array.shape)))
+        return
     order = _in_memory_order(t.stride())
-    backend.write(array.transpose(order), backend.from_host(values.reshape([array.shape[i] for i in order])))
+    backend.write(array.transpose(order), backend.from_fresh(values.reshape([array.shape[i] for i in order])))
+
+
+class _New(NamedTuple):
+    """What a draw needs to know of a tensor that is still to be made."""
+
+    dtype: dt.dtype
+
+    def is_contiguous(self) -> bool:
+        return True
 
 
 class _Draw(Op):
@@ -75,9 +86,17 @@ class _Draw(Op):
 
     batch = FILLING
 
-    def __init__(self, schema: str, draw: Callable[..., np.ndarray], **others: None) -> None:
+    def __init__(self, schema: str, draw: Callable[..., np.ndarray], parts: bool = False, **others: None) -> None:
         super().__init__(schema, None, {"self": zero_gradient, **others})
         self.draw = draw
+        self.parts = parts  # whether complex numbers are drawn, as their real and imaginary parts
+
+    def numbers(self, stream: Any, count: int, t: Any, parameters: Sequence[Any]) -> np.ndarray:
+        """So many numbers for a tensor."""
+        d = t.dtype
+        if self.parts and d.is_complex:
+            return self.draw(stream, 2 * count, d.to_real().numpy, t, *parameters).view(d.numpy)
+        return self.draw(stream, count, d.numpy, t, *parameters)
 
     def apply(self, *values: Any) -> Tensor:
         """The same into a new tensor, which is what transforms ask for."""
@@ -101,10 +120,22 @@ class _Draw(Op):
         def make(batch: tuple[int, ...]) -> Tensor:
             return self.apply_in_place([uninitialized((*batch, *size), d, backend), *parameters])
 
-        return drawn(make) if local.state.levels else make(())
+        state = local.state
+        if state.levels:
+            return drawn(make)
+        if not backend.values or (size and min(size) <= 0):
+            return make(())
+        *parameters, generator = parameters
+        stream = stream_of(generator, backend)
+        values = state.quiet(self.numbers, stream, math.prod(size), _New(d), parameters)
+        return wrap(backend.from_fresh(values.reshape(size)), d, backend)
 
     def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Any, *parameters: Any) -> Tensor:
-        """A new tensor of numbers, in another's form."""
+        """A new tensor of numbers, in another's form: of one that is differentiated, that of the tensor inside."""
+        while t.backend.home.level and t.backend.home.owner.elements is None:
+            inside = t.array.main
+            backend = inside.backend.home if backend is t.backend.home else backend
+            t = inside
 
         def make(batch: tuple[int, ...]) -> Tensor:
             form = t.expand(*batch, *t.shape) if batch else t
@@ -115,7 +146,7 @@ class _Draw(Op):
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
         stream = stream_of(generator, self_.backend.real)
-        _fill(self_, lambda n, d: self.draw(stream, n, d, self_, *parameters))
+        _fill(self_, lambda n: self.numbers(stream, n, self_, parameters))
         bump(self_)
 
 
@@ -128,8 +159,9 @@ def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float
 uniform_ = _Draw(
     "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None)",
     lambda stream, n, d, t, low, high: stream.uniform(n, d, low, high),
+    parts=True,
 )
-normal_ = _Draw("normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None)", _normal)
+normal_ = _Draw("normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None)", _normal, parts=True)
 exponential_ = _Draw(
     "exponential(Tensor self, float lambd=1, *, Generator? generator=None)",
     lambda stream, n, d, t, rate: stream.exponential(n, d, rate),
@@ -331,7 +363,8 @@ publish(binomial, forms="function")
 
 def _multinomial(backend: Any, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
     def draw() -> np.ndarray:
-        rows = np.ascontiguousarray(backend.to_host(weights)).reshape(-1, weights.shape[-1])
+        rows = backend.to_host(weights)  # drawn for in the order in which they lie in memory
+        rows = rows if rows.ndim == 2 else rows.reshape(1, -1)
         return stream_of(generator, backend).multinomial(rows, num_samples, replacement)
 
     return array_drawn(draw, (*weights.shape[:-1], num_samples), dt.int64.numpy, backend)

@@ -44,7 +44,8 @@ def _joined(xp: Any, new: Any, old: Any) -> Any:
 def _clear(a: Any, times: Sequence[tuple[int, int]]) -> None:
     """Zeros for what is not there."""
     for t, n in times:
-        a[t][:, n:] = 0
+        if n < a.shape[2]:
+            a[t][:, n:] = 0
 
 
 def _before(xp: Any, states: Any, first: Any, times: Sequence[tuple[int, int]]) -> Any:
@@ -204,20 +205,22 @@ class Lstm(Cell):
         size = c.shape[0]
         cells = xp.zeros((length, 2, size, batch), c.dtype)  # and their tanh
         hidden = xp.zeros((length, *h.shape), h.dtype)
+        each = gates.reshape((length, 4, size, batch))
         for t, n in times:
             at = gates[t][:, :n]
             at += w.dot(h[:, :n])
             xp.tanh(at, at)
             _sigmoids(at[: 3 * size])
+            o, i, f, candidate = each[t][:, :, :n]
             here, squashed = cells[t][:, :, :n]
-            xp.multiply(at[2 * size : 3 * size], c[:, :n], here)
-            here += at[size : 2 * size] * at[3 * size :]
+            xp.multiply(f, c[:, :n], here)
+            here += i * candidate
             xp.tanh(here, squashed)
             made = hidden[t][:, :n]
             if projection is None:
-                xp.multiply(at[:size], squashed, made)
+                xp.multiply(o, squashed, made)
             else:
-                made += projection.dot(at[:size] * squashed)
+                made += projection.dot(o * squashed)
             h, c = _joined(xp, made, h), _joined(xp, here, c)
         return Kept(gates, hidden, cells), h, c
 
@@ -262,27 +265,34 @@ def forward(
 ) -> tuple[Any, ...]:  # fmt: skip
     """The output, (time, batch, size), the last states and what the gradient needs: gates, hidden states and more."""
     cell = CELLS[mode]
-    length, batch, _ = input.shape
+    length, batch, features = input.shape
     times = span(length, batch, sizes, reverse)
-    gates = xp.matmul(cell.arranged(xp, w_ih), input.transpose(0, 2, 1))
-    if b_ih is not None:
-        gates += cell.arranged(xp, b_ih)[:, None]
+    rows = input.reshape((-1, features)).dot(cell.arranged(xp, w_ih).T)
+    bias = None if b_ih is None else cell.arranged(xp, b_ih)
     apart = None
     if b_hh is not None:
-        bias = cell.arranged(xp, b_hh)
+        own = cell.arranged(xp, b_hh)
         if cell.apart:
-            apart = bias[-h.shape[1] :, None].copy()
-            bias[-h.shape[1] :] = 0
-        gates += bias[:, None]
+            apart = own[-h.shape[1] :, None].copy()
+            own[-h.shape[1] :] = 0
+        bias = own if bias is None else bias + own
+    if bias is not None:
+        rows += bias
+    gates = _columns(xp, rows.reshape((length, batch, -1)))
     _clear(gates, times)
     kept, h, c = cell.run(xp, gates, cell.arranged(xp, w_hh), apart, w_hr, h.T, None if c is None else c.T, times)
     last = xp.empty(0, h.dtype) if c is None else c.T.copy()
-    return _rows(xp, kept.hidden), h.T.copy(), last, kept.gates, kept.hidden, kept.more
+    return _columns(xp, kept.hidden), h.T.copy(), last, kept.gates, kept.hidden, kept.more
 
 
-def _rows(xp: Any, states: Any) -> Any:
-    """From (time, size, batch) to (time, batch, size)."""
+def _columns(xp: Any, states: Any) -> Any:
+    """From (time, batch, size) to (time, size, batch), and the other way."""
     return xp.ascontiguousarray(states.transpose(0, 2, 1))
+
+
+def _sum(xp: Any, rows: Any) -> Any:
+    """The sum of rows, by the fastest way there is: a product."""
+    return xp.ones(rows.shape[0], rows.dtype).dot(rows)
 
 
 def backward(
@@ -294,7 +304,7 @@ def backward(
     length, batch, features = input.shape
     times = span(length, batch, sizes, reverse)
     kept = Kept(gates, hidden, more)
-    g = xp.zeros_like(hidden) if g is None else xp.ascontiguousarray(g.transpose(0, 2, 1))
+    g = xp.zeros_like(hidden) if g is None else _columns(xp, g)
     first = h.T
     ends = [xp.zeros_like(first) if g_h is None else g_h.T, None]
     if c is not None:
@@ -308,12 +318,12 @@ def backward(
     to_ih = rows.T.dot(input.reshape((-1, features))) if needs[3] else None
     to_hh = None
     if needs[4]:
-        before = _rows(xp, _before(xp, hidden, first, times))
+        before = _columns(xp, _before(xp, hidden, first, times))
         to_hh = rows_of_state.T.dot(before.reshape((-1, h.shape[1])))
     return (
         to_input, xp.ascontiguousarray(to_h.T) if needs[1] else None,
         xp.ascontiguousarray(to_c.T) if needs[2] else None, to_ih, to_hh,
-        rows.sum(0) if needs[5] else None, rows_of_state.sum(0) if needs[6] else None,
+        _sum(xp, rows) if needs[5] else None, _sum(xp, rows_of_state) if needs[6] else None,
         to_hr if needs[7] else None,
     )  # fmt: skip
 

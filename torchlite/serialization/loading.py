@@ -153,6 +153,8 @@ def _unpickler(pickle_module: Any, file: Any, persistent_load: Callable[[Any], A
             storage = names.storage_type(module, name) if "Storage" in name else None
             if storage is not None:
                 return storage
+            if module == "torch.return_types":
+                return names.return_type(name)
             if module == "torch" or module.startswith("torch."):
                 return names.find(module, name)
             return super().find_class(module, name)

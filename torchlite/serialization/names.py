@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from ..core import dtype as dt
+from ..core import return_types
 from ..core.generator import Generator
 from ..core.op import functions
 from ..core.storage import STORAGES, UntypedStorage, storage_name
@@ -78,6 +79,12 @@ _NAMESPACES = {
     "torch._C.TensorBase": Tensor,
     "torch._C._TensorBase": Tensor,
 }
+
+
+def return_type(name: str) -> Any:
+    """What makes the results of an op with several from a tuple of them, as files say."""
+    cls = return_types.made[name]
+    return lambda items, more=None: cls(items)
 
 
 @functools.cache

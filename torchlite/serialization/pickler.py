@@ -17,7 +17,7 @@ from ..core.pickling import Shown, reduce_ex
 from ..core.storage import TypedStorage, UntypedStorage
 from .allowed import _get_layout
 from .locations import location_tag
-from .names import Bytes, StorageType, name_of, storage_type_of
+from .names import Bytes, StorageType, find, name_of, storage_type, storage_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,8 @@ class _Names:
             raise TypeError(f"cannot pickle {obj}")
         if getattr(kind, "__reduce_ex__", None) is reduce_ex:
             return object.__reduce_ex__(obj, max(self.proto, 2))
+        if kind.__module__ == "torch.return_types":
+            return kind, (tuple(obj), {})
         return NotImplemented
 
     def save(self: Any, obj: Any, save_persistent_id: bool = True) -> None:
@@ -113,12 +115,24 @@ def _identity(raw: UntypedStorage) -> Any:
 
 
 def pickler(file: Any, pickle_module: Any, protocol: int, persistent_id: Callable[[Any], Any]) -> Any:
-    """A pickler that writes to `file`: PyTorch's names with pickle's own, torchlite's with that of another module."""
+    """A pickler that writes to `file`: with pickle's own, PyTorch finds the names; with another module's, torchlite."""
     if not hasattr(pickle_module, "__name__"):
         raise AttributeError(f"{type(pickle_module).__name__!r} object has no attribute '__name__'")
     if pickle_module is pickle:
         made = _TorchPickler(file, protocol)
         made.persistent_id = persistent_id  # type: ignore[method-assign]
         return made
-    cls = type("Pickler", (pickle_module.Pickler,), {"persistent_id": lambda self, obj: persistent_id(obj)})
-    return cls(file, protocol=protocol)
+
+    class Pickler(pickle_module.Pickler):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            torchs = None if obj is find else name_of(obj.cls if type(obj) is Shown else obj)
+            if torchs is not None:
+                return (storage_type if isinstance(obj, StorageType) else find), torchs
+            if getattr(type(obj), "__reduce_ex__", None) is reduce_ex:
+                return object.__reduce_ex__(obj, max(protocol, 2))
+            theirs = getattr(super(), "reducer_override", None)
+            return NotImplemented if theirs is None else theirs(obj)
+
+    other = Pickler(file, protocol=protocol)
+    other.persistent_id = persistent_id  # not in the class, which would keep it until a collection
+    return other

@@ -16,7 +16,7 @@ _MUCH = 1 << 20  # bytes, of which the pages are worth asking for at once
 
 
 def room(nbytes: int) -> np.ndarray:
-    """Memory to read into. Where there is much, all its pages are made now, not one by one as they are first touched."""
+    """Memory to read into. Where it is much, its pages are made all at once, not as each is first touched."""
     if nbytes >= _MUCH and hasattr(mmap, "MAP_POPULATE"):
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
         try:

@@ -9,14 +9,10 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .source import room
-
-if TYPE_CHECKING:
-    from .source import Source
+from .source import Source, room
 
 _FAILED = "PytorchStreamReader failed "
 _HINT = (

@@ -21,7 +21,7 @@ from .arithmetic import (
     unit_floats,
 )
 from .engine import STATE_WORDS, MT19937Engine, normal_pair
-from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words
+from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words, split_blocks
 from .permutation import permutation
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ class MT19937Stream(MT19937Engine):
 
     def _normal_blocks(self, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
         """Normals by blocks of 16; of an n that is no multiple of 16 the last 16 are drawn once more."""
+        if n <= STATE_WORDS and n % 16 == 0 and dtype == F4:
+            return multiply_add(normals_of_polar(self._polar(n)), std, mean)
         normals = np.empty(n, F8 if dtype == _DOUBLE else F4)
         for start in range(0, n, _PIECE):
             piece = normals[start : start + _PIECE]
@@ -124,7 +126,7 @@ class MT19937Stream(MT19937Engine):
         if dtype == F8:
             return normals_of_doubles(_joined(self._doubles(n), whole, last))
         if n <= STATE_WORDS:
-            return normals_of_polar(_joined(self._polar(n), whole, last))
+            return split_blocks(normals_of_polar(_joined(self._polar(n), whole, last)))
         return normals_of_words(_joined(self._words(n), whole, last))
 
     # Integers
