@@ -1,7 +1,7 @@
 """How far torchlite's modules agree with real PyTorch's.
 
-``python -m compat_tests.module_parity`` walks PyTorch's own table of modules, constructs each from the same seed in both
-libraries and compares the weights that it begins with, its names of state, its ``repr``, and what it gives, forward and
+``python -m compat_tests.module_parity`` walks PyTorch's own table of modules, constructs each from the same seed in
+both libraries and compares the weights that it begins with, its names of state, its ``repr``, and what it gives, forward and
 backward, in training and in evaluation. See ``--help``.
 """
 
@@ -110,7 +110,9 @@ def _run(dtype: str, training: bool) -> Callable[[Trial], Iterator[dict[str, Any
 CHECKS: dict[str, Callable[[Trial], Iterator[dict[str, Any]]]] = {
     "beginning": _beginning,
     **{
-        f"{mode}_{dtype}": _run(dtype, mode == "train") for mode in ("train", "eval") for dtype in ("float32", "float64")
+        f"{mode}_{dtype}": _run(dtype, mode == "train")
+        for mode in ("train", "eval")
+        for dtype in ("float32", "float64")
     },
 }
 

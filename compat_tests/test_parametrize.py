@@ -62,13 +62,15 @@ def test_registering(torch, tell):
     tell(repr(layer), type(layer).__name__, type(layer).__module__, type(layer).__bases__[0].__name__)
     tell(P.is_parametrized(layer), P.is_parametrized(layer, "weight"), P.is_parametrized(layer, "bias"))
     tell(layer.weight, layer.parametrizations.weight.original, list(layer.state_dict()))
-    tell([n for n, _ in layer.named_parameters()], "weight" in layer._parameters, P.type_before_parametrizations(layer) is torch.nn.Linear)
+    tell([n for n, _ in layer.named_parameters()], "weight" in layer._parameters)
+    tell(P.type_before_parametrizations(layer) is torch.nn.Linear)
     P.register_parametrization(layer, "weight", Doubled())
     P.register_parametrization(layer, "bias", Doubled())
     tell(repr(layer), layer.weight, layer.bias, list(layer.state_dict()))
     layer(torch.ones(2, 3)).sum().backward()
     tell(layer.parametrizations.weight.original.grad, layer.parametrizations.bias.original.grad)
-    tell(len(layer.parametrizations.weight), layer.parametrizations["bias"].unsafe, layer.parametrizations.weight.is_tensor)
+    tell(len(layer.parametrizations.weight), layer.parametrizations["bias"].unsafe)
+    tell(layer.parametrizations.weight.is_tensor)
     P.remove_parametrizations(layer, "bias", leave_parametrized=True)
     tell(layer.bias, isinstance(layer.bias, torch.nn.Parameter), list(layer.state_dict()))
     P.remove_parametrizations(layer, "weight", leave_parametrized=True)
@@ -177,22 +179,27 @@ def test_copies_pickles_and_buffers(torch, tell):
 @same_story
 def test_weight_norm(torch, tell):
     W = torch.nn.utils.parametrizations.weight_norm
-    for make in (lambda: torch.nn.Linear(3, 4), lambda: torch.nn.Conv2d(2, 3, 2), lambda: torch.nn.ConvTranspose1d(2, 3, 2)):
+    nn = torch.nn
+    for make in (lambda: nn.Linear(3, 4), lambda: nn.Conv2d(2, 3, 2), lambda: nn.ConvTranspose1d(2, 3, 2)):
         for dim in (0, 1, -1, None):
             torch.manual_seed(1)
-            layer = W(make(), dim=dim)
+            layer = W(make().double(), dim=dim)
             tell(repr(layer), list(layer.state_dict()), layer.weight.detach())
             (layer.weight**2).sin().sum().backward()
             tell([p.grad for p in layer.parameters()], [tuple(p.shape) for p in layer.parameters()])
     attempt(tell, lambda: W(torch.nn.Linear(2, 2), "nothing"))
+    layer = W(torch.nn.Linear(2, 2))
+    old = {"bias": torch.zeros(2), "weight_g": torch.ones(2, 1), "weight_v": torch.eye(2)}
+    tell(layer.load_state_dict(old), layer.weight)
 
 
 @same_story
 def test_spectral_norm(torch, tell):
     S = torch.nn.utils.parametrizations.spectral_norm
-    for make in (lambda: torch.nn.Linear(3, 4), lambda: torch.nn.Conv2d(2, 3, 2), lambda: torch.nn.ConvTranspose2d(2, 3, 2)):
+    nn = torch.nn
+    for make in (lambda: nn.Linear(3, 4), lambda: nn.Conv2d(2, 3, 2), lambda: nn.ConvTranspose2d(2, 3, 2)):
         torch.manual_seed(1)
-        layer = S(make(), n_power_iterations=2)
+        layer = S(make().double(), n_power_iterations=2)
         tell(repr(layer), list(layer.state_dict()))
         tell(layer.weight, layer.weight)
         layer.eval()
@@ -220,9 +227,25 @@ def test_orthogonal_by_cayley(torch, tell):
             (layer.weight**2).sin().sum().backward()
             tell([None if p.grad is None else p.grad.shape for p in layer.parameters()])
             attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.eye(*layer.weight.shape)))
-            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.ones(layer.weight.shape)))
+            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.rand(layer.weight.shape)))
+            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.rand(1)))
             tell(layer.weight)
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3), orthogonal_map="other"))
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3), "bias"))
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3), "nothing"))
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3).to(torch.complex64), orthogonal_map="householder"))
+
+
+@same_story
+def test_assignment_checks_what_right_inverse_gives(torch, tell):
+    *_, Giving = parametrizations(torch)
+    P = torch.nn.utils.parametrize
+    one, two = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    P.register_parametrization(one, "weight", Giving(lambda X: X))
+    P.register_parametrization(two, "weight", Giving(lambda X, Y: X + Y, lambda X: (X, X)))
+    t = torch.ones(2, 2)
+    for back in (3, t.double(), (t,), (t, 3), (t, t.double()), (t, t, t), t):
+        for layer in (one, two):
+            layer.parametrizations.weight[0].back = lambda X, back=back: back
+            attempt(tell, lambda layer=layer: setattr(layer, "weight", t))
+    tell(one.weight, two.weight)

@@ -120,12 +120,12 @@ TRANSFORMS = """
 t = func.grad(lambda p: f(p, a).sum())(b)
 t = func.grad(lambda p, q: f(p, q).prod(), argnums=1)(a, b)
 p, q = func.grad(lambda p, q: (f(p, q) * c).sum(), argnums=(0, 1))(a, b); t = p + q * 2
-p, (q, more) = func.grad_and_value(lambda p: (f(p, b).sum(), {"x": p * 2, "y": [b]}), has_aux=True)(a); t = p * q + more["x"]
+p, (q, r) = func.grad_and_value(lambda p: (f(p, b).sum(), {"x": p * 2, "y": [b]}), has_aux=True)(a); t = p * q + r["x"]
 p = func.grad(lambda d: f(d["p"], d["q"][0]).sum())({"p": a, "q": (b, c)}); t = p["p"] + p["q"][0] - p["q"][1]
 p, q = func.vjp(f, a, b); t = q(p * c)[0] + q(c)[1]
-p, q, more = func.vjp(lambda d: ((f(d["a"], b), d["a"]), b * 2), {"a": a}, has_aux=True); t = q((c, p[0]))[0]["a"] + more
+p, q, r = func.vjp(lambda d: ((f(d["a"], b), d["a"]), b * 2), {"a": a}, has_aux=True); t = q((c, p[0]))[0]["a"] + r
 p, q = func.jvp(f, (a, b), (b, c)); t = p * 0.5 + q
-p, q, more = func.jvp(lambda p: (f(p, b), p * b), (a,), (c,), has_aux=True); t = q + more
+p, q, r = func.jvp(lambda p: (f(p, b), p * b), (a,), (c,), has_aux=True); t = q + r
 p, q = func.jvp(lambda d: {"out": f(d["p"], a)}, ({"p": b},), ({"p": c},)); t = q["out"] - p["out"]
 t = func.jacrev(lambda p: f(p, a))(b) @ c
 t = func.jacrev(f, argnums=1, chunk_size=2)(a, b).sum(0)
@@ -134,10 +134,10 @@ t = func.jacfwd(lambda p: f(p, a), randomness=rand)(b) @ c
 p = func.jacfwd(lambda d: f(d["p"], d["q"]), randomness=rand)({"p": a, "q": b}); t = p["p"].sum(1) + p["q"].sum(0)
 t = func.hessian(lambda p: f(p, a).sum())(b) @ c
 t = func.vmap(f, in_dims=(0, None), randomness=rand)(torch.outer(a, b), c).sum(0)
-t = func.vmap(f, in_dims=(1, 0), out_dims=-1, randomness=rand)(torch.stack([a, b], 1), torch.stack([b, c])).mean(1)
-t = func.vmap(lambda d: {"o": f(d["p"], d["q"])}, in_dims=({"p": 0, "q": None},), randomness=rand)({"p": torch.outer(a, c), "q": b})["o"][1]
+t = func.vmap(f, (1, 0), -1, randomness=rand)(torch.stack([a, b], 1), torch.stack([b, c])).mean(1)
+p = func.vmap(lambda d: f(d["p"], d["q"]), ({"p": 0, "q": None},), randomness=rand); t = p({"p": a.outer(c), "q": b})[1]
 t = func.vmap(f, randomness=rand, chunk_size=2)(torch.outer(a, b), torch.outer(b, c)).sum(0)
-t = func.vmap(func.grad(lambda p, q: f(p, q).sum()), in_dims=(None, 0), randomness=rand)(a, torch.outer(b, c)).sum(0)
+t = func.vmap(func.grad(lambda p, q: f(p, q).sum()), (None, 0), randomness=rand)(a, torch.outer(b, c)).sum(0)
 """.strip().splitlines()
 
 
@@ -233,7 +233,7 @@ LIMITS = (
 
 
 def verdict(wanted: Outcome, found: Outcome) -> str:
-    """"" where two outcomes agree, "skipped" where there is nothing to compare, else how they differ."""
+    """How two outcomes differ: nothing where they agree, "skipped" where there is nothing to compare."""
     if wanted.error or found.error:
         if any(limit in wanted.error for limit in LIMITS):
             return "skipped"

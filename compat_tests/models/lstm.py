@@ -21,7 +21,8 @@ def build(torch: Any) -> tuple[Any, Any]:
 
         def forward(self, text: Any, state: Any) -> Any:
             found, state = self.rnn(self.drop(self.encoder(text)), state)
-            return nn.functional.log_softmax(self.decoder(self.drop(found)).view(-1, self.decoder.out_features), 1), state
+            scores = self.decoder(self.drop(found)).view(-1, self.decoder.out_features)
+            return nn.functional.log_softmax(scores, dim=1), state
 
         def begin(self, batch: int) -> Any:
             weight = next(self.parameters())

@@ -13,6 +13,7 @@ from ..core.op import ViewOp
 from ..core.operands import NO_TENSOR
 from ..core.tensor import Tensor, TensorBase
 from ..core.view import View
+from ..ops.shape import alias
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
 from .transform import Level, Lifted, Transform
@@ -159,7 +160,7 @@ def jvp(
                     "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
                     "allowed with strict=True."
                 )
-        values = form.unflatten([level.inside(leaf) for leaf in leaves])
+        values = form.unflatten([alias.apply(level.inside(leaf)) for leaf in leaves])
         moves = form.unflatten([_tangent(level, leaf) for leaf in leaves])
     return values, moves, *aux
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.mode import local, with_grad
 from ..core.node import LEAF, UNVERSIONED
-from ..core.operands import tensors_in
+from ..core.overrides import PLAIN
 from ..core.tensor import Tensor, TensorBase
 from ..core.write import bump
 from .transform import Level, Lifted, Transform
@@ -101,8 +101,11 @@ class NestedBackend(Transform):
             state.mode = mode
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
-        if any([t.counter is UNVERSIONED for i in op.operands for t in tensors_in(values[i])]):
-            values = [self.each(v, self.counted) for v in values]
+        for i in op.operands:
+            v = values[i]
+            if v.__class__ not in PLAIN or v.counter is UNVERSIONED:
+                values = [self.each(v, self.counted) for v in values]
+                break
         super().record(op, values, results)
 
     def counted(self, value: Any) -> Any:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _serials = itertools.count(2)  # after the lazy backends, see backends/lazy.py
 
 
-
 class Level:
     """One run of a transform; a context. `serial` orders levels by their beginning, `depth` counts those around."""
 
@@ -226,10 +225,15 @@ class Transform(Backend):
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""
-        own = [r for r in results if self.owner.array_of(r) is not None]
+        level = self.level
+        own = [r for r in results if isinstance(r, TensorBase) and r.backend.level == level]
         if not own or any([r.edge is not None for r in own]):  # the ops it was computed by have recorded it
             return
-        edges = op.edges([self.each(v, self.own) for v in values])
+        edges = op.edges([
+            v if v.__class__ in NO_TENSOR or (v.__class__ in PLAIN and v.backend.level == level)
+            else self.each(v, self.own)
+            for v in values
+        ])  # fmt: skip
         if edges is not None:
             op.record_on(edges, values, own if len(own) == len(results) else [self.lifted(r) for r in results])
 

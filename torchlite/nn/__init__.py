@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import attention, functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules.module import Module
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 
