@@ -1,8 +1,8 @@
 """How far torchlite's modules agree with real PyTorch's.
 
 ``python -m compat_tests.module_parity`` walks PyTorch's own table of modules, constructs each from the same seed in
-both libraries and compares the weights that it begins with, its names of state, its ``repr``, and what it gives, forward and
-backward, in training and in evaluation. See ``--help``.
+both libraries and compares the weights that it begins with, its names of state, its ``repr``, and what it gives,
+forward and backward, in training and in evaluation. See ``--help``.
 """
 
 from __future__ import annotations

@@ -261,7 +261,15 @@ def _backward(
     inputs: Any | None = None,
 ) -> None:
     """Accumulate into the leaves' `.grad` the gradient of this tensor, which is a scalar unless `gradient` is given."""
-    if (self.__class__ is not Tensor or not local.state.mode.plain) and needs_dispatch((self,), {}):
+    plain = self.__class__ is Tensor and local.state.mode.plain
+    edge = self.edge
+    if plain and edge.__class__ is tuple and gradient is None is inputs and not create_graph:
+        shape, d, backend = edge[0].output_forms[edge[1]]
+        if shape == () == self.array.shape and d is self.dtype and d.is_floating_point:  # a loss, as most are
+            one = wrap(backend.asarray(1, d.numpy), d, backend)
+            engine.run(((edge, one),), None, bool(retain_graph), False, accumulate=True)
+            return
+    if not plain and needs_dispatch((self,), {}):
         named = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
         return dispatch(_backward, (self,), named)
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)

@@ -16,7 +16,7 @@ from ..core.view import View
 from ..ops.shape import alias
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
-from .transform import Level, Lifted, Transform
+from .transform import Level, Lifted, Transform, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -167,10 +167,7 @@ def jvp(
 
 def _zeros(like: Tensor, batches: Sequence[Any]) -> Tensor:
     """Zeros of a tensor's shape and dtype, for each element of these batches its own."""
-    shape = like.array.shape
-    while isinstance(like.array, Lifted):
-        like = like.array.main
-    t = like.new_zeros((*[level.elements for level in batches], *shape))
+    t = innermost(like).new_zeros((*[level.elements for level in batches], *like.array.shape))
     for level in batches:
         t = level.batch(t)
     return t

@@ -141,6 +141,13 @@ class Lifted:
         return 0 in self.shape or all(n == 1 or s == wanted for n, s, wanted in sizes)
 
 
+def innermost(t: Tensor) -> Tensor:
+    """The tensor of a device that one of any levels is made of in the end."""
+    while isinstance(t.array, Lifted):
+        t = t.array.main
+    return t
+
+
 class _Itself:
     """An attribute that is the object it is read from, without a cycle, where it has none of its own."""
 

@@ -9,6 +9,7 @@ from ..core import dtype as dt
 from ..core.batching import LEADING
 from ..core.elementwise import Elementwise, Unary
 from ..core.errors import not_implemented_for, wrap_dim
+from ..core.node import NOT_IMPLEMENTED
 from ..core.op import Op
 from ..core.publish import function, publish, publish_python
 from ..core.reduction import Along
@@ -71,7 +72,8 @@ hardtanh, hardtanh_in_place = publish(hardtanh_, forms=""), hardtanh_.inplace()
 hardsigmoid_backward = Elementwise(
     "hardsigmoid_backward(Tensor grad_output, Tensor self)",
     lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0),
-    {"grad_output": lambda g, self: hardsigmoid_backward.apply(g, self), "self": zero_gradient},
+    {"grad_output": zero_gradient, "self": zero_gradient},
+    node=NOT_IMPLEMENTED,
     **_FLOATS,
 )
 hardsigmoid_ = Unary(
@@ -285,8 +287,7 @@ def gelu_slope(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     bell *= x
     bell *= _DENSITY
     made += bell
-    made *= g
-    return made
+    return made * g
 
 
 def _gelu_bend(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
@@ -386,7 +387,7 @@ def _softplus(xp: Any, x: Any, beta: float, threshold: float) -> Any:
 
 def _softplus_bend(g: Tensor, grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
     s = (self * beta).sigmoid()
-    return where(self * beta > threshold, 0, g * grad_output * (s * (1 - s) * beta))
+    return g * grad_output * (s * (1 - s) * beta) * (self * beta < threshold)
 
 
 softplus_backward = Elementwise(

@@ -30,6 +30,7 @@ class Sliding:
 
     def __init__(self, size: Ints, count: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
         self.size, self.count, self.kernel = size, count, kernel
+        self.padding, self.dilation = padding, dilation
         reach = [(k - 1) * d for k, d in zip(kernel, dilation)]
         self.grid = tuple([n + r // s for n, r, s in zip(count, reach, stride)])  # of one phase
         self.steps = contiguous_strides(self.grid)
@@ -84,6 +85,14 @@ class Sliding:
     def _inverse(self) -> Ints:
         n = len(self.grid)
         return (0, 1, *[at for d in range(n) for at in (2 + n + d, 2 + d)])
+
+    @functools.cached_property
+    def mirrored(self) -> Sliding | None:
+        """How the kernel, turned round, slides over the windows' gradients to give those of the images."""
+        padding = tuple([(k - 1) * d - p for k, d, p in zip(self.kernel, self.dilation, self.padding)])
+        if self.phases > 1 or self.ready or min(padding) < 0:
+            return None
+        return sliding(self.count, self.size, self.kernel, self.stride, padding, self.dilation)
 
     def shown(self, backend: Any, lines: Any) -> Any:
         """The windows among the cells of an array (…, length), as (…, *count)."""
@@ -143,6 +152,13 @@ def _matrices(weight: Any, groups: int) -> Any:
     return weight.reshape((groups, weight.shape[0] // groups, math.prod(weight.shape[1:])))
 
 
+def _mirrored(weight: Any, groups: int) -> Any:
+    """The weights with input and output exchanged and every kernel turned round."""
+    out, c, *kernel = weight.shape
+    turned = weight[(..., *[slice(None, None, -1)] * len(kernel))].reshape((groups, out // groups, c, *kernel))
+    return turned.swapaxes(1, 2).reshape((groups * c, out // groups, *kernel))
+
+
 def _thin(weight: Any, groups: int) -> bool:
     """Whether products of matrices would be of single rows: each channel by itself."""
     return groups > 1 and weight.shape[1] == 1 and weight.shape[0] <= 2 * groups
@@ -200,6 +216,10 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
     if not g.size or not result.size:
         result[...] = 0
         return result
+    # Copying columns is faster than adding them up, unless there are many more of them.
+    back = None if _thin(weight, groups) else w.mirrored
+    if back is not None and weight.shape[0] * back.length <= 2 * c * w.length:
+        return correlate(backend, g, _mirrored(weight, groups), None, back, groups, inside)
     matrices = _matrices(weight, groups).swapaxes(1, 2)
     for some, stretches in w.blocks(n, c):
         many = some.stop - some.start
@@ -251,7 +271,11 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
         for part in stretches:
             rows = lines[:, :, part].reshape((groups, out // groups, -1))
             columns = w.columns(backend, phases, part, room).reshape((groups, total.shape[2], -1))
-            total += product(xp, rows, columns.swapaxes(1, 2))
+            # BLAS is faster with the longer matrix first.
+            if rows.shape[1] < columns.shape[1]:
+                total += product(xp, columns, rows.swapaxes(1, 2)).swapaxes(1, 2)
+            else:
+                total += product(xp, rows, columns.swapaxes(1, 2))
     return total.reshape(shape)
 
 

@@ -54,11 +54,13 @@ def pairwise(
     back_node: str | None = None,
     check: Callable[..., None] | None = None,
     refuse: Any = None,
+    odd: bool = False,
 ) -> Elementwise:
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
-    functions of a namespace and of the arguments in order, but for the reduction.
+    functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `to_target` is the
+    negative of `slope`.
     """
     name, _, rest = schema.partition("(")
     names = [part.partition("=")[0].split()[-1] for part in rest.rstrip(")").split(",")]
@@ -101,7 +103,10 @@ def pairwise(
     }
     if to_target is not None:
         bends["target"] = Formula(lambda g, to, *values: scaled(cross, (g, to), values), f"g grad_output {listed}")
-        rules["target"] = Formula(lambda g, *values: scaled(to_target, (g,), values), f"g {listed}")
+        if odd:
+            rules["target"] = Formula(lambda g, *values: -back.apply(g, *values), f"g {listed}")
+        else:
+            rules["target"] = Formula(lambda g, *values: scaled(to_target, (g,), values), f"g {listed}")
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
     back = Elementwise(
         f"{name}_backward(Tensor grad_output, {rest}", back_kernel, bends | unweighted, node=back_node,
@@ -125,7 +130,7 @@ def _of_difference(schema: str, value: Any, slope: Any, bend: Any, **more: Any) 
         return lambda xp, self, target, *rest: formula(xp, self - target, *rest)
 
     value, slope, bend = of_pair(value), of_pair(slope), of_pair(bend)
-    return pairwise(schema, value, slope, bend, _minus(slope), _minus(bend), **more)
+    return pairwise(schema, value, slope, bend, _minus(slope), _minus(bend), odd=True, **more)
 
 
 mse_loss = publish(
@@ -148,7 +153,7 @@ smooth_l1_loss = publish(
         "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0)",
         lambda xp, d, beta: xp.where(abs(d) < beta, d * d * (0.5 / (beta or 1)), abs(d) - 0.5 * beta),
         lambda xp, d, beta: xp.clip(d / beta, -1, 1) if beta else xp.sign(d),
-        lambda xp, d, beta: (abs(d) < beta) * (1 / (beta or 1)) + d * 0,
+        lambda xp, d, beta: xp.where(abs(d) < beta, d * 0 + 1 / (beta or 1), 0),
         label="smooth_l1_cpu", back_label="smooth_l1_backward_cpu_out", check=_check_beta,
     ),
     forms="",
@@ -165,7 +170,7 @@ huber_loss = publish(
         "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0)",
         lambda xp, d, delta: xp.where(abs(d) <= delta, d * d * 0.5, (abs(d) - 0.5 * delta) * delta),
         lambda xp, d, delta: xp.clip(d, -delta, delta),
-        lambda xp, d, delta: (abs(d) < delta) + d * 0,
+        lambda xp, d, delta: xp.where(abs(d) < delta, d * 0 + 1, 0),
         label="huber_cpu", back_label="huber_backward_cpu_out", check=_check_delta,
     ),
     forms="",

@@ -223,8 +223,36 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
 publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, forms="function")
 
 
+def _slice_norms(xp: Any, v: Any, dim: int) -> Any:
+    axes = tuple(d for d in range(v.ndim) if d != dim)
+    return xp.sqrt(add_reduce(xp, v * v, axes, True)) if axes else xp.absolute(v)
+
+
+def _weight_norm(xp: Any, v: Any, g: Any, dim: int) -> Any:
+    norms = _slice_norms(xp, v, dim)
+    return v * (g / norms), norms
+
+
+def _weight_norm_vjp(grads: Any, v: Tensor, g: Tensor, result1: Tensor, dim: int) -> Any:
+    (grad, grad_norms), norms = grads, result1
+    if grad is None:
+        return grad_norms * (v / norms), None
+    along = (grad * v).sum([d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else grad * v
+    grad_v = (grad - v * (along / (norms * norms))) * (g / norms)
+    return grad_v if grad_norms is None else grad_v + grad_norms * (v / norms), along / norms
+
+
+weight_norm_interface = Op(
+    "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor result0, Tensor result1)",
+    _weight_norm, _weight_norm_vjp,
+)  # fmt: skip
+publish(weight_norm_interface, forms="function")
+
+
 def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
     """`v` with `g` for the norms of its slices along `dim`."""
+    if dim in (0, v.dim() - 1) and not v.is_complex():
+        return weight_norm_interface.apply(v, g, dim)[0]
     return v * (g / norm_except_dim(v, 2, dim))
 
 

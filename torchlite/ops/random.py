@@ -103,7 +103,7 @@ class _Draw(Op):
         like_, *parameters = values
         if like_.backend.level:
             return super().apply(*values)
-        return self.apply_in_place([uninitialized(like_.array.shape, like_.dtype, like_.backend.home), *parameters])
+        return self.fresh(like_.array.shape, like_.dtype, like_.backend.home, *parameters)
 
     def apply_in_place(self, values: list[Any]) -> Tensor:
         for level in reversed(local.state.levels):

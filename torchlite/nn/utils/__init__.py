@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import clip_grad, convert_parameters, fusion, memory_format, parametrizations, parametrize, prune, rnn, stateless
+from . import clip_grad, convert_parameters, fusion, memory_format, parametrizations, parametrize, rnn, stateless
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
@@ -15,4 +15,8 @@ from .weight_norm import remove_weight_norm, weight_norm
 
 
 def __getattr__(name: str) -> Any:
+    if name == "prune":
+        from . import prune
+
+        return prune
     raise AttributeError(f"torchlite has no torch.nn.utils.{name} yet (docs/coverage.md lists what there is)")

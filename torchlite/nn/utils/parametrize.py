@@ -119,7 +119,8 @@ class ParametrizationList(ModuleList):
         for i, (part, original) in enumerate(zip(value, self._originals())):
             if not isinstance(part, Tensor):
                 raise ValueError(
-                    f"`right_inverse` must return a sequence of tensors. Got element {i} of type {type(part).__name__}"
+                    "'right_inverse' must return a sequence of tensors or reference-type opaques. "
+                    f"Got element {i} of type {type(part).__name__}."
                 )
             if part.dtype != original.dtype:
                 raise ValueError(
