@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 from .side_by_side import same_story
@@ -216,20 +217,21 @@ def test_spectral_norm(torch, tell):
 
 
 @same_story
-def test_orthogonal_by_cayley(torch, tell):
+def test_orthogonal(torch, tell):
     orthogonal = torch.nn.utils.parametrizations.orthogonal
-    for shape in ((3, 3), (2, 4), (4, 2)):
-        for trivial in (True, False):
+    shapes, maps = ((3, 3), (2, 4), (4, 2)), ("cayley", "matrix_exp", "householder", None)
+    for shape, name, trivial in itertools.product(shapes, maps, (True, False)):
+        if trivial or name in ("cayley", "matrix_exp"):
             torch.manual_seed(1)
-            layer = orthogonal(torch.nn.Linear(*shape), orthogonal_map="cayley", use_trivialization=trivial)
+            layer = orthogonal(torch.nn.Linear(*shape).double(), orthogonal_map=name, use_trivialization=trivial)
             weight = layer.weight.detach()
             tell(repr(layer), list(layer.state_dict()), tuple(weight.shape), weight)
             (layer.weight**2).sin().sum().backward()
             tell([None if p.grad is None else p.grad.shape for p in layer.parameters()])
-            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.eye(*layer.weight.shape)))
-            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.rand(layer.weight.shape)))
+            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.eye(*layer.weight.shape).double()))
+            attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.rand(layer.weight.shape).double()))
             attempt(tell, lambda layer=layer: setattr(layer, "weight", torch.rand(1)))
-            tell(layer.weight)
+            tell(layer.weight.detach())
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3), orthogonal_map="other"))
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3), "bias"))
     attempt(tell, lambda: orthogonal(torch.nn.Linear(3, 3), "nothing"))

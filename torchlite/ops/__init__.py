@@ -42,6 +42,7 @@ from . import (
     margin_loss,
     masked,
     matmul,
+    matrix_functions,
     max_pool,
     memory,
     norm,

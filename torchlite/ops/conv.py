@@ -15,7 +15,7 @@ from ..core.elementwise import conj
 from ..core.laid import LaidOp
 from ..core.publish import Composite, publish, publish_python
 from ..core.tensor import Tensor
-from .conv_kernels import Sliding, correlate, of_weight, sliding, spread_back
+from .conv_kernels import Sliding, correlate, of_images, of_weight, sliding, spread_back
 from .padding import constant_pad_nd
 from .windows import Ints, keeps_channels_inside, spread, steps
 from .writing import widened
@@ -71,7 +71,7 @@ def _convolution_backward(
         if transposed:
             of_input = correlate(backend, wide, factors, None, w, groups, inside)
         else:
-            of_input = spread_back(backend, wide, factors, w, groups, inside)
+            of_input = of_images(backend, wide, factors, w, groups, inside)
     if output_mask[1]:
         small, large = (images, wide) if transposed else (wide, images)
         of_weights = of_weight(backend, small, large, weight.shape, w, groups)

@@ -216,10 +216,6 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
     if not g.size or not result.size:
         result[...] = 0
         return result
-    # Copying columns is faster than adding them up, unless there are many more of them.
-    back = None if _thin(weight, groups) else w.mirrored
-    if back is not None and weight.shape[0] * back.length <= 2 * c * w.length:
-        return correlate(backend, g, _mirrored(weight, groups), None, back, groups, inside)
     matrices = _matrices(weight, groups).swapaxes(1, 2)
     for some, stretches in w.blocks(n, c):
         many = some.stop - some.start
@@ -247,6 +243,15 @@ def _back_by_channel(xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, 
     for one in range(rows.shape[1]):
         for tap, (phase, shift) in enumerate(w.taps):
             target[:, :, phase, shift : shift + w.length] += rows[:, one] * factors[:, one, tap]
+
+
+def of_images(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
+    """The images' gradient: `spread_back`, or the same as a convolution of `g`."""
+    back = None if _thin(weight, groups) else w.mirrored
+    # Copying columns is faster than adding them up, unless there are many more of them.
+    if back is not None and weight.shape[0] * back.length <= 2 * weight.shape[1] * groups * w.length:
+        return correlate(backend, g, _mirrored(weight, groups), None, back, groups, inside)
+    return spread_back(backend, g, weight, w, groups, inside)
 
 
 def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int) -> Any:
