@@ -221,7 +221,7 @@ def test_orthogonal(torch, tell):
     orthogonal = torch.nn.utils.parametrizations.orthogonal
     shapes, maps = ((3, 3), (2, 4), (4, 2)), ("cayley", "matrix_exp", "householder", None)
     for shape, name, trivial in itertools.product(shapes, maps, (True, False)):
-        if trivial or name in ("cayley", "matrix_exp"):
+        if trivial or shape[0] <= shape[1] or name in ("cayley", "matrix_exp"):
             torch.manual_seed(1)
             layer = orthogonal(torch.nn.Linear(*shape).double(), orthogonal_map=name, use_trivialization=trivial)
             weight = layer.weight.detach()

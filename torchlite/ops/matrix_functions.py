@@ -6,23 +6,30 @@ import math
 from typing import Any
 
 from ..core.batching import LEADING
+from ..core.errors import not_implemented_for
 from ..core.op import Op, functions
-from ..core.publish import publish_python
+from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from .linalg import linalg, offer, offer_op, square
+from .rules import INEXACT, undifferentiable
 
 _TERMS = 18  # of the series, enough for doubles where the norm is at most one half
 
 
 def _matrix_exp(xp: Any, a: Any) -> Any:
-    """The series of a matrix halved often enough, squared as often."""
+    """The series of a matrix halved often enough, squared as often; in doubles, as squaring doubles errors too."""
+    wide = xp.complex128 if a.dtype.kind == "c" else xp.float64
+    return _series(xp, a.astype(wide)).astype(a.dtype)
+
+
+def _series(xp: Any, a: Any) -> Any:
     largest = float(xp.absolute(a).sum(-2).max()) if a.size else 0.0
     halvings = max(0, math.frexp(largest)[1] + 1) if math.isfinite(largest) else 0
-    small = a / a.dtype.type(2.0**halvings)
+    small = a / 2.0**halvings
     one = xp.eye(a.shape[-1], dtype=a.dtype)
-    result = one + small / a.dtype.type(_TERMS)
+    result = one + small / _TERMS
     for k in range(_TERMS - 1, 0, -1):
-        result = one + xp.matmul(small, result) / a.dtype.type(k)
+        result = one + xp.matmul(small, result) / k
     for _ in range(halvings):
         result = xp.matmul(result, result)
     return result
@@ -42,6 +49,26 @@ matrix_exp = Op(
 )  # fmt: skip
 offer_op(matrix_exp)
 publish_python("matrix_exp(Tensor self)", linalg["matrix_exp"])
+
+
+def _geqrf(xp: Any, a: Any) -> Any:
+    reflections, tau = xp.linalg.qr(a, mode="raw")
+    return reflections.swapaxes(-2, -1).astype(a.dtype), tau.astype(a.dtype)
+
+
+def _check_geqrf(self: Tensor) -> None:
+    if self.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    if self.dtype not in INEXACT:
+        raise not_implemented_for("geqrf_cpu", self.dtype)
+
+
+geqrf = Op(
+    "geqrf(Tensor self) -> (Tensor a, Tensor tau)", _geqrf,
+    {"self": undifferentiable("the derivative for 'geqrf' is not implemented.", NotImplementedError)},
+    check=_check_geqrf, batch=LEADING,
+)  # fmt: skip
+publish(geqrf)
 
 
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:

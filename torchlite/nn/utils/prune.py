@@ -200,9 +200,7 @@ class _Amount(BasePruningMethod):
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
         if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
-            )
+            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         self.amount = amount
 
     def _count(self, size: int) -> int:
@@ -422,9 +420,7 @@ def remove(module: Module, name: str) -> Module:
     """Make a pruned parameter a plain one; what was pruned stays zero."""
     hook = _take_hook(module, name)
     if hook is None:
-        raise ValueError(
-            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
-        )
+        raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
     hook.remove(module)
     return module
 
