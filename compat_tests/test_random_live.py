@@ -136,5 +136,8 @@ def test_forked_streams(torch, tell):
     with torch.random.fork_rng():
         torch.manual_seed(99)
     tell(torch.rand(2))
-    with torch.random.fork_rng(device_type="xyz"):
-        pass
+    try:
+        with torch.random.fork_rng(device_type="xyz"):
+            pass
+    except RuntimeError as error:  # it also lists the devices that were registered
+        tell(str(error).endswith("device type at start of device string: xyz"))

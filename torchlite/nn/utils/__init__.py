@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from . import clip_grad, convert_parameters, fusion, memory_format, parametrizations, parametrize, rnn, stateless
@@ -16,7 +17,5 @@ from .weight_norm import remove_weight_norm, weight_norm
 
 def __getattr__(name: str) -> Any:
     if name == "prune":
-        from . import prune
-
-        return prune
+        return importlib.import_module(".prune", __name__)  # not `from . import`, which asks here again
     raise AttributeError(f"torchlite has no torch.nn.utils.{name} yet (docs/coverage.md lists what there is)")
