@@ -175,7 +175,7 @@ def result_strides(
 def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """The strides that show these elements in the shape `new`; None when that takes a copy."""
     if 0 in shape:
-        return strides if new == shape else contiguous_strides(new)
+        return strides if new == shape else contiguous_strides(tuple(new))
     if not shape:
         return (1,) * len(new)
     # Runs of dimensions that walk through memory evenly, from the last: (number of elements, step).

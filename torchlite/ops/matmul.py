@@ -533,8 +533,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     n = max(self.dim(), other.dim())
     a = (1,) * (n - self.dim()) + tuple(self.shape)
     b = (1,) * (n - other.dim()) + tuple(other.shape)
-    left = unsafe_view.apply(self, [size for s in a for size in (s, 1)])
-    right = unsafe_view.apply(other, [size for s in b for size in (1, s)])
+    left = unsafe_view.apply(self, tuple([size for s in a for size in (s, 1)]))
+    right = unsafe_view.apply(other, tuple([size for s in b for size in (1, s)]))
     return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
 
 
