@@ -168,6 +168,8 @@ class _IsFinite(Unary):
         if local.state.mode.grad:
             resolve(values[0])
         result = super().apply(*values)
+        if result.array.ndim > 1 and result.backend is not result.backend.home:
+            result = result & result  # the last of those ops is a product, which lays odd strides anew
         if values[0].dtype.is_complex:
             bump(result)
         return result

@@ -205,7 +205,9 @@ publish(topk)
 def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
     shape = self.array.shape or (1,)
     axis = errors.wrap_dim(dim, len(shape))
-    if shape[axis] and not 1 <= k <= shape[axis]:
+    if not shape[axis]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
+    if not 1 <= k <= shape[axis]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
 
 
