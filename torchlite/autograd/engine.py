@@ -79,8 +79,8 @@ class GraphTask:
     """
 
     __slots__ = (
-        "accumulate", "anomaly", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "node",
-        "tensors", "waiting", "wanted",
+        "__weakref__", "accumulate", "anomaly", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph",
+        "node", "tensors", "waiting", "wanted",
     )  # fmt: skip
 
     def __init__(self, keep_graph: bool, create_graph: bool, accumulate: bool, mode: Mode) -> None:

@@ -75,14 +75,14 @@ class _First:
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> None:
         self.fn = fn
         self.lock = threading.Lock()
-        self.told: set[int] = set()  # the passes in which `fn` was called
+        self.told: weakref.WeakSet[Any] = weakref.WeakSet()  # the passes in which `fn` was called
 
     def hook(self, at: int) -> Callable[[Any], None]:
         def called(grad: Any) -> None:
             task = local.state.task
             with self.lock:
-                first = task.id not in self.told
-                self.told.add(task.id)
+                first = task not in self.told
+                self.told.add(task)
             if first:
                 self.fn(grad)
 
@@ -98,22 +98,22 @@ class _All:
         # Weakly, since the nodes hold this.
         edges = [resolve(t) for t in tensors]
         self.targets = [weakref.ref(edge[0] if edge.__class__ is tuple else edge) for edge in edges if edge is not None]
-        self.passes: dict[int, tuple[list[int], list[Any]]] = {}
+        self.passes: weakref.WeakKeyDictionary[Any, tuple[list[int], list[Any]]] = weakref.WeakKeyDictionary()
 
     def hook(self, at: int) -> Callable[[Any], None]:
         def called(grad: Any) -> None:
             task = local.state.task
             with self.lock:
-                if task.id not in self.passes:
+                if task not in self.passes:
                     there = [target() for target in self.targets]
                     coming = sum([task.will_run(id(t) if isinstance(t, TensorBase) else t) for t in there])
-                    self.passes[task.id] = ([coming], [None] * len(self.targets))
-                left, grads = self.passes[task.id]
+                    self.passes[task] = ([coming], [None] * len(self.targets))
+                left, grads = self.passes[task]
                 grads[at] = grad
                 left[0] -= 1
                 complete = not left[0]
                 if complete:
-                    del self.passes[task.id]
+                    del self.passes[task]
             if complete:
                 self.fn(grads)
 

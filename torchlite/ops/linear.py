@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.elementwise import conj, sum_to
-from ..core.fast import PRECISE
+from ..core.fast import PRECISE, gradients_on_arrays
 from ..core.mode import local
 from ..core.node import UNVERSIONED, version_of
 from ..core.op import Op
@@ -142,6 +142,7 @@ def _at_once(state: Any, input: Any, weight: Any, bias: Any) -> Tensor | None:
         return None
     node_class = op.node_class if len(x.shape) == 2 else op.for_rows.node_class
     node = node_class(edges, ((array.shape, dtype, backend),))
+    node.operand_forms = None
     node.saved_entries = (
         None if to_weight is None else (input, version_of(input)),
         None if to_input is None else (weight, version_of(weight)),
@@ -153,35 +154,24 @@ def _at_once(state: Any, input: Any, weight: Any, bias: Any) -> Tensor | None:
     return result
 
 
-def _gradients_at_once(node: Any, g: Any, quiet: Any) -> list[Any] | None:
-    """The node's gradients as arrays; None where the general way is to be taken."""
-    form = node.output_forms[0]
-    saved = node.saved_entries
-    if form[1] not in PRECISE or saved.__class__ is not tuple or g.__class__ is not form[2].Array:
-        return None
-    for entry in saved:
-        if entry is not None and (entry.__class__ is not tuple or version_of(entry[0]) != entry[1]):
-            return None
-    return quiet(_array_gradients, node.next_edges, g, saved)
-
-
-def _array_gradients(edges: tuple[Any, ...], g: Any, saved: tuple[Any, ...]) -> list[Any]:
+def _array_gradients(xp: Any, g: Any, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
     to_input, to_weight = edges[-2:]
     rows = _rows(g)
     of_input = of_weight = None
     if to_input is not None:
-        of_input = rows.dot(saved[1][0].array)
+        of_input = rows.dot(weight)
         if rows is not g:
             of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
     if to_weight is not None:
-        of_weight = rows.T.dot(_rows(saved[0][0].array))
+        of_weight = rows.T.dot(_rows(input))
     if len(edges) == 2:
         return [of_input, of_weight]
     return [None if edges[0] is None else rows.sum(0), of_input, of_weight]
 
 
 for _op in (product_with, sum_with):
-    _op.node_class.on_arrays = _op.for_rows.node_class.on_arrays = _gradients_at_once
+    gradients_on_arrays(_op, _array_gradients)
+    gradients_on_arrays(_op.for_rows, _array_gradients)
 
 
 # ---- of two inputs
