@@ -95,6 +95,7 @@ def test_second_derivatives(kind):
     program()
 
 
+@pytest.mark.usefixtures("forward_level_was_open")
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_transforms(kind):
     @same_story
