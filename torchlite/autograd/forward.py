@@ -20,7 +20,6 @@ from ..core.elementwise import Elementwise
 from ..core.errors import forward_not_implemented
 from ..core.mode import local, with_grad
 from ..core.node import LEAF, version_of
-from ..core.op import ViewOp
 from ..core.op_node import OpNode
 from ..core.operands import form_of, requires_grad, tensors_in
 from ..core.saved import SavedOutput
@@ -28,14 +27,17 @@ from ..core.tangent import (
     FOLLOW,
     FOLLOW_IN_PLACE,
     TangentLevel,
+    Untouched,
     moving_base,
     part_in_memory,
     set_tangent,
     tangent_of,
     tangents_of,
+    untouched,
 )
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.view import View, resolve
+from ..core.view_op import ViewOp
 from . import engine
 
 if TYPE_CHECKING:
@@ -163,9 +165,15 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
             return tangent
     if any(s == 0 and n > 1 for n, s in zip(primal.array.shape, wanted, strict=True)):
         return tangent.contiguous()
+    zeros = untouched(tangent)
+    if not zeros:
+        tangent = widened(tangent, primal)
     made = tangent.new_empty_strided(primal.shape, wanted)
     if made.backend.bare:
         made.backend = flipped(made.backend, primal.backend.bits)
+    if zeros:
+        made.zero_().counter = Untouched()
+        return made
     return made.copy_(tangent)
 
 
@@ -182,15 +190,22 @@ def forward(
     if op.node_class.fails:
         raise NotImplementedError(f"Trying to use forward AD with aten::{op.signature.name} that does not support it.")
     if op.linear:
-        return _apply_linear(op, primals, tangents)
+        return _with_batches(op, tangents, results, _apply_linear(op, primals, tangents))
     try:
         if isinstance(op, Elementwise) and op.diagonal and op.joint is None and len(results) == 1:
             found = _diagonal(op, moving, primals, tangents, results)
             if found is not None:
-                return [found]
+                return _with_batches(op, tangents, results, [found])
         return _transposed(op, primals, tangents, results)
     except NotImplementedError as error:  # so a formula says that there is none
         raise forward_not_implemented(op.signature.name, in_place) from error
+
+
+def _with_batches(op: Any, tangents: Sequence[Any], results: Sequence[Any], found: list[Tensor]) -> list[Tensor]:
+    """Tangents by formulas of several operands: PyTorch adds zeros for those that do not move, with their batches."""
+    if op.linear is not True and any([tangents[i] is None for i, _ in op.rules]):
+        return list(map(widened, found, results))
+    return found
 
 
 def _any_moves(tangents: Any) -> bool:
@@ -245,9 +260,13 @@ def _diagonal(
         if g is None:
             continue
         g = g if g.dtype is d else g.to(d)
-        part = op.evaluate(rule, g if g.array.shape == shape else g.expand(shape), primals, results)
-        if part is None or part.array.shape != shape:
+        part = op.evaluate(rule, g, primals, results)
+        if part is None:
             return None
+        if part.array.shape != shape:
+            if g.array.shape == shape:
+                return None
+            part = part.expand(shape)
         total = part if total is None else total + part
     return total if total is None or total.dtype is d else total.to(d)
 
@@ -299,14 +318,10 @@ def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Seque
     return node
 
 
-def _full_like(t: Tensor, value: int) -> Tensor:
-    backend = t.backend.home
-    return wrap(backend.full(t.array.shape, value, t.dtype.numpy), t.dtype, backend)
-
-
 def _ones_for(result: Tensor, *others: Sequence[Any]) -> Tensor:
     """A gradient of ones, on the highest level in play: each level records operations on its own tensors."""
-    ones = _full_like(result, 1)
+    home = result.backend.home
+    ones = wrap(home.full(result.array.shape, 1, result.dtype.numpy), result.dtype, home)
     highest = max([t.backend.home for values in others for v in values for t in tensors_in(v)], key=_level)
     return highest.owner.wrap(highest.lift(ones)) if highest.level > ones.backend.level else ones
 
@@ -316,4 +331,41 @@ def _level(backend: Any) -> int:
 
 
 def zeros_like(t: Tensor) -> Tensor:
-    return _full_like(t, 0)
+    """Zeros for a tangent of `t`, of no batch as yet."""
+    made = _zeros([], t.array.shape, t)
+    made.counter = Untouched()
+    return made
+
+
+def zeros_beside(t: Tensor, shape: Sequence[int]) -> Tensor:
+    """Zeros for every element of the batches that a tensor belongs to, and of no other level."""
+    return _zeros(_batches(t), shape, t)
+
+
+def widened(tangent: Tensor, primal: Tensor) -> Tensor:
+    """A tangent that belongs to the batches of what it is for."""
+    if primal.backend.home.level and set(_batches(primal)) - set(_batches(tangent)):
+        return tangent + zeros_beside(primal, tangent.array.shape)
+    return tangent
+
+
+def _batches(t: Tensor) -> list[Any]:
+    """The levels of `vmap` that a tensor belongs to, the outermost first."""
+    found: list[Any] = []
+    backend = t.backend.home
+    while backend.level:
+        if backend.owner.elements is not None:
+            found.insert(0, backend.owner)
+        backend = backend.inner
+    return found
+
+
+def _zeros(levels: Sequence[Any], shape: Sequence[int], like: Tensor) -> Tensor:
+    backend = like.backend.home
+    while backend.level:
+        backend = backend.inner
+    array = backend.full((*[level.elements for level in levels], *shape), 0, like.dtype.numpy)
+    made = wrap(array, like.dtype, backend)
+    for level in levels:
+        made = level.batch(made)
+    return made

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..core.mode import local
-from ..core.op import ViewOp
 from ..core.tangent import TangentLevel, moves, set_tangent, tangent_of
 from ..core.tensor import Tensor, TensorBase
+from ..core.view_op import ViewOp
 from ..core.write import check_no_overlap
 from . import forward
 from .grad_mode import _Switch

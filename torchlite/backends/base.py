@@ -20,7 +20,7 @@ from ..core.errors import missing_kernel
 from ..core.layout import contiguous_strides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
@@ -106,9 +106,9 @@ class Backend:
         """A fresh array with the values of a NumPy array."""
         return self.xp.array(array)
 
-    def from_fresh(self, array: np.ndarray) -> Any:
-        """An array with the values of a NumPy array that nobody else holds."""
-        return self.from_host(array)
+    def from_fresh(self, array: np.ndarray, shape: Sequence[int]) -> Any:
+        """An array of this shape with the values, in order, of a NumPy array that nobody else holds."""
+        return self.from_host(array.reshape(shape))
 
     def to_host(self, array: Any) -> np.ndarray:
         """The values as a NumPy array; the memory itself where it can be shared."""

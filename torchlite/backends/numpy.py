@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.shared_memory import root
 from .base import Backend, register_backend
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _FLAT = np.dtype(np.uint8)
-
-
-def root(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory (or borrowed it first)."""
-    base = array.base
-    while isinstance(base, np.ndarray):
-        array = base
-        base = array.base
-    return array
 
 
 # Kernels of its own: for small arrays, the time is in what a call must set up.
@@ -72,8 +67,14 @@ class NumPyBackend(Backend):
     def from_host(self, array: np.ndarray) -> np.ndarray:
         return array.copy("K")
 
-    def from_fresh(self, array: np.ndarray) -> np.ndarray:
-        return array
+    def from_fresh(self, array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+        """The same memory, as an array that is no view where that can be: operations on views ask for their strides."""
+        whole = array if array.base is None else array.base
+        own = isinstance(whole, np.ndarray) and whole.base is None and whole.dtype == array.dtype
+        if own and whole.size == array.size and array.flags.c_contiguous and whole.flags.c_contiguous:
+            whole.resize(shape, refcheck=False)  # which moves nothing, as the size is the same
+            return whole
+        return array.reshape(shape)
 
     def to_host(self, array: np.ndarray) -> np.ndarray:
         return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
@@ -9,6 +10,7 @@ from . import errors, fast
 from .batching import BROADCAST
 from .layout import dense_strides, result_strides
 from .mode import local
+from .on_arrays import backward_on_arrays
 from .op import Op
 from .op_node import OpNode
 from .operands import converted, form_of, result_type, scalar_array, tensors_in
@@ -104,7 +106,7 @@ class Elementwise(Op):
     ) -> None:
         super().__init__(schema, kernel, vjp, **more)
         if operators:
-            self.node_class.on_arrays = fast.backward_on_arrays(self)
+            self.node_class.on_arrays = backward_on_arrays(self)
         self.promoted = self.operands[self.apart :]
         self.result = result
         self.recorded = self.recorded and result != "bool"
@@ -197,8 +199,11 @@ class Elementwise(Op):
             return tuple([self.arranged(o, values) for o in outputs])
         for i in self.operands:
             value = values[i]
-            if isinstance(value, TensorBase) and (value.array.base is not None or not value.array.flags.c_contiguous):
-                break
+            if isinstance(value, TensorBase):
+                array = value.array
+                shape = array.shape
+                if not array.flags.c_contiguous or (array.base is not None and (1 in shape or 0 in shape)):
+                    break
         else:  # all operands lie in order: NumPy has laid the result out already
             return outputs
         operands = [values[i] for i in self.operands if values[i] is not None]
@@ -269,6 +274,10 @@ class Unary(Elementwise):
     def __init__(self, name: str, kernel: Any = None, vjp: Callable[..., Any] | None = None, **more: Any) -> None:
         super().__init__(f"{name}(Tensor self)", kernel, None if vjp is None else {"self": vjp}, **more)
 
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        return fast.unary(self)
+
     def function(self) -> Callable[..., Any]:
         return self.named(fast.unary(self))
 
@@ -290,6 +299,10 @@ class Binary(Elementwise):
         rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp
         super().__init__(f"{name}({schema})", kernel, rules, **more)
 
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        return fast.binary(self)
+
     def function(self) -> Callable[..., Any]:
         return self.named(fast.binary(self))
 
@@ -302,6 +315,11 @@ class Scaled(Binary):
 
     def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
         super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
+
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        call = fast.binary(self)
+        return lambda input, other, alpha: call(input, other, alpha=alpha)
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         (first, second, _), out_dtype = super().prepare(values, backend)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .op import Op, ViewOp
+from .op import Op
+from .view_op import ViewOp
 
 
 class OnBackend:

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-_DERIVED = frozenset(("direct", "moving", "plain", "records", "toggled", "transforming"))
+_DERIVED = frozenset(("beneath", "direct", "moving", "plain", "records", "toggled", "transforming"))
 
 
 class Mode:
     """One combination of switches."""
 
     __slots__ = (
-        "anomaly", "autocast", "direct", "forward", "functions", "grad", "inference", "kernels", "levels", "moving",
-        "plain", "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming", "transforms",
+        "anomaly", "autocast", "beneath", "direct", "forward", "functions", "grad", "inference", "kernels", "levels",
+        "moving", "plain", "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming", "transforms",
     )  # fmt: skip
 
     def __init__(
@@ -52,8 +52,11 @@ class Mode:
         self.autocast = autocast  # what casts the operands of ops (amp/autocast_mode.py), or None
         self.transforms = transforms  # whether transforms of functions run, which may take tensors over
         self.records = grad or bool(self.moving)  # results get a history, or tangents
-        rare = (inference, functions, saved_hooks, anomaly, levels, kernels, profiler, transforms, autocast)
-        self.plain = not any(rare) and subclasses and forward
+        rare = (inference, functions, saved_hooks, anomaly, levels, kernels, profiler, autocast)
+        usual = not any(rare) and subclasses and forward
+        self.plain = usual and not transforms
+        # The plain mode in which transforms run what they make of tensors of a device.
+        self.beneath: Mode | None = (GRAD if grad else NO_GRAD) if usual and transforms else None
         # Nobody is told of calls on plain tensors.
         self.direct = not functions and profiler is None and autocast is None
         # Once they were asked for: the same with gradients off (or on), and while a transform runs.

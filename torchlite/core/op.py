@@ -6,7 +6,7 @@ A declaration says the signature, the kernel over an array namespace, and the de
 - `Op`           any signature; the kernel's results are taken as they are
 - `Elementwise` (elementwise.py)  operands are promoted and broadcast together; gradients are reduced to each operand's
                  shape and dtype; `Unary` and `Binary` have a fast path for plain tensors of one dtype on one device
-- `ViewOp`       the result shares the operand's memory
+- `ViewOp` (view_op.py)  the result shares the operand's memory
 
 The kernel gets arrays and plain arguments in the order of the signature. A derivative names what it needs: `g` is the
 gradient of the (first) result and `grads` those of all, an argument's name is that argument, `result` (or a result's
@@ -17,16 +17,15 @@ attributes of a tensor that need not be kept.
 from __future__ import annotations
 
 import copy
-import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
-from .batching import LEADING
 from .mode import local, silent
 from .node import FIRST, NOT_IMPLEMENTED, UNVERSIONED
 from .op_node import OpNode, unpacked
 from .operands import (
+    NO_TENSOR,
     NOWHERE,
     array_of,
     common_backend,
@@ -38,26 +37,14 @@ from .operands import (
     tensors_in,
 )
 from .overrides import PLAIN, dispatch, needs_dispatch, public
-from .plan import plan_view, planned
+from .plan import planned
 from .return_types import return_type
 from .saved import Hooked, announce_write, check_keepable, keep, keep_output
-from .schema import Signature, invalid_combination
+from .schema import Signature
 from .shown import SHOWN
 from .tangent import FOLLOW, FOLLOW_IN_PLACE, hold
 from .tensor import Tensor, TensorBase, wrap, wrap_shown
-from .view import (
-    INFERENCE,
-    MULTI_OUTPUT,
-    NO_GRAD,
-    ORDINARY,
-    View,
-    check_writable,
-    follow_bases,
-    requires_grad,
-    resolve,
-    set_history,
-    view_of,
-)
+from .view import check_writable, follow_bases, requires_grad, resolve, set_history
 from .write import check_apart, check_fits, check_no_overlap, into, write
 
 if TYPE_CHECKING:
@@ -118,6 +105,7 @@ class Op:
     linear: bool | str = False
     batch: Any = None  # how it runs on a batch, see batching.py
     planner: Any = None  # what makes plans of its calls, see plan.py
+    flat: Any = None  # `apply` with a fast path for plain tensors, see fast.py
 
     def __init__(
         self,
@@ -333,6 +321,12 @@ class Op:
 
     def edges(self, values: Sequence[Any]) -> list[Any] | None:
         """Where the gradients of the operands go; None when no operand that has a derivative requires grad."""
+        for i, _ in self.rules:
+            value = values[i]
+            if value.__class__ not in NO_TENSOR and (value.__class__ not in PLAIN or value.edge is not None):
+                break
+        else:
+            return None
         edges: list[Any] = []
         for i, _ in self.rules:
             value = values[i]
@@ -629,114 +623,3 @@ class Op:
         ])  # fmt: skip
         set_history(self_, node)
         return node
-
-
-class ViewOp(Op):
-    """The result is a view: it shares memory, version and history with its operand, the first argument.
-
-    The kernel returns an array over the same memory, or a list of them.
-    """
-
-    linear = True
-    batch = LEADING
-    lays = True
-    planner = staticmethod(plan_view)
-
-    def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.kind = MULTI_OUTPUT if multi else ORDINARY
-
-    def apply(self, *values: Any) -> Any:
-        source: Tensor = values[0]
-        state = local.state
-        mode = state.mode
-        if state.adopted:
-            follow_bases((source,))
-        backend = source.backend.real
-        if self.check is not None:
-            self.check(*values)
-        grad = mode.grad
-        kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
-        if not backend.strided:
-            made = backend.run(self, values)
-            several = isinstance(made, tuple)
-            results = made if several else (made,)
-        else:
-            kernel = self.kernels.get(backend) or self.find_kernel(backend)
-            array = source.array
-            made = kernel(array if array.size else backend.definite(array), *values[1:])
-            several = made.__class__ is list or made.__class__ is tuple
-            if several:
-                results = tuple([self.wrap_results(array, None, backend) for array in made])
-            else:
-                results = (self.wrap_results(made, None, backend),)
-            if grad and source.edge is not None and self.rules:
-                self.record(values, results)
-            if mode.moving and self.rules:
-                FOLLOW[0](self, values, results)
-        for r in results:
-            if r.edge.__class__ is View:  # made by other views, as a batching rule may do
-                continue
-            if source.counter is UNVERSIONED:
-                r.counter = UNVERSIONED
-                continue
-            view = r.edge = view_of(source, r.edge, kind, self, values[1:])
-            r.counter = view.base.counter
-        return results if several else results[0]
-
-
-# ---- overloads and names
-
-
-def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A function and a method (or their in-place forms) that choose among ops by what the call fits, in order."""
-
-    # By how many arguments are given, and which by name: the ops that may be meant.
-    candidates: dict[tuple[Any, ...], tuple[Op, ...]] = {}
-
-    def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
-        out = kwargs.pop("out", None)
-        form = (method, len(args), *kwargs)
-        fitting = candidates.get(form)
-        if fitting is None:
-            fitting = tuple([op for op in ops if op.signature.fits(args, kwargs, method)])
-            if fitting:
-                candidates[form] = fitting
-        for op in fitting:
-            values = op.signature.bind(args, kwargs, method, False)
-            if values is None:
-                continue
-            if inplace:
-                return op.apply_in_place(values)
-            return op.apply(*values) if out is None else op.into(out, values)
-        raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
-
-    def caller(method: bool) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if local.state.mode.direct:
-                fitting = candidates.get((method, len(args), *kwargs))
-                if fitting is not None and len(fitting) == 1:
-                    op = fitting[0]
-                    values = op.signature.at_once(args, kwargs)
-                    if values is not None:
-                        return op.apply_in_place(values) if inplace else op.apply(*values)
-            if needs_dispatch(args, kwargs):
-                return dispatch(call, args, kwargs)
-            return choose(args, kwargs, method)
-
-        made = call
-        if any(op.planner for op in ops if isinstance(op, Op)) and not inplace:
-            made = planned(functools.partial(found, method), call)
-            public[call] = made
-        made.__name__ = made.__qualname__ = name
-        return made
-
-    def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The op that a call comes to, and its bound arguments; None for other than ops."""
-        for op in candidates.get((method, len(args), *kwargs), ()):
-            values = op.signature.bind(args, kwargs, method, False)
-            if values is not None:
-                return (op, values) if isinstance(op, Op) else None
-        return None
-
-    return caller(False), caller(True)

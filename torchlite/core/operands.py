@@ -154,15 +154,14 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
     found = None
     for i in op.operands:
         value = values[i]
-        for t in value if value.__class__ is tuple or value.__class__ is list else (value,):
-            if t.__class__ in PLAIN:
-                backend = t.backend.real
-                if found is None or (backend is not found and backend.level > found.level):
-                    found = backend
-                elif backend is not found and not found.level:
-                    return _mixed_backends(op, values)
-            elif t.__class__ not in NO_TENSOR:
+        if value.__class__ in PLAIN:
+            backend = value.backend.real
+            if found is None or (backend is not found and backend.level > found.level):
+                found = backend
+            elif backend is not found and not found.level:
                 return _mixed_backends(op, values)
+        elif value.__class__ not in NO_TENSOR:
+            return _mixed_backends(op, values)
     return _mixed_backends(op, values) if found is None else found
 
 
@@ -172,11 +171,12 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
         if op.of_numbers:
             return find_backend[0](CPU)
         raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
-    found = max([t.backend.real for t in tensors], key=_level)
-    if found.level:
+    backends = [t.backend.real for t in tensors]
+    found = max(backends, key=_level)
+    if found.level or len(set(backends)) == 1:
         return found
     if op.moves:
-        return tensors[0].backend.real
+        return backends[0]
     strong = [t for t in tensors if t.array.shape or t.backend.device.type != "cpu"] or tensors
     found = strong[0].backend.real
     for t in strong:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .mode import local
-from .op import Op, functions, overloaded
+from .op import Op, functions
+from .overload import overloaded
 from .overrides import dispatch, needs_dispatch
 from .schema import Signature
 from .tensor import Tensor

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .dtype import FLOAT
 from .mode import local
+from .node import Counter
 from .operands import tensors_in
 from .view import AS_STRIDED, View
 
@@ -37,6 +38,16 @@ class TangentLevel:
         state.mode = state.mode.but(levels=tuple([level for level in state.mode.levels if level is not self]))
         for extra in self.holders:
             extra.tangents.pop(self, None)
+
+
+class Untouched(Counter):
+    """The counter of a tangent of zeros. What is first written to it decides which batches it belongs to."""
+
+    __slots__ = ()
+
+
+def untouched(tangent: Tensor) -> bool:
+    return tangent.counter.__class__ is Untouched and not tangent.counter.n
 
 
 # autograd/forward.py puts here what gives tangents to the results of an op, and to what was written to in place.

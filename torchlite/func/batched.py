@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
 from ..core.elementwise import Elementwise
-from ..core.mode import local
+from ..core.mode import local, while_transforming
 from ..core.operands import NO_TENSOR, tensors_in
 from ..core.overrides import PLAIN
 from ..core.reduction import Reduction
-from ..core.tensor import Tensor, TensorBase
+from ..core.tangent import Untouched, untouched
+from ..core.tensor import Tensor, TensorBase, wrap
+from ..core.view import base_of
 from ..ops.join import stack
 from ..ops.shape import unsqueeze
 from .transform import Level, Lifted, Transform
@@ -90,11 +92,18 @@ class BatchedBackend(Transform):
             results = self.drawn(op, values, values[1:] if rule is FILLING else values)
         elif isinstance(rule, Leading):
             results = self.leading(op, rule, values)
-        else:
+        else:  # made of ops on tensors of this level
+            state = local.state
+            state.mode = while_transforming(state.mode)
             return rule(*values)
         if isinstance(results, tuple):
-            return tuple([None if r is None else self.owner.batch(r) for r in results])
-        return self.owner.batch(results)
+            return tuple([None if r is None else self.batched(r) for r in results])
+        return self.batched(results)
+
+    def batched(self, t: Tensor) -> Tensor:
+        """A tensor with the batch in front as one of this level."""
+        alike = t.backend.real is self.inner and not self.bits
+        return wrap(Batched(t, 0), t.dtype, self if alike else self.owner.over(t.backend.real))
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
         from . import batched_function  # which is made of this module
@@ -115,18 +124,19 @@ class BatchedBackend(Transform):
         level, arguments, own, ndim = self.level, [*values], [], 0
         for i in op.operands:
             v = values[i]
-            if isinstance(v, TensorBase):
-                ndim = max(ndim, len(v.array.shape))
+            if v.__class__ in PLAIN or isinstance(v, TensorBase):
+                array = v.array
+                ndim = max(ndim, len(array.shape))
                 if v.backend.level == level:
-                    own.append(i)
-        for i in own:
-            array = values[i].array
-            t = arguments[i] = array.main if array.dim == 0 and len(array.shape) == ndim else array.front(ndim)
-            if not array.shape and isinstance(op, Elementwise) and t.dtype is not dt.bool_:
+                    own.append((i, array))
+        for i, array in own:
+            shape = array.shape
+            t = arguments[i] = array.main if array.dim == 0 and len(shape) == ndim else array.front(ndim)
+            if not shape and isinstance(op, Elementwise) and t.dtype is not dt.bool_:
                 common = op.compute_dtype(values)  # it promotes as the number does that it is a batch of
                 if t.dtype is not common:
                     arguments[i] = t.to(common)
-        return op.apply(*arguments)
+        return (op.flat or op.apply)(*arguments)
 
     def leading(self, op: Any, rule: Leading, values: Sequence[Any]) -> Any:
         """The op on operands with the batch in front."""
@@ -253,6 +263,12 @@ class BatchedBackend(Transform):
         array.front().copy_(value.front(len(array.shape)))
 
     def adopt(self, t: Tensor) -> None:
+        if untouched(t):
+            super().adopt(t)
+            if base_of(t) is None:
+                t.array = self.copy(t.array)
+                t.array.main.counter = Untouched()
+            return
         raise RuntimeError(
             "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.custom import context_of, marked
-from ..autograd.forward import forward, laid_out_as, zeros_like
+from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core import dtype as dt
-from ..core.mode import local
-from ..core.op import ViewOp
 from ..core.operands import NO_TENSOR
+from ..core.tangent import untouched
 from ..core.tensor import Tensor, TensorBase
-from ..core.view import View
+from ..core.view import View, base_of, requires_grad
+from ..core.view_op import ViewOp
 from ..ops.shape import alias
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
-from .transform import Level, Lifted, Transform, innermost
+from .transform import Level, Lifted, Transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,13 +42,15 @@ class DualBackend(Transform):
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         primals = self.insides(values)
-        results = op.apply(*primals)
+        results = (op.flat or op.apply)(*primals)
         several = isinstance(results, tuple)
         listed = tuple(results) if several else (results,)
-        moves = [None if v.__class__ in NO_TENSOR else self.each(v, self.tangent) for v in values]
+        view = isinstance(op, ViewOp)
+        tangent = self.tangent if view else self.motion
+        moves = [None if v.__class__ in NO_TENSOR else self.each(v, tangent) for v in values]
         tangents = forward(op, primals, moves, listed)
         if tangents is not None:
-            if not isinstance(op, ViewOp):
+            if not view:
                 tangents = [self.fresh(t, moves) for t in tangents]
             listed = tuple([
                 r if t is None else self.owner.wrap(Dual(r, t)) for r, t in zip(listed, tangents, strict=True)
@@ -80,26 +82,28 @@ class DualBackend(Transform):
         array = self.owner.array_of(value)
         return None if array is None else array.tangent
 
+    def motion(self, value: Any) -> Tensor | None:
+        """A tangent, unless it is known to be zero and there is no history to be recorded."""
+        found = self.tangent(value)
+        return None if found is None or (untouched(found) and not requires_grad(value)) else found
+
     def map(self, array: Dual, f: Callable[[Tensor], Tensor]) -> Dual:
         primal = f(array.main)
         moves = array.tangent is not None and primal.dtype.category >= dt.FLOAT
         return Dual(primal, f(array.tangent) if moves else None)
 
     def lift(self, t: Tensor) -> Dual:
-        return Dual(t, self.still(t) if t.dtype.category >= dt.FLOAT else None)
-
-    def still(self, t: Tensor) -> Tensor:
-        """A tangent of zeros that may later be written to with what every element of a batch below has its own of."""
-        below = [level for level in local.state.levels if level.serial < self.level and level.elements is not None]
-        return _zeros(t, below)
+        return Dual(t, zeros_like(t) if t.dtype.category >= dt.FLOAT else None)
 
     def write(self, array: Dual, value: Dual) -> None:
         array.main.copy_(value.main)
-        if array.tangent is not None:
-            if value.tangent is None:
-                array.tangent.zero_()
-            else:
-                array.tangent.copy_(value.tangent)
+        if array.tangent is None:
+            return
+        if value.tangent is not None and not untouched(value.tangent):
+            through_view = untouched(array.tangent) and base_of(array.tangent) is not None
+            array.tangent.copy_(widened(value.tangent, array.main) if through_view else value.tangent)
+        elif not untouched(array.tangent):
+            array.tangent.zero_()
 
     def as_strided(self, array: Dual, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Dual:
         return self.map(array, lambda t: t.as_strided(shape, strides, offset))
@@ -138,8 +142,7 @@ def jvp(
             raise RuntimeError(f"{where}: Expected {name} to contain at least one Tensor.")
     level = Level(DualBackend)
     with level:
-        batches = set().union(*[_batches(t, True) for t in (*points, *directions)])
-        moving = [level.wrap(_dual(p, t, batches)) for p, t in zip(points, directions, strict=True)]
+        moving = [level.wrap(_dual(p, t)) for p, t in zip(points, directions, strict=True)]
         outputs = func(*form.unflatten(moving))
         aux = ()
         if has_aux:
@@ -165,29 +168,7 @@ def jvp(
     return values, moves, *aux
 
 
-def _zeros(like: Tensor, batches: Sequence[Any]) -> Tensor:
-    """Zeros of a tensor's shape and dtype, for each element of these batches its own."""
-    t = innermost(like).new_zeros((*[level.elements for level in batches], *like.array.shape))
-    for level in batches:
-        t = level.batch(t)
-    return t
-
-
-def _batches(t: Tensor, tangents: bool) -> set[int]:
-    """The serial numbers of the batches that a tensor belongs to or, where these count too, a tangent of it."""
-    found: set[int] = set()
-    while isinstance(t.array, Lifted):
-        level = t.backend.home.owner
-        if level.elements is not None:
-            found.add(level.serial)
-        if tangents and isinstance(t.array, Dual) and t.array.tangent is not None:
-            found |= _batches(t.array.tangent, True)
-        t = t.array.main
-    return found
-
-
-def _dual(primal: Tensor, tangent: Tensor, batches: set[int]) -> Dual:
-    """A primal with its tangent, which may later be written to with what belongs to these batches."""
+def _dual(primal: Tensor, tangent: Tensor) -> Dual:
     if primal.dtype.category < dt.FLOAT:
         raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype!r}")
     if primal.array.shape != tangent.array.shape:
@@ -196,13 +177,10 @@ def _dual(primal: Tensor, tangent: Tensor, batches: set[int]) -> Dual:
             f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    missing = batches - _batches(tangent, False)
-    if missing:
-        tangent = tangent + _zeros(tangent, [level for level in local.state.levels if level.serial in missing])
     return Dual(primal, tangent)
 
 
 def _tangent(level: Level, value: Tensor) -> Tensor:
     array = level.array_of(value)
     found = None if array is None else array.tangent
-    return zeros_like(level.inside(value)) if found is None else found
+    return level.inside(value).new_zeros(value.shape) if found is None or untouched(found) else found

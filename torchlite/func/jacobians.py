@@ -6,6 +6,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from ..autograd.forward import zeros_beside
 from ..core.tensor import Tensor, TensorBase
 from ..ops.join import cat
 from ..utils._pytree import tree_flatten
@@ -13,7 +14,6 @@ from .arguments import Argnums, chosen, function_of, positions, tensors
 from .dual import jvp
 from .mapping import vmap
 from .reverse import vjp, vjp_by
-from .transform import innermost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +66,7 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
         rows = min(size, total - start)
         found, before = [], 0
         for t, n in zip(like, sizes, strict=True):
-            part = innermost(t).new_zeros((rows, n))
+            part = zeros_beside(t, (rows, n))
             if -rows < start - before < n:
                 part.diagonal(start - before).fill_(1)
             found.append(part.reshape(rows, *t.shape))

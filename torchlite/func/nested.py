@@ -64,16 +64,7 @@ class NestedBackend(Transform):
     owner: NestedLevel
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
-        state = local.state
-        mode = state.mode
-        if self.owner.outer.grad or not mode.grad:
-            results = op.apply(*self.insides(values))
-        else:
-            state.mode = with_grad(mode, False)
-            try:
-                results = op.apply(*self.insides(values))
-            finally:
-                state.mode = mode
+        results = self.below(op.flat or op.apply, *self.insides(values))
         return tuple(map(self.above, results)) if isinstance(results, tuple) else self.above(results)
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:

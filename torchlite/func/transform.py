@@ -141,13 +141,6 @@ class Lifted:
         return 0 in self.shape or all(n == 1 or s == wanted for n, s, wanted in sizes)
 
 
-def innermost(t: Tensor) -> Tensor:
-    """The tensor of a device that one of any levels is made of in the end."""
-    while isinstance(t.array, Lifted):
-        t = t.array.main
-    return t
-
-
 class _Itself:
     """An attribute that is the object it is read from, without a cycle, where it has none of its own."""
 
@@ -202,8 +195,17 @@ class Transform(Backend):
         """The results of an op, with a history on this level where an operand of this level has one."""
         if not self.owner.running:
             return self.ended(op, values)
-        results = self.compute(op, values)
-        mode = local.state.mode
+        state = local.state
+        mode = state.mode
+        beneath = mode.beneath
+        if beneath is None or self.owner.depth > 1 or state.adopted:
+            results = self.compute(op, values)
+        else:  # what is inside are tensors of a device
+            state.mode = beneath
+            try:
+                results = self.compute(op, values)
+            finally:
+                state.mode = mode
         if op.rules and (mode.records or self.owner.always):
             listed = results if results.__class__ is tuple else (results,)
             if (mode.grad or self.owner.always) and self.tracks(values):

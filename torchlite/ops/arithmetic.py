@@ -7,10 +7,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core import fast
 from ..core.elementwise import Binary, Elementwise, Scaled, Unary, conj
 from ..core.layout import contiguous_strides
 from ..core.node import NOT_IMPLEMENTED
+from ..core.on_arrays import gradients_on_arrays
 from ..core.op import functions
 from ..core.operands import converted, fitting_array, result_type
 from ..core.overrides import dispatch, needs_dispatch, overridable, public
@@ -367,12 +367,16 @@ def _no_negative_power(self: Tensor, exponent: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
+def _next_lower_power(self: Any, exponent: Any) -> Any:
+    return self if exponent.__class__ in (int, float) and exponent == 2 else self ** (exponent - 1)
+
+
 def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
     return where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
 
 
 def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
-    return zero_gradient(g) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
+    return zero_gradient(g) if exponent == 0 else g * conj(exponent * _next_lower_power(self, exponent))
 
 
 def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
@@ -396,7 +400,7 @@ pow_scalar = _ScalarPower(
     "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
     schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", check=_no_negative_power, label="pow",
 )  # fmt: skip
-fast.gradients_on_arrays(
+gradients_on_arrays(
     pow_scalar,
     lambda xp, g, edges, self, exponent: [
         xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
 from ..core.elementwise import Elementwise
 from ..core.fast import PRECISE
+from ..core.on_arrays import fetch
 from ..core.reduction import Along
-from ..core.tensor import TensorBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..core.op import Op
-
-_CONSTANT, _NEEDS = -1, -2  # what is at no place
-
 
 def gradient_by_kernel(
     op: Op, back: Op, several: bool = False, renamed: Mapping[str, str] | None = None, **constants: Any
@@ -27,18 +23,22 @@ def gradient_by_kernel(
     or one of the `constants`; "needs" says which edges want a gradient. It gives the gradient of the one operand that
     has one or, where `several`, those of all.
     """
-    names = [p.name for p in back.signature.params[1:]]
-    sources = tuple([(_place(op, (renamed or {}).get(name, name)), constants.get(name)) for name in names])
+    names = [p.name for p in back.signature.params]
+    kept = (*op.saved_names, *op.value_names)
+    asked = [(at, (renamed or {}).get(name, name)) for at, name in enumerate(names)]
+    places = tuple([(at, kept.index(name)) for at, name in asked if name in kept])
+    blank = [constants.get(name) for name in names]
+    needs = names.index("needs") if "needs" in names else 0
     fitted = isinstance(op, (Elementwise, Along))  # whether gradients may have to be fitted to the operands
     alone = isinstance(op, Along)  # whether `node.operand_forms` speaks of one operand
     kernels = back.kernels
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
         _, dtype, backend = node.output_forms[0]
-        saved = node.saved_entries
-        if saved.__class__ is not tuple or g.__class__ is not backend.Array or dtype not in PRECISE:
+        if g.__class__ is not backend.Array or dtype not in PRECISE:
             return None
-        if not several and (node.next_edges[0] is None or len(node.next_edges) - node.next_edges.count(None) > 1):
+        edges = node.next_edges
+        if not several and (edges[0] is None or len(edges) - edges.count(None) > 1):
             return None
         shape = None
         if fitted and node.operand_forms is not None:
@@ -47,42 +47,15 @@ def gradient_by_kernel(
             if several or form[1] is not dtype or not shape:
                 return None
         backend = backend.real
-        count = len(saved)
-        arguments = [g]
-        for place, constant in sources:
-            if place >= count:
-                value = node.plain_values[place - count]
-            elif place == _CONSTANT:
-                value = constant
-            elif place == _NEEDS:
-                value = [edge is not None for edge in node.next_edges]
-            else:
-                entry = saved[place]
-                if entry.__class__ is tuple:
-                    value, version = entry
-                    if value.counter is not None and value.counter.n != version:
-                        return None  # the general way says what went stale
-                else:
-                    value = None if entry is None else node.read(entry)
-                if isinstance(value, TensorBase):
-                    if value.backend.real is not backend or (
-                        value.dtype is not dtype and value.dtype.category == dt.FLOAT
-                    ):
-                        return None
-                    value = value.array
-            arguments.append(value)
+        arguments = blank.copy()
+        if not fetch(node, places, arguments, backend, dtype):
+            return None
+        if needs:
+            arguments[needs] = [edge is not None for edge in edges]
+        arguments[0] = g
         made = quiet(kernels.get(backend) or back.find_kernel(backend), *arguments)
         if several:
             return made
         return (made,) if shape is None or made.shape == shape else None
 
     op.node_class.on_arrays = on_arrays  # type: ignore[method-assign]
-
-
-def _place(op: Op, name: str) -> int:
-    """Where nodes keep an argument: in `saved`, after that in `values`."""
-    if name == "needs":
-        return _NEEDS
-    if name in op.saved_names:
-        return op.saved_names.index(name)
-    return len(op.saved_names) + op.value_names.index(name) if name in op.value_names else _CONSTANT

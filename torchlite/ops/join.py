@@ -12,11 +12,12 @@ from ..core.elementwise import fit_gradient
 from ..core.errors import wrap_dim
 from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import channels_last_strides
-from ..core.op import Op, ViewOp
+from ..core.op import Op
 from ..core.operands import result_type
 from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import Composite, function, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
+from ..core.view_op import ViewOp
 from ..core.write import into
 from .create import arange, empty
 from .parts import cut_slice, select, slice_

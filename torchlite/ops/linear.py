@@ -8,9 +8,10 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.elementwise import conj, sum_to
-from ..core.fast import PRECISE, gradients_on_arrays
+from ..core.fast import PRECISE
 from ..core.mode import local
 from ..core.node import UNVERSIONED, version_of
+from ..core.on_arrays import gradients_on_arrays
 from ..core.op import Op
 from ..core.operands import NOWHERE, edge_of
 from ..core.overrides import dispatch, needs_dispatch

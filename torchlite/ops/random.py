@@ -66,10 +66,10 @@ def _fill(t: Tensor, draw: Callable[[int], np.ndarray]) -> None:
         return
     values = draw(array.size)
     if t.is_contiguous():
-        backend.write(array, backend.from_fresh(values.reshape(array.shape)))
+        backend.write(array, backend.from_fresh(values, array.shape))
         return
     order = _in_memory_order(t.stride())
-    backend.write(array.transpose(order), backend.from_fresh(values.reshape([array.shape[i] for i in order])))
+    backend.write(array.transpose(order), backend.from_fresh(values, tuple([array.shape[i] for i in order])))
 
 
 class _New(NamedTuple):
@@ -128,18 +128,23 @@ class _Draw(Op):
         *parameters, generator = parameters
         stream = stream_of(generator, backend)
         values = state.quiet(self.numbers, stream, math.prod(size), _New(d), parameters)
-        return wrap(backend.from_fresh(values.reshape(size)), d, backend)
+        return wrap(backend.from_fresh(values, size), d, backend)
 
     def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Any, *parameters: Any) -> Tensor:
-        """A new tensor of numbers, in another's form: of one that is differentiated, that of the tensor inside."""
-        while t.backend.home.level and t.backend.home.owner.elements is None:
+        """A new tensor of numbers, in the form of the tensor inside another whose level has no part in the draw."""
+        while t.backend.home.level and (t.backend.home.owner.elements is None or t.backend.home.owner.draws() is None):
             inside = t.array.main
+            if t.backend.home.owner.elements is not None:
+                inside = inside.select(t.array.dim, 0)
             backend = inside.backend.home if backend is t.backend.home else backend
             t = inside
 
         def make(batch: tuple[int, ...]) -> Tensor:
             form = t.expand(*batch, *t.shape) if batch else t
-            return self.apply_in_place([like(form, format_, d, backend), *parameters])
+            made = like(form, format_, d, backend)
+            if made.backend.level:
+                return self.apply(made, *parameters).clone()  # whose memory may have been shared by all elements
+            return self.apply_in_place([made, *parameters])
 
         return drawn(make, t.backend.level) if local.state.levels else make(())
 

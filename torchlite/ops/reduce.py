@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core import errors, fast
 from ..core.elementwise import conj, sum_to
+from ..core.on_arrays import SUM, share_on_arrays, spread_on_arrays
 from ..core.publish import publish, publish_as, publish_python
 from ..core.reduction import Reduction, reduced_count
 from ..core.tensor import Tensor, TensorBase
@@ -57,8 +58,8 @@ sum_dim = Reduction(
     f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True
 )
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
-sum_all.node_class.on_arrays = fast.spread_on_arrays
-fast.SUM.append(add_reduce)
+sum_all.node_class.on_arrays = spread_on_arrays
+SUM.append(add_reduce)
 publish_as("sum", fast.total(sum_all, publish(sum_all, sum_dim)))
 
 
@@ -126,7 +127,7 @@ mean_all = Reduction(
 )
 mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1", linear=True)
 mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
-mean_all.node_class.on_arrays = fast.share_on_arrays
+mean_all.node_class.on_arrays = share_on_arrays
 publish_as("mean", fast.total(mean_all, publish(mean_all, mean_dim)))
 
 
@@ -143,6 +144,8 @@ def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 publish_python(f"nanmean({OPTIONAL_DIMS})", nanmean)
 
 # ---- products
+
+_TINY = 1e-8  # by less nothing is divided, since second derivatives would show the rounding
 
 
 def _prod(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
@@ -163,9 +166,9 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
 
 
 def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
-    """A division, where nothing can be seen to be zero: PyTorch's, which shows when `self` has changed unnoticed."""
+    """A division, where nothing is seen near zero: PyTorch's, which shows when `self` has changed unnoticed."""
     backend = self.backend.real
-    if self.dim() and backend.values and not backend.level and not bool((self.detach() == 0).any()):
+    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() < _TINY).any()):
         return g * conj(result / self)
     return g * conj(products_of_others(self, dim))
 

@@ -14,13 +14,14 @@ from ..core.errors import type_text, wrap_dim, wrap_dims
 from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
 from ..core.node import UNVERSIONED, shared_counter
-from ..core.op import Op, ViewOp
+from ..core.op import Op
 from ..core.operands import values_in_inference
 from ..core.overrides import overridable
 from ..core.publish import function, publish, publish_as, publish_python
 from ..core.size import Size
 from ..core.tensor import Tensor
 from ..core.view import AS_STRIDED
+from ..core.view_op import ViewOp
 from .copy import clone
 from .create import arange
 

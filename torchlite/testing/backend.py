@@ -22,9 +22,10 @@ from ..autograd import grad
 from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.errors import missing_kernel
-from ..core.op import ViewOp, registry
+from ..core.op import registry
 from ..core.operands import tensors_in
 from ..core.tensor import TensorBase
+from ..core.view_op import ViewOp
 from .contract import CHECKS, Bench
 from .inputs import Call, calls, run
 

@@ -79,7 +79,7 @@ IsLeaf = Callable[[PyTree], bool] | None
 class TreeSpec:
     """The form of a tree: the class of its root, what that says beside its items, and their forms."""
 
-    __slots__ = ("_children", "_context", "num_children", "num_leaves", "num_nodes", "type")
+    __slots__ = ("_children", "_context", "num_leaves", "type")
 
     type: Any
     _context: Context
@@ -90,13 +90,15 @@ class TreeSpec:
         put(self, "type", type)
         put(self, "_context", context)
         put(self, "_children", children_specs)
-        put(self, "num_children", len(children_specs))
-        if type is None:
-            put(self, "num_nodes", 1)
-            put(self, "num_leaves", 1)
-        else:
-            put(self, "num_nodes", 1 + sum([c.num_nodes for c in children_specs]))
-            put(self, "num_leaves", sum([c.num_leaves for c in children_specs]))
+        put(self, "num_leaves", 1 if type is None else sum([c.num_leaves for c in children_specs]))
+
+    @property
+    def num_children(self) -> int:
+        return len(self._children)
+
+    @property
+    def num_nodes(self) -> int:
+        return 1 + sum([c.num_nodes for c in self._children])
 
     def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
@@ -112,7 +114,7 @@ class TreeSpec:
             return NotImplemented
         return (
             self.type is other.type
-            and self.num_nodes == other.num_nodes
+            and self.num_leaves == other.num_leaves
             and self._context == other._context
             and self._children == other._children
         )
