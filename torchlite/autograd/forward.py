@@ -228,7 +228,7 @@ def _apply_linear(op: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> l
         terms = []
         for i in differentiable:
             if tangents[i] is not None:
-                terms.append(op.apply(*[tangents[i] if i == k else p for k, p in enumerate(primals)]))
+                terms.append(op.apply(*primals[:i], tangents[i], *primals[i + 1 :]))
         return [sum(terms[1:], terms[0])]
     arguments = list(primals)
     for i in differentiable:
@@ -252,7 +252,7 @@ def _diagonal(
     """The tangent by the formulas for gradients; None where these are not diagonal after all."""
     result = results[0]
     shape, d = result.array.shape, result.dtype
-    if d.is_complex or any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i])):
+    if d.is_complex or (op.result == "real" and any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i]))):
         return None
     total = None
     for i, rule in op.rules:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -12,7 +13,7 @@ from ..core.tensor import Tensor, TensorBase
 from .arithmetic import mul
 from .create import eye
 from .matmul import bmm, matmul
-from .shape import inverse, spread, view
+from .shape import permute, reshape, spread, unsqueeze, view
 from .writing import warn_once
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -25,30 +26,37 @@ def einsum(*args: Any) -> Tensor:
     equation, operands = _spoken(args)
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
+    for at, t in enumerate(operands):
+        if not isinstance(t, TensorBase):
+            raise TypeError(f"expected Tensor as element {at} in argument 1, but got {type(t).__name__}")
+    terms, output, labels = _parsed(equation, tuple([len(t.array.shape) for t in operands]))
+    _check_sizes(terms, operands)
+    (result, term), *rest = [_undoubled(t, term) for t, term in zip(operands, terms)]
+    if not rest:
+        result = result.permute([term.index(x) for x in labels])
+        return result if len(labels) == len(output) else result.sum([*range(len(output), len(labels))])
+    for i, (other, other_term) in enumerate(rest, 1):
+        wanted = {*output, *[x for later in terms[i + 1 :] for x in later]}
+        order = [x for x in labels if x in term or x in other_term]
+        result, term = _product(result, term, other, other_term, order, wanted)
+    if len(labels) == len(output):
+        return result
+    return view.apply(result, tuple([result.array.shape[term.index(x)] for x in output]))
+
+
+@functools.lru_cache
+def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Any]], list[Any], list[Any]]:
+    """The labels of each operand's dimensions, those of the result's, and all, the result's first."""
     left, arrow, right = equation.partition("->")
     terms = [_letters(term, i) for i, term in enumerate(left.split(","))]
-    if len(terms) > len(operands):
+    if len(terms) > len(ranks):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    if len(terms) < len(operands):
+    if len(terms) < len(ranks):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    dots = _ellipsis_rank(terms, operands)
-    spelled = [_spell(term, t, dots, i) for i, (term, t) in enumerate(zip(terms, operands))]
+    dots = max([rank - len(term) + 1 for term, rank in zip(terms, ranks) if "..." in term], default=0)
+    spelled = [_spell(term, rank, dots, i) for i, (term, rank) in enumerate(zip(terms, ranks))]
     output = _output(right if arrow else None, terms, dots)
-    _check_sizes(spelled, operands)
-    labels = [*output, *sorted({x for term in spelled for x in term} - set(output), key=str)]
-    laid = [_lay(t, term, labels) for t, term in zip(operands, spelled)]
-    result = laid[0]
-    kept = len(output)
-    for i, other in enumerate(laid[1:], 1):
-        done = [
-            d for d in range(kept, len(labels))
-            if all(rest.array.shape[d] == 1 for rest in laid[i + 1 :])
-            and not (result.array.shape[d] == 1 and other.array.shape[d] == 1)
-        ]  # fmt: skip
-        result = _pair(result, other, done)
-    if len(labels) == kept:
-        return result
-    return result.sum([*range(kept, len(labels))]) if len(laid) == 1 else view.apply(result, result.array.shape[:kept])
+    return spelled, output, [*output, *sorted({x for term in spelled for x in term} - set(output), key=str)]
 
 
 def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
@@ -105,22 +113,16 @@ def _letters(term: str, operand: int) -> list[str]:
     return found
 
 
-def _ellipsis_rank(terms: list[list[str]], operands: list[Tensor]) -> int:
-    return max([t.dim() - len(term) + 1 for term, t in zip(terms, operands) if "..." in term], default=0)
-
-
-def _spell(term: list[str], t: Tensor, dots: int, at: int) -> list[Any]:
+def _spell(term: list[str], rank: int, dots: int, at: int) -> list[Any]:
     """A label for each dimension: letters, and numbers for what an ellipsis covers."""
-    if not isinstance(t, TensorBase):
-        raise TypeError(f"expected Tensor as element {at} in argument 1, but got {type(t).__name__}")
     named = len(term) - ("..." in term)
-    if t.dim() < named or (t.dim() > named and "..." not in term):
+    if rank < named or (rank > named and "..." not in term):
         raise RuntimeError(
             f"einsum(): the number of subscripts in the equation ({named}) "
-            f"{'is more than' if t.dim() < named else 'does not match'} the number of dimensions ({t.dim()}) for "
-            f"operand {at}{'' if t.dim() < named else ' and no ellipsis was given'}"
+            f"{'is more than' if rank < named else 'does not match'} the number of dimensions ({rank}) for "
+            f"operand {at}{'' if rank < named else ' and no ellipsis was given'}"
         )
-    covered = t.dim() - named
+    covered = rank - named
     labels: list[Any] = []
     for x in term:
         labels.extend(range(dots - covered, dots) if x == "..." else [x])
@@ -164,8 +166,10 @@ def _check_sizes(spelled: list[list[Any]], operands: list[Tensor]) -> None:
             sizes[x] = n if have == 1 else have
 
 
-def _lay(t: Tensor, term: list[Any], labels: list[Any]) -> Tensor:
-    """`t` with one dimension for every label, of size 1 where it has none; repeated labels take the diagonal."""
+def _undoubled(t: Tensor, term: list[Any]) -> tuple[Tensor, list[Any]]:
+    """The diagonal over every label that occurs twice."""
+    if len(set(term)) == len(term):
+        return t, term
     term = list(term)
     for x in dict.fromkeys(term):
         while term.count(x) > 1:
@@ -173,38 +177,63 @@ def _lay(t: Tensor, term: list[Any], labels: list[Any]) -> Tensor:
             second = term.index(x, first + 1)
             t = t.diagonal(0, first, second).movedim(-1, first)
             del term[second]
-    sizes = dict(zip(term, t.array.shape, strict=True))
-    laid = t.permute([term.index(x) for x in labels if x in sizes])
-    return laid if laid.dim() == len(labels) else laid.reshape([sizes.get(x, 1) for x in labels])
+    return t, term
 
 
-def _pair(a: Tensor, b: Tensor, over: list[int]) -> Tensor:
-    """The product of two tensors of one rank, summed over some dimensions, which stay with size 1."""
-    for d in over:
-        n, m = a.array.shape[d], b.array.shape[d]
-        if m == 1 != n:
-            a = a.sum(d, True)
-        elif n == 1 != m:
-            b = b.sum(d, True)
-    rank = a.dim()
-    shapes = list(zip(a.array.shape, b.array.shape, strict=True))
-    full = [d for d in range(rank) if 1 not in shapes[d]]
-    summed = [d for d in full if d in over]
+def _product(
+    a: Tensor, of_a: list[Any], b: Tensor, of_b: list[Any], order: list[Any], wanted: set[Any]
+) -> tuple[Tensor, list[Any]]:
+    """The product of two operands, summed over the labels that nobody wants, and its labels.
+
+    Those that both have are in `order`. One that is missing, or of size 1, is broadcast.
+    """
+    sizes, others = dict(zip(of_a, a.array.shape)), dict(zip(of_b, b.array.shape))
+    a, of_a = _summed(a, of_a, [x for x, n in sizes.items() if n != 1 == others.get(x, 1) and x not in wanted], order)
+    b, of_b = _summed(b, of_b, [x for x, n in others.items() if n != 1 == sizes.get(x, 1) and x not in wanted], order)
+    sizes, others = dict(zip(of_a, a.array.shape)), dict(zip(of_b, b.array.shape))
+    in_a, in_b = [x for x in order if sizes.get(x, 1) != 1], [x for x in order if others.get(x, 1) != 1]
+    summed = [x for x in in_a if x in in_b and x not in wanted]
     if not summed:
-        return mul.apply(a, b)
-    both = [d for d in full if d not in over]
-    only_a = [d for d in range(rank) if shapes[d][0] != 1 and d not in full]
-    only_b = [d for d in range(rank) if shapes[d][1] != 1 and d not in full]
-    rest = [d for d in range(rank) if d not in both + only_a + only_b + summed]
-    size = lambda t, dims: [t.array.shape[d] for d in dims]
-    groups = ((a, both), (a, only_a), (b, only_b), (a, summed))
-    batch, left, right, inner = (math.prod(size(t, dims)) for t, dims in groups)
-    first = a.permute(both + only_a + summed + only_b + rest).reshape((batch, left, inner))
-    second = b.permute(both + summed + only_b + only_a + rest).reshape((batch, inner, right))
-    made = bmm.apply(first, second)
-    order = both + only_a + only_b + summed + rest
-    made = made.reshape(size(a, both) + size(a, only_a) + size(b, only_b) + [1] * (len(summed) + len(rest)))
-    return made.permute(inverse(order))
+        return mul.apply(_broadcastable(a, of_a, order), _broadcastable(b, of_b, order)), order
+    both = [x for x in in_a if x in in_b and x in wanted]
+    left, right = [x for x in in_a if x not in in_b], [x for x in in_b if x not in in_a]
+    sizes = {x: others.get(x, 1) if sizes.get(x, 1) == 1 else sizes[x] for x in order}
+    if left and right and order.index(right[-1]) < order.index(left[0]):
+        a, of_a, left, b, of_b, right = b, of_b, right, a, of_a, left
+    batch, rows, inner, columns = [math.prod([sizes[x] for x in part]) for part in (both, left, summed, right)]
+    made = bmm.apply(
+        reshape(_permuted(a, of_a, both + left + summed), (batch, rows, inner)),
+        reshape(_permuted(b, of_b, both + summed + right), (batch, inner, columns)),
+    )
+    rest = [x for x in order if x in wanted and x not in both and x not in left and x not in right]
+    found, kept = both + left + right + rest, [x for x in order if x in wanted]
+    made = view.apply(made, tuple([sizes[x] for x in found]))
+    return permute.apply(made, tuple([found.index(x) for x in kept])), kept
+
+
+def _summed(t: Tensor, term: list[Any], over: list[Any], order: list[Any]) -> tuple[Tensor, list[Any]]:
+    """The sum over labels that only one operand has, which stay with size 1."""
+    if not over:
+        return t, term
+    return _broadcastable(t, term, order).sum([order.index(x) for x in over], True), order
+
+
+def _permuted(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
+    """The dimensions in this order, which may leave out some of size 1."""
+    ordered = order + [x for x in term if x not in order]
+    return t if ordered == term else permute.apply(t, tuple([term.index(x) for x in ordered]))
+
+
+def _broadcastable(t: Tensor, term: list[Any], order: list[Any]) -> Tensor:
+    """A dimension for each of these labels, of size 1 where the operand has none."""
+    if term is order:
+        return t
+    term = list(term)
+    for x in order:
+        if x not in term:
+            t = unsqueeze.apply(t, len(term))
+            term.append(x)
+    return permute.apply(t, tuple([term.index(x) for x in order]))
 
 
 @function("chain_matmul")
