@@ -27,6 +27,7 @@ from .op_node import OpNode, unpacked
 from .operands import (
     NO_TENSOR,
     NOWHERE,
+    alike,
     array_of,
     common_backend,
     converted,
@@ -45,7 +46,7 @@ from .shown import SHOWN
 from .tangent import FOLLOW, FOLLOW_IN_PLACE, hold
 from .tensor import Tensor, TensorBase, wrap, wrap_shown
 from .view import check_writable, follow_bases, requires_grad, resolve, set_history
-from .write import check_apart, check_fits, check_no_overlap, into, write
+from .write import check_apart, check_fits, check_no_overlap, check_own, into, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -283,7 +284,7 @@ class Op:
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         """The kernel's arguments, and the result dtype when it is known beforehand."""
-        if self.promote:
+        if self.promote and not alike([values[i] for i in self.promote], backend):
             common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
             values = list(values)
             for i in self.promote:
@@ -552,6 +553,8 @@ class Op:
         self_: Tensor = values[0]
         if state.adopted:
             follow_bases([t for value in values for t in tensors_in(value)])
+        if state.mode.marks and state.levels:
+            check_own(self, self_)
         backend = self_.backend
         recording = False
         for value in values[1:]:

@@ -55,6 +55,17 @@ def array_of(value: Any) -> Any:
     return value.array if isinstance(value, TensorBase) else value
 
 
+def alike(values: Sequence[Any], backend: Any) -> bool:
+    """Whether arguments are plain tensors of one dtype of this backend, or sequences of such."""
+    kind = None
+    for value in values:
+        for t in value if value.__class__ is tuple else (value,):
+            if t.__class__ not in PLAIN or t.backend is not backend or (t.dtype is not kind is not None):
+                return False
+            kind = t.dtype
+    return True
+
+
 def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
     """Arrays of `to`'s type for a tensor or number, or a sequence of them."""
     if value.__class__ in PLAIN and value.dtype is to and value.backend is backend:
@@ -154,13 +165,21 @@ def common_backend(op: Op, values: Sequence[Any]) -> Any:
     found = None
     for i in op.operands:
         value = values[i]
-        if value.__class__ in PLAIN:
+        kind = value.__class__
+        if kind in PLAIN:
             backend = value.backend.real
             if found is None or (backend is not found and backend.level > found.level):
                 found = backend
             elif backend is not found and not found.level:
                 return _mixed_backends(op, values)
-        elif value.__class__ not in NO_TENSOR:
+        elif kind is tuple or kind is list:
+            backends = {t.backend.real if t.__class__ in PLAIN else None for t in value}
+            if found is not None:
+                backends.add(found)
+            if len(backends) != 1 or None in backends:
+                return _mixed_backends(op, values)
+            (found,) = backends
+        elif kind not in NO_TENSOR:
             return _mixed_backends(op, values)
     return _mixed_backends(op, values) if found is None else found
 
@@ -171,12 +190,11 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
         if op.of_numbers:
             return find_backend[0](CPU)
         raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
-    backends = [t.backend.real for t in tensors]
-    found = max(backends, key=_level)
-    if found.level or len(set(backends)) == 1:
+    found = max([t.backend.real for t in tensors], key=_level)
+    if found.level:
         return found
     if op.moves:
-        return backends[0]
+        return tensors[0].backend.real
     strong = [t for t in tensors if t.array.shape or t.backend.device.type != "cpu"] or tensors
     found = strong[0].backend.real
     for t in strong:

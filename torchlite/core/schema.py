@@ -159,7 +159,8 @@ class Param:
     """One parameter of a signature."""
 
     __slots__ = (
-        "convert", "default", "kwonly", "name", "one", "optional", "quick", "required", "sequence", "single", "type",
+        "convert", "default", "items", "kwonly", "name", "one", "optional", "quick", "required", "sequence", "single",
+        "type",
     )  # fmt: skip
 
     def __init__(self, text: str, kwonly: bool) -> None:
@@ -177,8 +178,9 @@ class Param:
         self.default = None if self.required else ast.literal_eval(match["default"])
         self.kwonly = kwonly
         self.convert = _CONVERT[self.type]
-        # Values of these classes pass unchanged, and those of the class `one` stand for a sequence of one.
-        self.quick = set() if self.sequence else set(_QUICK.get(self.type, ()))
+        # Values of these classes pass unchanged, sequences of such items too, and one of `one` stands for a sequence.
+        quick = set(_QUICK.get(self.type, ()))
+        self.quick, self.items = (set(), quick) if self.sequence else (quick, set())
         if self.optional:
             self.quick.add(type(None))
         self.one = int if self.type == "int" and self.single else None
@@ -291,6 +293,11 @@ class Signature:
                 values.append(value)
             elif value.__class__ is param.one:
                 values.append((value,))
+            elif param.items and (value.__class__ is tuple or value.__class__ is list):
+                for item in value:
+                    if item.__class__ not in param.items:
+                        return None
+                values.append(tuple(value))
             else:
                 return None
         values += form.rest

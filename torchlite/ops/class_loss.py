@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.errors import not_implemented_for
+from ..core.mode import local
 from ..core.op import Op
 from ..core.tensor import Tensor
 from .fused import gradient_by_kernel
@@ -19,7 +20,7 @@ from .writing import widened
 
 
 def _class_dim(self: Any) -> int:
-    return 1 if len(self.shape) > 1 else 0
+    return 1 if self.ndim > 1 else 0
 
 
 def _places(xp: Any, self: Any, target: Any, ignore_index: int) -> tuple[Any, Any, Any]:
@@ -89,12 +90,13 @@ def _nll_backward(
 
 
 def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> None:
-    if target.dim() > 1:
+    shape, classes = self.array.shape, target.array.shape
+    if len(classes) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if self.dim() == 0 or self.dim() > 2:
+    if not 0 < len(shape) <= 2:
         raise RuntimeError("input tensor should be 1D or 2D")
-    if self.dim() > 1 and self.shape[0] != (target.shape[0] if target.dim() else 1):
-        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
+    if len(shape) > 1 and shape[0] != (classes[0] if classes else 1):
+        raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(classes)})")
     _check_kinds(self, target, weight, "nll_loss_out_frame")
 
 
@@ -117,8 +119,8 @@ def _check_kinds(self: Tensor, target: Tensor, weight: Tensor | None, label: str
         raise not_implemented_for(label, self.dtype)
     if target.dtype not in (dt.int64, dt.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}")
-    classes = self.shape[_class_dim(self)]
     if weight is not None:
+        classes = self.shape[_class_dim(self)]
         if tuple(weight.shape) != (classes,):
             raise RuntimeError(
                 f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
@@ -204,15 +206,13 @@ def nll_loss_nd(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:  # fmt: skip
     """Minus the inputs of the target's classes, which lie along dimension 1 (or 0 of a vector)."""
-    shape = self.shape
+    shape, classes = self.array.shape, target.array.shape
     ndim = len(shape)
     if ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {ndim})")
-    if ndim != 1 and shape[0] != (target.shape[0] if target.dim() else 1):
-        raise ValueError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size "
-            f"({target.shape[0] if target.dim() else 1})."
-        )
+    batch = classes[0] if classes else 1
+    if ndim != 1 and shape[0] != batch:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch}).")
     if ndim <= 2:
         return nll_loss_forward.apply(self, target, weight, reduction, ignore_index)[0]
     if ndim == 4:
@@ -235,8 +235,11 @@ def cross_entropy_loss(
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
     """How unlikely the target's classes (or distributions over classes) are by the softmax of the input."""
+    autocast = local.state.mode.autocast
+    if autocast is not None:
+        self, target, weight = autocast.cast("cross_entropy_loss", (self, target, weight))
     dim = _class_dim(self)
-    if self.shape == target.shape:
+    if self.array.shape == target.array.shape:
         if not target.is_floating_point():
             raise RuntimeError(
                 f"Expected floating point type for target with class probabilities, got {target.dtype.legacy}"

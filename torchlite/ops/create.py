@@ -74,11 +74,13 @@ def factory(
                 size = args[0] if len(args) == 1 and args[0].__class__ in _SIZES else args
                 if _all_ints(size):  # the usual call, with nothing said but the size
                     return f(size, *options, None, get_backend(get_default_device()))
-            if needs_dispatch(args, kwargs):
-                return dispatch(call, args, kwargs)
-            if spread and len(args) > like and hasattr(args[like], "__index__"):
-                args = (*args[:like], tuple(args[like:]))
-            values = signature.bind(args, kwargs)
+            values = signature.at_once(args, kwargs) if local.state.mode.direct else None
+            if values is None:
+                if needs_dispatch(args, kwargs):
+                    return dispatch(call, args, kwargs)
+                if spread and len(args) > like and hasattr(args[like], "__index__"):
+                    args = (*args[:like], tuple(args[like:]))
+                values = signature.bind(args, kwargs)
             d, _, where, _, requires_grad, out = values[own:]
             if out is not None and d not in (None, out.dtype):
                 raise RuntimeError(f"dtype {d.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
@@ -225,12 +227,20 @@ def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
         return contiguous_strides(shape)
     if format_ in (channels_last, channels_last_3d):
         return channels_last_strides(shape)
-    return dense_strides(shape, t.stride())
+    strides = t.stride()
+    return strides if strides == contiguous_strides(shape) else dense_strides(shape, strides)
 
 
 def like(t: Tensor, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
     """Uninitialised memory of the form of `t`."""
     return empty_in(t.array.shape, strides_like(t, format_), d, backend)
+
+
+def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
+    shape, strides = t.array.shape, strides_like(t, format_)
+    if strides == contiguous_strides(shape):
+        return _filled(shape, value, d, backend)
+    return _with_value(empty_in(shape, strides, d, backend), value)
 
 
 @factory("empty_like(Tensor self, *, MemoryFormat? memory_format=None)")
@@ -242,13 +252,13 @@ def empty_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
 @factory("zeros_like(Tensor self, *, MemoryFormat? memory_format=None)")
 def zeros_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """Zeros of a tensor's form."""
-    return _with_value(like(self, format_, d, backend), 0)
+    return _filled_like(self, 0, format_, d, backend)
 
 
 @factory("ones_like(Tensor self, *, MemoryFormat? memory_format=None)")
 def ones_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """Ones of a tensor's form."""
-    return _with_value(like(self, format_, d, backend), 1)
+    return _filled_like(self, 1, format_, d, backend)
 
 
 @factory("full_like(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None)")

@@ -13,10 +13,11 @@ from ..core.errors import broadcast_shapes as common_shape
 from ..core.errors import type_text, wrap_dim, wrap_dims
 from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
+from ..core.mode import local
 from ..core.node import UNVERSIONED, shared_counter
 from ..core.op import Op
 from ..core.operands import values_in_inference
-from ..core.overrides import overridable
+from ..core.overrides import overridable, public
 from ..core.publish import function, publish, publish_as, publish_python
 from ..core.size import Size
 from ..core.tensor import Tensor
@@ -251,6 +252,17 @@ class _Detach(_Alias):
         t: Tensor = values[0]
         return t.alias() if t.backend.lazy else super().apply(t)
 
+    def function(self) -> Any:
+        general = super().function()
+
+        def call(*args: Any, **named: Any) -> Tensor:
+            if len(args) == 1 and not named and local.state.mode.plain and args[0].__class__ is Tensor:
+                return args[0].alias()
+            return general(*args, **named)
+
+        public[general] = call
+        return self.named(call)
+
 
 detach = _Detach("detach(Tensor self)", lambda xp, self: self)
 publish(detach)
@@ -287,7 +299,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return reshape(self, (1,))
     if start == end:
         return self
-    return reshape(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+    return self.reshape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 publish_python("flatten(Tensor self, int start_dim=0, int end_dim=-1)", flatten)
