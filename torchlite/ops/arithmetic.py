@@ -16,6 +16,7 @@ from ..core.operands import converted, fitting_array, result_type
 from ..core.overrides import dispatch, needs_dispatch, overridable, public
 from ..core.publish import function, method, publish, publish_python
 from ..core.tensor import Tensor, TensorBase
+from ..core.view import requires_grad
 from .choosing import where
 from .copy import in_order_of
 from .rules import (
@@ -367,8 +368,9 @@ def _no_negative_power(self: Tensor, exponent: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-def _next_lower_power(self: Any, exponent: Any) -> Any:
-    return self if exponent.__class__ in (int, float) and exponent == 2 else self ** (exponent - 1)
+def _next_lower_power(self: Tensor, exponent: Any) -> Tensor:
+    squared = exponent.__class__ in (int, float) and exponent == 2
+    return self if squared and not requires_grad(self) else self ** (exponent - 1)  # whose own derivative knows `self`
 
 
 def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
