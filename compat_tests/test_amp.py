@@ -67,6 +67,15 @@ def test_which_precision_ops_compute_in(call):
 
 
 @same_story
+def test_cross_entropy_computes_in_float32(torch, tell):
+    logits = torch.tensor([[0.3, 1.7, -0.9], [2.1, 0.2, 0.4]], dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cpu"):
+        loss = torch.nn.functional.cross_entropy(logits, torch.tensor([0, 2]))
+    loss.backward()
+    tell(loss, logits.grad, loss.grad_fn.next_functions[0][0])
+
+
+@same_story
 def test_regions(torch, tell):
     x, w = torch.ones(2, 2), torch.full((2, 2), 0.5, requires_grad=True)
     tell(torch.is_autocast_enabled("cpu"), str(torch.get_autocast_dtype("cpu")), torch.is_autocast_cache_enabled())

@@ -28,7 +28,7 @@ def gradient_by_kernel(
     asked = [(at, (renamed or {}).get(name, name)) for at, name in enumerate(names)]
     places = tuple([(at, kept.index(name)) for at, name in asked if name in kept])
     blank = [constants.get(name) for name in names]
-    needs = names.index("needs") if "needs" in names else 0
+    needs = next((at for at, name in asked if name == "needs"), 0)
     fitted = isinstance(op, (Elementwise, Along))  # whether gradients may have to be fitted to the operands
     alone = isinstance(op, Along)  # whether `node.operand_forms` speaks of one operand
     kernels = back.kernels

@@ -73,6 +73,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             elif kind is slice and index.step is None:
                 array = self.array[index]
                 step = (slice_, (0, index.start or 0, _END if index.stop is None else index.stop, 1))
+            elif kind is Tensor and index.dtype is dt.int64 and index.backend is backend and not index.array.shape:
+                at = index.item()
+                array = self.array[at, ...]
+                step = (select, (0, at))
             elif recording:
                 return _get(self, index)
             elif index is None or (kind is tuple and _simple(index)):
