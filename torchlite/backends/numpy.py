@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 _FLAT = np.dtype(np.uint8)
 
+# The C library (glibc) gives the memory of a large array back to the system as soon as it is free, and gets it again
+# page by page, which takes longer than most operations. Once it has seen so large an array go, it keeps smaller ones'.
+np.empty(2**25 - 2**13, _FLAT)
+
 
 # Kernels of its own: for small arrays, the time is in what a call must set up.
 

@@ -11,6 +11,14 @@ import sys
 from typing import Any
 
 
+def bear_name(cls: type, module: str) -> None:
+    """Let a class be shown as one of PyTorch's module. Its source stays where it is, which Python 3.13 would forget."""
+    line = vars(cls).get("__firstlineno__")
+    cls.__module__ = module
+    if line is not None:
+        cls.__firstlineno__ = line  # type: ignore[attr-defined]
+
+
 def reduce_ex(self: Any, protocol: Any) -> Any:
     """The `__reduce_ex__` of classes that bear PyTorch's names, and have no other."""
     reduced = object.__reduce_ex__(self, max(int(protocol), 2))

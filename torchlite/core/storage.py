@@ -14,6 +14,7 @@ import numpy as np
 
 from . import dtype as dt
 from .device import CPU, device, find_backend
+from .shared_memory import SharedPages, pages_behind, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,13 +28,10 @@ _BYTE = np.dtype(np.uint8)
 class UntypedStorage:
     """A stretch of memory, as bytes."""
 
-    __slots__ = ("__weakref__", "backend", "bytes", "filename")
-
-    filename: str | None  # of the file whose pages it shares
+    __slots__ = ("__weakref__", "backend", "bytes")
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         self.backend = find_backend[0](device or CPU)
-        self.filename = None
         if isinstance(size, int):
             self.bytes = self.backend.full((size,), 0, _BYTE)
         else:
@@ -45,7 +43,6 @@ class UntypedStorage:
         self = object.__new__(cls)
         self.backend = backend or find_backend[0](CPU)
         self.bytes = memory
-        self.filename = None
         return self
 
     @classmethod
@@ -73,9 +70,12 @@ class UntypedStorage:
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The first bytes of a file, mapped. If `shared`, writes go to the file, which is made as long as is needed."""
-        made = cls.over(mapped(filename, shared, nbytes))
-        made.filename = os.fspath(filename) if shared else None
-        return made
+        return cls.over(mapped(filename, shared, nbytes))
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """Zeros in memory that is shared with other processes."""
+        return cls(size, device=device).share_memory_()
 
     @property
     def device(self) -> device:
@@ -85,6 +85,9 @@ class UntypedStorage:
         return self.bytes.size
 
     size = __len__ = nbytes
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def element_size(self) -> int:
         return 1
@@ -158,7 +161,20 @@ class UntypedStorage:
         return False
 
     def is_shared(self) -> bool:
-        return self.filename is not None
+        return self.is_cuda or pages_behind(self.bytes) is not None
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move to memory that is shared with other processes, together with all tensors over this storage."""
+        from .sharing import share
+
+        share(self)
+        return self
+
+    @property
+    def filename(self) -> str | None:
+        """The file whose pages it shares."""
+        pages = pages_behind(self.bytes)
+        return pages and pages.filename
 
     def is_pinned(self, device: Any = None) -> bool:
         return False
@@ -187,9 +203,7 @@ class UntypedStorage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         host = self.backend.to_host(self.bytes)
-        owner = host  # one object for all storages over it, and so are they again
-        while isinstance(owner.base, np.ndarray):
-            owner = owner.base
+        owner = root(host)  # one object for all storages over it, and so are they again
         return _untyped_again, (owner if owner.nbytes == host.nbytes else host, self.device)
 
     def __repr__(self) -> str:
@@ -213,7 +227,9 @@ def mapped(filename: Any, shared: bool, nbytes: int) -> np.ndarray:
             os.ftruncate(descriptor, nbytes)
         if not nbytes:
             return np.empty(0, np.uint8)
-        pages = mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+        if shared:
+            return SharedPages(os.dup(descriptor), nbytes, path).array(0, nbytes)
+        pages = mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_COPY)
     finally:
         os.close(descriptor)
     return np.frombuffer(pages, np.uint8)
@@ -260,6 +276,9 @@ class TypedStorage:
 
     __len__ = size
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         return self.dtype.itemsize
 
@@ -290,6 +309,11 @@ class TypedStorage:
 
     def is_shared(self) -> bool:
         return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        """Move to memory that is shared with other processes, together with all tensors over this storage."""
+        self._untyped_storage.share_memory_()
+        return self
 
     def cpu(self) -> TypedStorage:
         return _typed_again(self._untyped_storage.cpu(), self.dtype)
@@ -363,6 +387,10 @@ class _OfDtype(type):
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first `size` elements of a file, mapped."""
         return _typed_again(UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
+
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> TypedStorage:
+        """Zeros in memory that is shared with other processes."""
+        return _typed_again(UntypedStorage._new_shared(size * cls.dtype.itemsize, device=device), cls.dtype)
 
 
 def storage_name(d: dt.dtype) -> str:

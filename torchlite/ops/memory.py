@@ -13,6 +13,8 @@ from ..core import dtype as dt
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method
 from ..core.schema import Signature
+from ..core.shared_memory import pages_behind
+from ..core.sharing import share
 from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor, TensorBase, as_class, wrap, wrap_shown
 from .host import from_numpy
@@ -66,7 +68,16 @@ def from_file(*args: Any, **kwargs: Any) -> Tensor:
 @method("is_shared")
 def is_shared(self: Tensor) -> bool:
     """Whether the memory is shared with other processes."""
-    return False
+    return self.is_cuda or pages_behind(self.array) is not None
+
+
+@method("share_memory_")
+def share_memory_(self: Tensor) -> Tensor:
+    """Move to memory that is shared with other processes, together with all that is part of the same memory."""
+    from ..multiprocessing import reductions  # noqa: F401  # what is shared is not copied when it is sent
+
+    share(self)
+    return self
 
 
 @method("pin_memory")

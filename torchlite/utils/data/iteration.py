@@ -1,0 +1,101 @@
+"""Passes over a DataLoader's batches."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ._utils.fetch import _DatasetKind
+from ._utils.pin_memory import pin_memory
+from .datapipes.datapipe import IterDataPipe
+from .graph_settings import seed_pipes
+from .sampler import drawn_seed
+
+if TYPE_CHECKING:
+    from .dataloader import DataLoader
+
+
+class _BaseDataLoaderIter:
+    """One pass over a DataLoader's batches."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._dataset = loader.dataset
+        self._num_workers = loader.num_workers
+        self._index_sampler = loader._index_sampler
+        self._shared_seed = self._draw_shared_seed(loader)
+        self._base_seed = drawn_seed(loader.generator)
+        self._pin_memory = loader.pin_memory and _can_pin()
+        self._reset(loader)
+
+    @staticmethod
+    def _draw_shared_seed(loader: DataLoader[Any]) -> int | None:
+        """For the pipes of the dataset, the same in all workers."""
+        return drawn_seed(loader.generator) if isinstance(loader.dataset, IterDataPipe) else None
+
+    def _reset(self, loader: DataLoader[Any]) -> None:
+        self._sampler_iter = iter(self._index_sampler)
+        self._num_yielded = 0
+        self._said_length = loader._IterableDataset_len_called
+
+    def __iter__(self) -> _BaseDataLoaderIter:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __next__(self) -> Any:
+        data = self._next_data()
+        self._num_yielded += 1
+        if self._said_length is not None and self._num_yielded > self._said_length:
+            self._warn_of_length()
+        return pin_memory(data) if self._pin_memory else data
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def _warn_of_length(self) -> None:
+        replicas = (
+            "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset "
+            "replica at each worker. Please see "
+            "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+        )
+        warnings.warn(
+            f"Length of IterableDataset {self._dataset} was reported to be {self._said_length}(when accessing "
+            f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
+            + (replicas if self._num_workers else ""),
+            stacklevel=3,
+        )
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+def _can_pin() -> bool:
+    from ...cuda import is_available
+
+    if not is_available():
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+            "used.",
+            stacklevel=5,
+        )
+        return False
+    return True
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        seed_pipes(loader.dataset, self._shared_seed)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+        )
+
+    def _next_data(self) -> Any:
+        return self._dataset_fetcher.fetch(next(self._sampler_iter))
+
+
+for _class in (_BaseDataLoaderIter, _SingleProcessDataLoaderIter):
+    _class.__module__ = "torch.utils.data.dataloader"
