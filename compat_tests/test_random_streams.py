@@ -410,5 +410,5 @@ def test_float32_normals_of_every_sixteenth_uniform(offset):
         state_words[1:609] = untempered(words)
         generator.set_state(torch.from_numpy(state))
         ours = np.empty(words.size, F4)
-        normals.join_blocks(normals.normals_of_words(words), out=ours)
+        normals.join_blocks(*normals.normals_of_words(words), out=ours)
         np.testing.assert_array_equal(ours, out.normal_(generator=generator).numpy())

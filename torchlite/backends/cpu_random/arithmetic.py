@@ -68,9 +68,10 @@ def multiply_add(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
         x += shift
         return x
     if x.dtype == F4:
-        product = x * F8(F4(scale))
-        product += F8(F4(shift))
-        return product.astype(F4)
+        wide = x.astype(F8)
+        wide *= float(F4(scale))
+        wide += float(F4(shift))
+        return wide.astype(F4)
     return _double_multiply_add(x, scale, shift)
 
 

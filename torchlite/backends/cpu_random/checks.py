@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING
 
@@ -189,7 +190,7 @@ def _representable(dtype: np.dtype, first: int, last: int) -> None:
     if d.is_complex:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     largest = _largest(dtype)
-    least = -largest if d in _DIGITS else 0 if d is dt.bool_ else np.iinfo(dtype).min
+    least = -largest if d in _DIGITS else _least(dtype)
     bounds = ((first, "from"), (last, "to - 1"))
     for bound, name in bounds:
         # Bounds are int64, and so the last of uint64 is none.
@@ -224,6 +225,12 @@ def _spacing(dtype: np.dtype, value: int) -> int:
     return 2 ** max(0, abs(value).bit_length() - _DIGITS[dt.of_numpy(dtype)])
 
 
+@functools.cache
+def _least(dtype: np.dtype) -> int:
+    return 0 if dtype == np.bool_ else int(np.iinfo(dtype).min)
+
+
+@functools.cache
 def _largest(dtype: np.dtype) -> float | int:
     d = dt.of_numpy(dtype)
     if d is dt.bool_:

@@ -1,7 +1,7 @@
 """The Mersenne Twister: 32-bit words in PyTorch's order, and its state in PyTorch's layout.
 
-NumPy generates the words, whole states (624 words) at a time. The words of the current state are kept in `_block` with
-the place of the next one, so a small draw is a slice, and NumPy's key together with that place is PyTorch's state.
+NumPy generates the words, whole states (624 words) at a time and, while draws are small, a few states ahead. Those
+words are kept in `_block` with the place of the next one, so a small draw is a slice of them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _STATE = np.dtype({
     "itemsize": STATE_BYTES,
 })  # fmt: skip
 _NO_WORDS = np.empty(0, np.uint32)
+_FAR_AHEAD = 16 * STATE_WORDS  # so many words are generated ahead of small draws, once there were a few of them
+FEW_WORDS = 4 * STATE_WORDS  # up to so many, normals are made from `_polar`
 
 
 class MT19937Engine:
@@ -65,9 +67,10 @@ class MT19937Engine:
         with self._lock:
             state["seed"] = self._seed
             state["seeded"] = 1
-            state["next"] = 0 if self._untouched else self._next
-            state["left"] = 1 if self._untouched else STATE_WORDS + 1 - self._next
-            state["words"] = self._generator.state["state"]["key"]
+            place = 0 if self._untouched else (self._next - 1) % STATE_WORDS + 1
+            state["next"] = place
+            state["left"] = 1 if self._untouched else STATE_WORDS + 1 - place
+            state["words"] = self._key()
             state["has_normal"] = self._normal is not None
             state["normal"] = self._normal or 0
         return state.view(np.uint8)
@@ -94,7 +97,7 @@ class MT19937Engine:
             self._generator.state = {"bit_generator": "MT19937", "state": key}
             self._forget_block(untouched=place == 0)
             if left > 1:
-                self._next_block()
+                self._next_block(STATE_WORDS)
                 self._next = place
 
     def clone(self) -> Self:
@@ -119,26 +122,26 @@ class MT19937Engine:
         """The next n words; not to be written to."""
         start = self._next
         end = start + n
-        if end <= STATE_WORDS:
+        if end <= self._block.size:
             self._next = end
             return self._block[start:end]
-        left = STATE_WORDS - start
-        whole = (n - left) // STATE_WORDS * STATE_WORDS
-        if whole == n:
-            words = self._raw_words(n)
-            self._forget_block(untouched=False)
-            return words
-        words = np.empty(n, np.uint32)
-        words[:left] = self._block[start:]
+        rest = self._block[start:]
+        missing = n - rest.size
+        whole = missing // STATE_WORDS * STATE_WORDS if missing > _FAR_AHEAD else 0
+        parts = [rest]
         if whole:
-            words[left : left + whole] = self._raw_words(whole)
-        self._forget_block(untouched=False)
-        rest = n - left - whole
-        if rest:
-            self._next_block()
-            words[n - rest :] = self._block[:rest]
-            self._next = rest
-        return words
+            parts.append(self._raw_words(whole))
+            self._forget_block(untouched=False)
+        if missing > whole:
+            self._next_block(missing - whole)
+            self._next = missing - whole
+            parts.append(self._block[: self._next])
+        parts = [part for part in parts if part.size]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _at_hand(self) -> int:
+        """How many words there are before more must be generated."""
+        return self._block.size - self._next
 
     def _doubles(self, n: int) -> np.ndarray:
         """The next n uniform float64 numbers in [0, 1): one pair of words each."""
@@ -151,23 +154,32 @@ class MT19937Engine:
         """There are no words at hand; `untouched` when none were drawn since seeding."""
         self._block = _NO_WORDS
         self._polar_block: np.ndarray | None = None
-        self._next = STATE_WORDS
+        self._next = 0
         self._untouched = untouched
+        self._ahead = STATE_WORDS
 
-    def _next_block(self) -> None:
-        self._block = self._generator.random_raw(STATE_WORDS).astype(np.uint32)
+    def _next_block(self, n: int) -> None:
+        """At least n words, and more the more often they are wanted."""
+        self._block = self._generator.random_raw(max(self._ahead, -(-n // STATE_WORDS) * STATE_WORDS)).astype(np.uint32)
         self._polar_block = None
         self._next = 0
         self._untouched = False
+        self._ahead = min(2 * self._ahead, _FAR_AHEAD)
+
+    def _key(self) -> np.ndarray:
+        """The state that the last word drawn belongs to."""
+        start = (self._next - 1) // STATE_WORDS * STATE_WORDS
+        if start < 0:
+            return self._generator.state["state"]["key"]
+        return _untempered(self._block[start : start + STATE_WORDS])
 
     def _polar(self, n: int) -> np.ndarray:
-        """`polar` of the next n words (at most 624), which for small n costs less by the block than by the draw."""
-        if self._next == STATE_WORDS:
-            self._next_block()
-        start = self._next
-        block = self._whole_polar()
+        """`polar` of the next n words (few of them), which costs less by the block than by the draw."""
+        if not self._at_hand():
+            self._next_block(n)
+        start, block = self._next, self._whole_polar()
         self._words(n)
-        if start + n <= STATE_WORDS:
+        if start + n <= block.shape[1]:
             return block[:, start : start + n]
         return np.concatenate([block[:, start:], self._whole_polar()[:, : self._next]], axis=1)
 
@@ -186,7 +198,7 @@ class MT19937Engine:
         def batches() -> Iterator[Iterator[float]]:
             nonlocal batch
             while True:
-                batch = iter(self._doubles(max(1, (STATE_WORDS - self._next) // 2)).tolist())
+                batch = iter(self._doubles(max(1, min(self._at_hand(), STATE_WORDS) // 2)).tolist())
                 yield batch
 
         uniform = chain.from_iterable(batches()).__next__
@@ -201,6 +213,16 @@ class MT19937Engine:
             yield uniform, normal
         finally:
             self._next -= 2 * length_hint(batch)
+
+
+def _untempered(words: np.ndarray) -> np.ndarray:
+    """The numbers of the state that words were made of, by the inverses of the four steps that made them."""
+    y = words ^ (words >> 18)
+    y ^= (y << 15) & 0xEFC60000
+    state = y
+    for _ in range(4):
+        state = y ^ ((state << 7) & 0x9D2C5680)
+    return state ^ (state >> 11) ^ (state >> 22)
 
 
 def normal_pair(u1: float, u2: float) -> tuple[float, float]:

@@ -13,15 +13,32 @@ if TYPE_CHECKING:
 
 _LONG = 2**32 // 20  # from here on PyTorch goes through the places the other way and with 64 bits a step
 _FEW = 1000  # up to here a loop is faster
+_BLOCK = 8000  # of very many steps so many are done at once, in little memory
 
 
 def permutation(n: int, words: Callable[[int], np.ndarray]) -> np.ndarray:
     """0 ... n - 1 shuffled with as many words as it takes: step i swaps place i with one of i ... n - 1."""
     if n >= _LONG:
         return _permutation_from_the_end(n, words)
-    targets = np.arange(n)
-    targets[:-1] += words(max(n - 1, 0)) % np.arange(n, 1, -1, dtype=np.uint32)
-    return _swapped(targets)
+    draws = words(max(n - 1, 0))
+    order = np.arange(n)
+    done = 0
+    if n > 4 * _BLOCK:
+        marks = np.empty(n, np.int16)
+        while n - done > 2 * _BLOCK:
+            places = order[done:]
+            _swap_block(places, _targets(draws[done : done + _BLOCK], places.size, _BLOCK), marks[done:])
+            done += _BLOCK
+    places = order[done:]
+    places[:] = places.take(_swapped(_targets(draws[done:], places.size, places.size)))
+    return order
+
+
+def _targets(draws: np.ndarray, places: int, steps: int) -> np.ndarray:
+    """With what each of the first steps of a shuffle swaps its place. The last place of all is left without a draw."""
+    targets = np.arange(steps, dtype=np.uint32)
+    targets[: draws.size] += draws % np.arange(places, places - draws.size, -1, dtype=np.uint32)
+    return targets.astype(np.int64)
 
 
 def _permutation_from_the_end(n: int, words: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -32,6 +49,43 @@ def _permutation_from_the_end(n: int, words: Callable[[int], np.ndarray]) -> np.
     order = np.empty(n, np.int64)
     order[n - 1 - backwards] = np.arange(n)[::-1]
     return order
+
+
+def _swap_block(places: np.ndarray, targets: np.ndarray, marks: np.ndarray) -> None:
+    """Swap place i with place targets[i] >= i, for each step i in turn. The marks are scratch memory."""
+    size = targets.size
+    found = places[:size].copy()  # what each step finds in its own place, ...
+    taken = places.take(targets)  # ... and in the other, unless an earlier step has been there
+    # The last step before with the same target. (Of values assigned to one place at once the last one stays.)
+    steps = np.arange(size, dtype=marks.dtype)
+    marks[targets] = steps
+    late = marks.take(targets)
+    early = np.flatnonzero(late != steps)
+    late = late.take(early).astype(np.int64)
+    before = np.full(size, -1)
+    second = []
+    while early.size:
+        before[late] = early
+        second.append(late)
+        late = before.take(late)
+        rest = np.flatnonzero(late != early)
+        early, late = early.take(rest), late.take(rest)
+    # The last step before that left something in a step's own place; then where that came from in the end.
+    inside = np.flatnonzero(targets < size)
+    place = targets.take(inside)
+    origin = np.arange(size)
+    origin[place] = inside
+    own = inside[inside == place]
+    origin[own] = np.where(before[own] < 0, own, before[own])
+    source = origin.take(place)
+    while (source != (further := origin.take(source))).any():
+        origin[place] = source = further
+    found[place] = found.take(source)
+    if second:
+        again = np.concatenate(second)
+        taken[again] = found.take(before.take(again))
+    places[targets] = found
+    places[:size] = taken
 
 
 def _swapped(targets: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from .arithmetic import (
     unit_doubles,
     unit_floats,
 )
-from .engine import STATE_WORDS, MT19937Engine, normal_pair
+from .engine import FEW_WORDS, STATE_WORDS, MT19937Engine, normal_pair
 from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words, split_blocks
 from .permutation import permutation
 
@@ -105,29 +105,36 @@ class MT19937Stream(MT19937Engine):
 
     def _normal_blocks(self, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
         """Normals by blocks of 16; of an n that is no multiple of 16 the last 16 are drawn once more."""
-        if n <= STATE_WORDS and n % 16 == 0 and dtype == F4:
+        if n <= FEW_WORDS and n % 16 == 0 and dtype == F4:
             return multiply_add(normals_of_polar(self._polar(n)), std, mean)
         normals = np.empty(n, F8 if dtype == _DOUBLE else F4)
-        for start in range(0, n, _PIECE):
-            piece = normals[start : start + _PIECE]
+        start = 0
+        while start < n:
+            piece = normals[start : start + self._piece()]
+            start += piece.size
             whole = piece.size // 16 * 16
             tail = piece.size - whole
             # The tail's own uniforms are drawn, but for halves, and not used.
             passed = 0 if dtype in _HALVES else tail
-            rows = multiply_add(self._blocks(normals.dtype, whole, passed, 16 if tail else 0), std, mean)
-            join_blocks(rows[:, : whole // 2], out=piece[:whole])
+            rows = [
+                multiply_add(row, std, mean) for row in self._blocks(normals.dtype, whole, passed, 16 if tail else 0)
+            ]
+            join_blocks(*[row[: whole // 2] for row in rows], out=piece[:whole])
             if tail:
-                join_blocks(rows[:, whole // 2 :], out=normals[-16:])
+                join_blocks(*[row[whole // 2 :] for row in rows], out=normals[-16:])
         return normals.astype(dtype, copy=False)
 
-    def _blocks(self, dtype: np.dtype, whole: int, passed: int, last: int) -> np.ndarray:
-        """Standard normals, as two rows, from so many uniforms and, after some that are passed over, a few more."""
+    def _blocks(self, dtype: np.dtype, whole: int, passed: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """Standard normals, split, from so many uniforms and, after some that are passed over, a few more."""
         n = whole + passed + last
         if dtype == F8:
             return normals_of_doubles(_joined(self._doubles(n), whole, last))
-        if n <= STATE_WORDS:
-            return split_blocks(normals_of_polar(_joined(self._polar(n), whole, last)))
-        return normals_of_words(_joined(self._words(n), whole, last))
+        if n > FEW_WORDS:
+            return normals_of_words(_joined(self._words(n), whole, last))
+        normals = normals_of_polar(_joined(self._polar(n), whole, last))
+        rows = np.empty((2, normals.size // 2), F4)
+        split_blocks(normals, *rows)
+        return rows[0], rows[1]
 
     # Integers
 
@@ -227,11 +234,16 @@ class MT19937Stream(MT19937Engine):
             if n * words <= _PIECE:
                 return law(self._words(n * words))
             out = np.empty(n, dtype)
-            step = _PIECE // words
-            for start in range(0, n, step):
-                piece = out[start : start + step]
+            start = 0
+            while start < n:
+                piece = out[start : start + self._piece() // words]
                 piece[:] = law(self._words(piece.size * words))
+                start += piece.size
             return out
+
+    def _piece(self) -> int:
+        """How many words to draw next of very many: the blocks of 16 at hand and a piece of whole states."""
+        return self._at_hand() // 16 * 16 + _PIECE
 
     # Categories
 
@@ -264,7 +276,7 @@ class MT19937Stream(MT19937Engine):
         score = p / (waiting.T if transposed else waiting)
         if n == 1:
             return score.argmax(axis=1, keepdims=True)
-        return np.argsort(-score.astype(F8), axis=1, kind="stable")[:, :n]
+        return _smallest(-score.astype(F8), n)
 
     # Laws by trial and error
 
@@ -295,6 +307,17 @@ class MT19937Stream(MT19937Engine):
         limits = np.finfo(alpha.dtype)
         shares = (gammas / rejection.row_sums(gammas)).astype(alpha.dtype)
         return np.clip(shares, limits.tiny, 1 - limits.epsneg).reshape(alpha.shape)
+
+
+def _smallest(numbers: np.ndarray, n: int) -> np.ndarray:
+    """Where the n smallest of each row are, in their order; of equal ones the first."""
+    if numbers.shape[1] < 20 * n:
+        return np.argsort(numbers, axis=1, kind="stable")[:, :n]
+    places = np.empty((len(numbers), n), np.int64)
+    for row, out in zip(numbers, places):
+        near = np.flatnonzero(~(row > np.partition(row, n - 1)[n - 1]))
+        out[:] = near[np.argsort(row[near], kind="stable")[:n]]
+    return places
 
 
 def _joined(numbers: np.ndarray, first: int, last: int) -> np.ndarray:
