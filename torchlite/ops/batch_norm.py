@@ -102,16 +102,25 @@ def _batch_norm_backward(
     if not train:
         mean, rstd = running_mean, 1 / xp.sqrt(wide(running_var)[0] + eps)
     mean, rstd, scale = _spread(axes, mean, rstd.astype(x.dtype, copy=False), weight)
-    hat = (x - mean) * rstd if train or mask[1] else None
-    to_x = None
+    through_statistics = train and mask[0]
+    to_x = to_weight = to_bias = None
+    if through_statistics or mask[1]:
+        hat = x - mean
+        hat *= rstd
+        to_weight = sum_of_products(xp, of_result, hat, axes)
+    if through_statistics or mask[2]:
+        to_bias = sum_along(xp, of_result, axes)
     if mask[0]:
-        scaled = of_result if scale is None else of_result * scale
-        to_x = _back_in_place(through(xp, scaled, hat, rstd, axes) if train else scaled * rstd, input, axes)
+        factor = rstd if scale is None else rstd * scale
+        if train:
+            to_x = through(of_result, hat, factor, to_weight, to_bias, count(x, axes) or 1)
+        else:
+            to_x = of_result * factor
+        to_x = _back_in_place(to_x, input, axes)
     of_parameters = input.dtype if weight is None else weight.dtype
-    to_weight = sum_of_products(xp, of_result, hat, axes) if mask[1] else None
-    to_bias = sum_along(xp, of_result, axes) if mask[2] else None
     return to_x, *[
-        None if a is None else a.reshape(-1).astype(of_parameters, copy=False) for a in (to_weight, to_bias)
+        a.reshape(-1).astype(of_parameters, copy=False) if wanted else None
+        for a, wanted in zip((to_weight, to_bias), mask[1:])
     ]
 
 
@@ -200,7 +209,7 @@ def _batch_norm_in_steps(
     if any([t.backend.level < level for v in (running_mean, running_var) for t in tensors_in(v)]):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
-            "place, were not batched.\nIf you are using modules and do not need eval mode, please set "
+            "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
             "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please "
             "see the functorch website for resources on how to patch your module to work with vmap"
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .windows import Ints
 
-_BLOCK = 1 << 17  # numbers in the columns of one block, which should stay in the processor's cache,
+_BLOCK = 1 << 18  # numbers in the columns of one block, which should stay in the processor's cache,
 _WIDTH = 512  # unless there would be so few columns that the product of matrices is slow
 
 

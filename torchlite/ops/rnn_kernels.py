@@ -10,11 +10,12 @@ not there keeps its state, whichever way time runs, and has zeros in all that is
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 @dataclass
@@ -35,6 +36,12 @@ def span(length: int, batch: int, sizes: Sequence[int] | None, reverse: bool) ->
     return times[::-1] if reverse else times
 
 
+def _stretches(times: Iterable[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
+    """Times in a row at which as many of the batch are there: how many, and the times."""
+    for n, pairs in itertools.groupby(times, lambda pair: pair[1]):
+        yield n, [t for t, _ in pairs]
+
+
 def _joined(xp: Any, new: Any, old: Any) -> Any:
     """The states of all, of which some are new."""
     n = new.shape[1]
@@ -52,9 +59,11 @@ def _before(xp: Any, states: Any, first: Any, times: Sequence[tuple[int, int]]) 
     """For each time the states that it began with."""
     made = xp.empty_like(states)
     before = first
-    for t, n in times:
-        made[t] = before
-        before = _joined(xp, states[t][:, :n], before)
+    for n, some in _stretches(times):
+        made[some] = before
+        if len(some) > 1:
+            made[some[1:], :, :n] = states[some[:-1], :, :n]
+        before = _joined(xp, states[some[-1]][:, :n], before)
     return made
 
 
@@ -114,13 +123,16 @@ class Elman(Cell):
         self.f = f
 
     def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
-        for t, n in times:
-            made = gates[t][:, :n]
-            made += w.dot(h[:, :n])
-            if self.f == "tanh":
-                xp.tanh(made, made)
-            else:
-                xp.maximum(made, 0, out=made)
+        for n, some in _stretches(times):
+            gates_, made = gates[..., :n], h[:, :n]
+            for t in some:
+                given = w.dot(made)
+                made = gates_[t]
+                made += given
+                if self.f == "tanh":
+                    xp.tanh(made, made)
+                else:
+                    xp.maximum(made, 0, out=made)
             h = _joined(xp, made, h)
         return Kept(gates, gates, gates), h, None
 
@@ -129,10 +141,13 @@ class Elman(Cell):
         made = 1 - y * y if self.f == "tanh" else (y > 0).astype(y.dtype)
         _clear(made, times)
         w = w.T
-        for t, n in reversed(times):
-            at = made[t][:, :n]
-            at *= to_h[:, :n] + g[t][:, :n]
-            to_h = _joined(xp, w.dot(at), to_h)
+        for n, some in _stretches(reversed(times)):
+            g_, made_, before = g[..., :n], made[..., :n], to_h[:, :n]
+            for t in some:
+                at = made_[t]
+                at *= before + g_[t]
+                before = w.dot(at)
+            to_h = _joined(xp, before, to_h)
         made = made[:, None]
         return made, made, to_h, None, None
 
@@ -148,25 +163,26 @@ class Gru(Cell):
         size = h.shape[0]
         recurrent = xp.zeros((gates.shape[0], *h.shape), h.dtype)
         hidden = xp.zeros_like(recurrent)
-        for t, n in times:
-            at, before = gates[t][:, :n], h[:, :n]
-            given = w.dot(before)
-            both = at[: 2 * size]
-            both += given[: 2 * size]
-            xp.tanh(both, both)
-            _sigmoids(both)
-            own = recurrent[t][:, :n]
-            own += given[2 * size :]
-            if bias is not None:
-                own += bias
-            candidate = at[2 * size :]
-            candidate += both[:size] * own
-            xp.tanh(candidate, candidate)
-            made = hidden[t][:, :n]
-            xp.subtract(before, candidate, made)
-            made *= both[size:]
-            made += candidate
-            h = _joined(xp, made, h)
+        for n, some in _stretches(times):
+            gates_, recurrent_, hidden_, before = gates[..., :n], recurrent[..., :n], hidden[..., :n], h[:, :n]
+            for t in some:
+                given = w.dot(before)
+                both, candidate = gates_[t, : 2 * size], gates_[t, 2 * size :]
+                both += given[: 2 * size]
+                xp.tanh(both, both)
+                _sigmoids(both)
+                own = recurrent_[t]
+                own += given[2 * size :]
+                if bias is not None:
+                    own += bias
+                candidate += both[:size] * own
+                xp.tanh(candidate, candidate)
+                made = hidden_[t]
+                xp.subtract(before, candidate, made)
+                made *= both[size:]
+                made += candidate
+                before = made
+            h = _joined(xp, before, h)
         return Kept(gates, hidden, recurrent), h, None
 
     def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
@@ -180,14 +196,17 @@ class Gru(Cell):
         xp.multiply(made[:, 2] * (1 - r), kept.more, made[:, 0])
         xp.multiply(_before(xp, kept.hidden, states[0], times) - n_, z * (1 - z), made[:, 1])
         w = w.T
-        for t, n in reversed(times):
-            to_here = to_h[:, :n] + g[t][:, :n]
-            at = made[t][:, :, :n]
-            at *= to_here
-            of_candidate[t][:, :n] *= to_here
-            before = w.dot(at.reshape((3 * size, n)))
-            to_here *= z[t][:, :n]
-            before += to_here
+        for n, some in _stretches(reversed(times)):
+            g_, made_, z_, of_candidate_ = g[..., :n], made[..., :n], z[..., :n], of_candidate[..., :n]
+            before = to_h[:, :n]
+            for t in some:
+                to_here = before + g_[t]
+                at = made_[t]
+                at *= to_here
+                of_candidate_[t] *= to_here
+                before = w.dot(at.reshape((3 * size, n)))
+                to_here *= z_[t]
+                before += to_here
             to_h = _joined(xp, before, to_h)
         of_input = made.copy()
         of_input[:, 2] = of_candidate
@@ -206,21 +225,25 @@ class Lstm(Cell):
         cells = xp.zeros((length, 2, size, batch), c.dtype)  # and their tanh
         hidden = xp.zeros((length, *h.shape), h.dtype)
         each = gates.reshape((length, 4, size, batch))
-        for t, n in times:
-            at = gates[t][:, :n]
-            at += w.dot(h[:, :n])
-            xp.tanh(at, at)
-            _sigmoids(at[: 3 * size])
-            o, i, f, candidate = each[t][:, :, :n]
-            here, squashed = cells[t][:, :, :n]
-            xp.multiply(f, c[:, :n], here)
-            here += i * candidate
-            xp.tanh(here, squashed)
-            made = hidden[t][:, :n]
-            if projection is None:
-                xp.multiply(o, squashed, made)
-            else:
-                made += projection.dot(o * squashed)
+        for n, some in _stretches(times):
+            gates_, each_, cells_, hidden_ = gates[..., :n], each[..., :n], cells[..., :n], hidden[..., :n]
+            made, here = h[:, :n], c[:, :n]
+            for t in some:
+                at = gates_[t]
+                at += w.dot(made)
+                xp.tanh(at, at)
+                _sigmoids(at[: 3 * size])
+                o, i, f, candidate = each_[t]
+                before = here
+                here, squashed = cells_[t]
+                xp.multiply(f, before, here)
+                here += i * candidate
+                xp.tanh(here, squashed)
+                made = hidden_[t]
+                if projection is None:
+                    xp.multiply(o, squashed, made)
+                else:
+                    made += projection.dot(o * squashed)
             h, c = _joined(xp, made, h), _joined(xp, here, c)
         return Kept(gates, hidden, cells), h, c
 
@@ -239,19 +262,23 @@ class Lstm(Cell):
         to_cell = o * (1 - squashed * squashed)
         given = None if projection is None else xp.zeros_like(kept.hidden)
         w = w.T
-        for t, n in reversed(times):
-            to_here = to_h[:, :n] + g[t][:, :n]
-            if projection is not None:
-                given[t][:, :n] = to_here
-                to_here = projection.T.dot(to_here)
-            into = to_cell[t][:, :n]
-            into *= to_here
-            into += to_c[:, :n]
-            at = made[t][:, :, :n]
-            at[0] *= to_here
-            at[1:] *= into
-            to_h = _joined(xp, w.dot(at.reshape((4 * size, n))), to_h)
-            to_c = _joined(xp, into * f[t][:, :n], to_c)
+        for n, some in _stretches(reversed(times)):
+            g_, made_, f_, to_cell_ = g[..., :n], made[..., :n], f[..., :n], to_cell[..., :n]
+            before, cell_before = to_h[:, :n], to_c[:, :n]
+            for t in some:
+                to_here = before + g_[t]
+                if projection is not None:
+                    given[t, :, :n] = to_here
+                    to_here = projection.T.dot(to_here)
+                into = to_cell_[t]
+                into *= to_here
+                into += cell_before
+                at = made_[t]
+                at[0] *= to_here
+                at[1:] *= into
+                before = w.dot(at.reshape((4 * size, n)))
+                cell_before = into * f_[t]
+            to_h, to_c = _joined(xp, before, to_h), _joined(xp, cell_before, to_c)
         of_projection = None if given is None else xp.einsum("tpb,thb->ph", given, o * squashed)
         return made, made, to_h, to_c, of_projection
 
@@ -326,4 +353,3 @@ def backward(
         _sum(xp, rows) if needs[5] else None, _sum(xp, rows_of_state) if needs[6] else None,
         to_hr if needs[7] else None,
     )  # fmt: skip
-

@@ -135,7 +135,7 @@ def combine(xp: Any, ufunc: str, target: Any, index: Any, values: Any) -> None:
         return
     row = values.size // index.size
     atomic = _ATOMIC.get(target.dtype.str[1:])
-    direct = row < 16 or values.size < 4096 or index.size > 8 * len(target)  # where sorting does not pay
+    direct = row < 16 or values.size < 1 << 18 or index.size > 8 * len(target)  # where sorting does not pay
     if ufunc == "add" and atomic and target.flags.c_contiguous and direct:
         if row > 1:
             index = index.reshape(-1, 1) * row + xp.arange(row)
