@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _overwrite_module_params_on_conversion = False
+_swap_module_params_on_conversion = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
@@ -17,9 +18,9 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
     """Whether a parameter changes places with what it is converted to, or with what is loaded into it."""
-    if value:
-        raise NotImplementedError("torchlite cannot swap parameters on conversion yet")
+    global _swap_module_params_on_conversion
+    _swap_module_params_on_conversion = value
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    return False
+    return _swap_module_params_on_conversion

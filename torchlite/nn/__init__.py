@@ -6,10 +6,13 @@ from typing import Any
 
 from . import attention, functional, init, modules, parallel, parameter, utils
 from .modules import *
+from .modules.factory import factory_kwargs
 from .modules.module import Module
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"torchlite has no torch.nn.{name} yet (docs/coverage.md lists what there is)")
+    from ..absent import why
+
+    raise AttributeError(f"torchlite has no torch.nn.{name}{why(name)}")

@@ -11,6 +11,8 @@ from ._attention import _canonical_mask, _none_or_dtype
 from ._distance import *
 from ._dropout import *
 from ._loss import *
+from ._matmul import *
+from ._matmul import assert_int_or_pair, boolean_dispatch
 from ._normalization import *
 from ._sparse import *
 from ._spatial import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.pickling import bear_name
 from . import (
     activation,
     adaptive,
@@ -66,4 +67,4 @@ for _room in (*_ROOMS, lazy, module, parameter_container):
     for _class in vars(_room).values():
         if isinstance(_class, type) and _class.__module__ == _room.__name__:
             _shown = container if _room is parameter_container else _room
-            _class.__module__ = "torch" + _shown.__name__.removeprefix("torchlite")
+            bear_name(_class, "torch" + _shown.__name__.removeprefix("torchlite"))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.tensor import Tensor
 from ...ops.create import empty
 from .. import functional as F
 from .. import init as _init
 from ..parameter import Parameter
 from .attention import MultiheadAttention
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...core.tensor import Tensor
 from ...ops.create import empty
 from .. import functional as F
 from .. import init
@@ -16,7 +17,6 @@ from .module import Module
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...core.tensor import Tensor
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
 from ...ops.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.tensor import Tensor
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from ...core.dtype import dtype
+from ...core.dtype import dtype
 
 __all__ = ["LinearCrossEntropyOptions"]
 

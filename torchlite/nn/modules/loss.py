@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ...core.tensor import Tensor
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -14,7 +15,6 @@ from .module import Module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...core.tensor import Tensor
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",

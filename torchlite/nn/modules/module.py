@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 from ...core.pickling import reduce_ex
 from ...core.tensor import Tensor
@@ -39,9 +40,6 @@ from .module_hooks import (  # noqa: F401
 from .module_moves import ModuleMoves
 from .module_state import _EXTRA_STATE_KEY_SUFFIX, ModuleState, _IncompatibleKeys, _WrappedHook  # noqa: F401
 from .module_tree import ModuleTree, typename
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ...core.errors import warn
 from ...core.hooks import RemovableHandle, register
 from ...core.tensor import Tensor
 from .module_state import _WrappedHook
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Hooks = OrderedDict[int, Callable[..., Any]]
-    Flags = OrderedDict[int, bool]  # by the number of the hook; only True is in it
+Hooks = OrderedDict[int, Callable[..., Any]]
+Flags = OrderedDict[int, bool]  # by the number of the hook; only True is in it
 
 # The dictionaries of a module that hold hooks, or say something of them.
 HOOKS = (

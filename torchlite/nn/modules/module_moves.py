@@ -9,6 +9,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.errors import warn
 from ...core.schema import Signature, invalid_combination
 from ...ops.create import empty_like
+from ...utils.swapping import swap_tensors
 from ..parameter import Parameter
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class ModuleMoves:
             made = fn(parameter)
         keep = not future.get_overwrite_module_params_on_conversion()
         grad = parameter.grad
-        if keep and _exchangeable(parameter, made):
+        if future.get_swap_module_params_on_conversion():
+            result = parameter
+            self._swap(name, parameter, made)
+        elif keep and _exchangeable(parameter, made):
             parameter.data = made
             result = parameter
         else:
@@ -73,8 +77,16 @@ class ModuleMoves:
                 made = fn(grad)
             if keep and result is parameter and _exchangeable(grad, made):
                 grad.data = made
+                result.grad = grad  # which swapping took away
             else:
                 result.grad = made.requires_grad_(grad.requires_grad)
+
+    def _swap(self, name: str, parameter: Any, made: Any) -> None:
+        parameter.grad = None
+        try:
+            swap_tensors(parameter, Parameter(made, parameter.requires_grad))
+        except RuntimeError as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {type(self).__name__}.{name}") from error
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Change dtype, device or memory format: `to(device, dtype)`, `to(dtype)`, `to(tensor)`."""

@@ -9,10 +9,12 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
 from ...core.errors import warn
 from ...core.hooks import RemovableHandle, register
 from ...core.schema import is_tensor
+from ...utils.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
@@ -259,7 +261,10 @@ class ModuleState:
                         given = Parameter(given, requires_grad=t.requires_grad)
                     else:
                         given.requires_grad_(t.requires_grad)
-                setattr(self, name, given)
+                if future.get_swap_module_params_on_conversion() and name in self._parameters:
+                    swap_tensors(t, given)
+                else:
+                    setattr(self, name, given)
         except Exception as error:  # whatever went wrong is told, with all else that is wrong, when all was tried
             return (
                 f'While copying the parameter named "{key}", whose dimensions in the model are {t.size()} and whose '

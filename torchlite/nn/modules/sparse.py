@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
 from ...ops.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.tensor import Tensor
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

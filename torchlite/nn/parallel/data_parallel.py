@@ -3,80 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ... import cuda
 from ...core.device import device as Device
 from ..modules.module import Module
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import device_of, gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel"]
 
 
-def _devices(device_ids: Sequence[Any] | None) -> list[int]:
-    """The numbers of the devices to use: all there are, if nothing is said."""
-    if not cuda.is_available():
+def _devices(device_ids: Sequence[int | Device] | None) -> list[Device]:
+    """The devices to use: all of CUDA's, if nothing is said."""
+    if device_ids is None:
+        device_ids = range(cuda.device_count())
+    found = [device_of(d) for d in device_ids]
+    if any(d.type == "cuda" for d in found) and not cuda.is_available():
         return []
-    found = range(cuda.device_count()) if device_ids is None else device_ids
-    numbers = [d if isinstance(d, int) else Device(d).index or 0 for d in found]
-    if len(numbers) > 1:
-        raise NotImplementedError(
-            f"torchlite runs DataParallel on one device so far, not on {numbers}: pass device_ids=[{numbers[0]}]"
-        )
-    return numbers
+    return [d if d.index is not None else Device(d.type, 0) for d in found]
+
+
+def _on_all(module: Module, inputs: Any, kwargs: Any, devices: list[Device], output: Any, dim: int) -> Any:
+    for t in chain(module.parameters(), module.buffers()):
+        if t.device != devices[0]:
+            raise RuntimeError(
+                f"module must have its parameters and buffers on device {devices[0]} (device_ids[0]) but found one of "
+                f"them on device: {t.device}"
+            )
+    pieces, named = scatter_kwargs(inputs, kwargs, devices, dim)
+    if not pieces:
+        pieces, named = ((),), ({},)
+    if len(devices) == 1:
+        return module(*pieces[0], **named[0])
+    used = devices[: len(pieces)]
+    return gather(parallel_apply(replicate(module, used), pieces, named, used), output, dim)
 
 
 class DataParallel(Module):
-    """Calls its module, on the device given if there is one."""
+    """Cuts its inputs along `dim`, calls copies of its module on all devices at once, and joins the results.
+
+    `device_ids` are numbers of CUDA devices, or devices.
+    """
 
     def __init__(
         self,
         module: Module,
-        device_ids: Sequence[Any] | None = None,
-        output_device: Any = None,
+        device_ids: Sequence[int | Device] | None = None,
+        output_device: int | Device | None = None,
         dim: int = 0,
     ) -> None:
         super().__init__()
         self.module = module
-        self.device_ids = _devices(device_ids)
-        if self.device_ids:
+        self._devices = _devices(device_ids)
+        self.device_ids = [d.index for d in self._devices]
+        if self._devices:
             self.dim = dim
-            self.output_device = self.device_ids[0] if output_device is None else output_device
-            self.src_device_obj = Device("cuda", self.device_ids[0])
-            self.module.to(self.src_device_obj)
+            self.output_device = self._devices[0] if output_device is None else output_device
+            self.src_device_obj = self._devices[0]
+            if len(self._devices) == 1:
+                self.module.to(self.src_device_obj)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self.device_ids:
-            inputs, kwargs = _moved(inputs, self.src_device_obj), _moved(kwargs, self.src_device_obj)
-        return self.module(*inputs, **kwargs)
-
-
-def _moved(value: Any, device: Any) -> Any:
-    """Tensors, in containers too, on a device."""
-    if hasattr(value, "to"):
-        return value.to(device)
-    if isinstance(value, dict):
-        return {key: _moved(item, device) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        parts = [_moved(item, device) for item in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    return value
+        if not self._devices:
+            return self.module(*inputs, **kwargs)
+        return _on_all(self.module, inputs, kwargs, self._devices, self.output_device, self.dim)
 
 
 def data_parallel(
     module: Module,
     inputs: Any,
-    device_ids: Sequence[Any] | None = None,
-    output_device: Any = None,
+    device_ids: Sequence[int | Device] | None = None,
+    output_device: int | Device | None = None,
     dim: int = 0,
     module_kwargs: Any = None,
 ) -> Any:
-    """What a module gives on the device given."""
+    """What a module gives, computed on several devices at once."""
     devices = _devices(device_ids)
     if not devices:
         raise RuntimeError("device type could not be determined")
     args = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
-    where = Device("cuda", devices[0])
-    return module.to(where)(*_moved(args, where), **_moved(module_kwargs or {}, where))
+    return _on_all(module, args, module_kwargs, devices, devices[0] if output_device is None else output_device, dim)
 
 
 DataParallel.__module__ = "torch.nn.parallel.data_parallel"

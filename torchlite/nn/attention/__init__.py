@@ -1,0 +1,110 @@
+"""`torch.nn.attention`: which kernels may compute scaled dot-product attention, biases for it, and attention by rule.
+
+There is one kernel here, which takes everything, so that the choice is accepted and makes no difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import importlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from ...backends import cuda
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = [
+    "WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "activate_flash_attention_impl", "current_flash_attention_impl",
+    "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl", "sdpa_kernel",
+]  # fmt: skip
+
+WARN_FOR_UNFUSED_KERNELS = False
+_LATER = frozenset(("bias", "flex_attention"))
+
+
+class SDPBackend(enum.Enum):
+    """PyTorch's kernels for attention."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+
+SDPBackend.__module__ = "torch.nn.attention"
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
+    """Choose one or several kernels, for the time of a `with`."""
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+            f"{type(backends).__name__}"
+        )
+    chosen = backends if isinstance(backends, list) else [backends]
+    kinds = (
+        SDPBackend.FLASH_ATTENTION, SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION,
+    )  # fmt: skip
+    with cuda.sdp_kernel(*[kind in chosen for kind in kinds]):
+        yield {}
+
+
+# ---- libraries of CUDA kernels
+
+_flash: dict[str, Callable[..., Any] | None] = {"FA3": None, "FA4": None}
+_active: list[tuple[str, Any]] = []
+
+
+def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
+    """Name an implementation; `register_fn` is called when it is chosen, and may return a handle with `remove`."""
+    _flash[impl] = register_fn
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The names there are to choose from."""
+    return sorted(_flash)
+
+
+def current_flash_attention_impl() -> str | None:
+    """The name chosen, if any."""
+    return _active[-1][0] if _active else None
+
+
+def activate_flash_attention_impl(impl: str) -> None:
+    """Choose an implementation by its name. PyTorch's own are for its CUDA kernels, and not here."""
+    if impl not in _flash:
+        known = list_flash_attention_impls()
+        raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: {known}")
+    register = _flash[impl]
+    if register is None:
+        raise NotImplementedError(f"torchlite has no flash attention implementation '{impl}'")
+    if current_flash_attention_impl() != impl:
+        restore_flash_attention_impl(_raise_warn=False)
+        _active.append((impl, register()))
+
+
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
+    """Go back to none."""
+    if not _active and _raise_warn:
+        logging.getLogger(__name__).warning("Trying to restore default FA2 impl when no custom impl was activated")
+    while _active:
+        handle = _active.pop()[1]
+        if handle is not None:
+            handle.remove()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"torchlite has no torch.nn.attention.{name} yet (docs/coverage.md lists what there is)")
