@@ -18,6 +18,8 @@ import torchlite
 
 MODELS = {
     "10 of 4x4": [(4, 4)] * 10,
+    "100 of 4x4": [(4, 4)] * 100,
+    "1000 of 4x4": [(4, 4)] * 1000,
     "5 layers 64-64": [(64, 64), (64,)] * 5,
     "784-256-128-10": [(256, 784), (256,), (128, 256), (128,), (10, 128), (10,)],
 }
@@ -32,7 +34,7 @@ def step_of(library: Any, name: str, shapes: list[tuple[int, ...]], options: dic
     return getattr(library.optim, name)(params, lr=1e-5, **options).step
 
 
-def fastest(steps: list[Callable[[], Any]], rounds: int = 30, count: int = 50) -> list[float]:
+def fastest(steps: list[Callable[[], Any]], rounds: int, count: int) -> list[float]:
     """Microseconds a call."""
     best = [float("inf")] * len(steps)
     for _ in range(rounds):
@@ -51,7 +53,7 @@ def main() -> None:
         for name, options in OPTIMIZERS.items():
             steps = [step_of(torchlite, name, shapes, options)]
             steps += [step_of(torch, name, shapes, {**options, **form}) for form in FORMS.values()]
-            own, *others = fastest(steps)
+            own, *others = fastest(steps, rounds=10, count=max(2, 500 // len(shapes)))
             shown = "".join(f"{other:9.1f} ({own / other:.2f})" for other in others)
             print(f"{model:16} {name:6} {own:7.1f}{shown}")
 

@@ -9,10 +9,11 @@ from ..core.op import functions
 from ..core.tensor import Tensor
 from .blocks import scalar_dtype
 from .checks import check_lr
+from .on_lists import on_lists
 from .optimizer import ParamsT
 from .whole_tensors import OnTensors
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(OnTensors):
@@ -89,3 +90,13 @@ class Adafactor(OnTensors):
         change = square.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
         rate /= max(1.0, change.norm(2).item() / (root * group["d"]))
         p.add_(change, alpha=-rate)
+
+
+@on_lists(Adafactor, row_vars="row_var", col_vars="col_var", variances="variance", state_steps="step")
+def adafactor(
+    params: list[Tensor], grads: list[Tensor], row_vars: list[Tensor | None], col_vars: list[Tensor | None],
+    variances: list[Tensor | None], state_steps: list[Tensor], foreach: bool | None = None,
+    grad_scale: Tensor | None = None, found_inf: Tensor | None = None, has_complex: bool = False, *, d: float,
+    lr: float | Tensor, beta2_decay: float, weight_decay: float, eps1: float, eps2: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `Adafactor` on lists of tensors."""

@@ -8,6 +8,7 @@ from ..core.dtype import bfloat16
 from ..core.op import functions
 from ..core.tensor import Tensor
 from .checks import check_lr
+from .on_lists import on_lists
 from .optimizer import ParamsT
 from .whole_tensors import OnTensors
 
@@ -91,3 +92,13 @@ class Muon(OnTensors):
         change = _orthogonal(change, group["ns_coefficients"], group["ns_steps"], group["eps"])
         p.mul_(1 - lr * group["weight_decay"])
         p.add_(change, alpha=-_adjusted(lr, group["adjust_lr_fn"], p.shape))
+
+
+@on_lists(Muon, muon_momentum_bufs="momentum_buffer")
+def muon(
+    params: list[Tensor], grads: list[Tensor], muon_momentum_bufs: list[Tensor], *, foreach: bool | None = None,
+    lr: float | Tensor, weight_decay: float, momentum: float, nesterov: bool,
+    ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float, adjust_lr_fn: str | None,
+    has_complex: bool,
+) -> None:  # fmt: skip
+    """One step of `Muon` on lists of tensors."""

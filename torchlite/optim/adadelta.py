@@ -7,9 +7,10 @@ from typing import Any
 from ..core.tensor import Tensor
 from .checks import check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 def _formula(
@@ -62,3 +63,12 @@ class Adadelta(Elementwise):
         counts[0] += 1
         rho = group["rho"]
         return decay_of(group), float(rho), 1.0 - rho, group["eps"], number(group["lr"], group)
+
+
+@on_lists(Adadelta, square_avgs="square_avg", acc_deltas="acc_delta", state_steps="step")
+def adadelta(
+    params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], acc_deltas: list[Tensor],
+    state_steps: list[Tensor], capturable: bool = False, foreach: bool | None = None, differentiable: bool = False,
+    has_complex: bool = False, *, lr: float | Tensor, rho: float, eps: float, weight_decay: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `Adadelta` on lists of tensors."""

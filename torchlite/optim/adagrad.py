@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from ..core.tensor import Tensor
 from .checks import check_fused, check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 def _formula(xp: Any, p: Any, g: Any, square: Any, decay: Any, eps: Any, rate: Any) -> None:
@@ -67,3 +68,14 @@ class Adagrad(Elementwise):
         counts[0] += 1
         rate = number(group["lr"], group) / (1 + (counts[0] - 1) * group["lr_decay"])
         return decay_of(group), group["eps"], rate
+
+
+@on_lists(Adagrad, state_sums="sum", state_steps="step")
+def adagrad(
+    params: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: list[Tensor],
+    fused: bool | None = None, grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False,
+    has_complex: bool = False, *, lr: float | Tensor, weight_decay: float, lr_decay: float, eps: float,
+    maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `Adagrad` on lists of tensors."""

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from ..core.tensor import Tensor
 from .checks import check_betas, check_fused, check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number, shrink_of
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 
 def _formula(xp: Any, p: Any, g: Any, mean: Any, square: Any, *more: Any) -> None:
@@ -94,3 +95,14 @@ class Adam(Elementwise):
 
 _KEPT = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 _KEPT_HIGHEST = {**_KEPT, "max_exp_avg_sq": 0.0}
+
+
+@on_lists(Adam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", max_exp_avg_sqs="max_exp_avg_sq", state_steps="step")
+def adam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False,
+    differentiable: bool = False, fused: bool | None = None, grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None, has_complex: bool = False, decoupled_weight_decay: bool = False, *,
+    amsgrad: bool, beta1: float, beta2: float, lr: float | Tensor, weight_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `Adam` on lists of tensors."""

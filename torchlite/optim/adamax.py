@@ -7,9 +7,10 @@ from typing import Any
 from ..core.tensor import Tensor
 from .checks import check_betas, check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 def _formula(
@@ -59,3 +60,13 @@ class Adamax(Elementwise):
         beta1, beta2 = group["betas"]
         rate = number(group["lr"], group) / (1 - beta1**step)
         return decay_of(group), 1 - beta1, float(beta2), group["eps"], rate
+
+
+@on_lists(Adamax, exp_avgs="exp_avg", exp_infs="exp_inf", state_steps="step")
+def adamax(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_infs: list[Tensor],
+    state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+    capturable: bool = False, has_complex: bool = False, *, eps: float, beta1: float, beta2: float,
+    lr: float | Tensor, weight_decay: float,
+) -> None:  # fmt: skip
+    """One step of `Adamax` on lists of tensors."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from .adam import Adam
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["AdamW"]
+__all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
@@ -38,3 +39,17 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:  # checkpoints of older versions do not say so
             group["decoupled_weight_decay"] = True
+
+
+@on_lists(
+    AdamW, {"decoupled_weight_decay": True},
+    exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", max_exp_avg_sqs="max_exp_avg_sq", state_steps="step",
+)  # fmt: skip
+def adamw(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False,
+    differentiable: bool = False, fused: bool | None = None, grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None, has_complex: bool = False, *, amsgrad: bool, beta1: float, beta2: float,
+    lr: float | Tensor, weight_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `AdamW` on lists of tensors."""

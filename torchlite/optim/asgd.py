@@ -7,9 +7,10 @@ from typing import Any
 from ..core.tensor import Tensor
 from .checks import check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 def _formula(xp: Any, p: Any, g: Any, average: Any, decay: Any, shrink: Any, rate: Any, mu: Any) -> None:
@@ -64,3 +65,13 @@ class ASGD(Elementwise):
         faded = lr / (1 + lambd * lr * step) ** group["alpha"]
         counts[:] = step, float(faded), 1 / max(1, step - group["t0"])
         return decay_of(group), 1 - lambd * eta, eta, None if mu == 1 else mu
+
+
+@on_lists(ASGD, axs="ax", mus="mu", etas="eta", state_steps="step")
+def asgd(
+    params: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor], etas: list[Tensor],
+    state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+    capturable: bool = False, has_complex: bool = False, *, lambd: float, lr: float | Tensor, t0: float, alpha: float,
+    weight_decay: float,
+) -> None:  # fmt: skip
+    """One step of `ASGD` on lists of tensors."""

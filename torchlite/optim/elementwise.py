@@ -240,29 +240,31 @@ class Elementwise(Optimizer):
     # ---- on tensors
 
     def _step_on_tensors(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
-        counts, arrays = self.counts(group), self.arrays(group)
-        differentiable = group["differentiable"]
-        with set_grad_enabled(differentiable):
+        stateful = self.counts(group) or self.arrays(group)
+        with set_grad_enabled(group["differentiable"]):
             for p in params:
-                state = self.state[p] if counts or arrays else {}
-                new = self.lacks_state(state)
-                if new:
-                    self.make_state(group, [p], [state])
-                counted = [state[name].item() for name in counts]
-                numbers = self.numbers(group, counted, new)
-                # Nodes may keep what the formula works on, so that must not be what the next step writes into.
-                targets = [p, *[state[name] for name in arrays]]
-                copies = [t.clone() for t in targets] if differentiable else targets
-                grad = -p.grad if group["maximize"] else p.grad
-                operands = [copies[0], grad, *copies[1:]]
-                if p.is_complex():
-                    operands = [functions["view_as_real"](t) for t in operands]
-                type(self).formula(ON_TENSORS, *operands, *numbers)
-                if differentiable:
-                    for target, made in zip(targets, copies):
-                        target.copy_(made)
-                for name, value in zip(counts, counted):
-                    state[name].fill_(value)
+                self.update(p, p.grad, self.state[p] if stateful else {}, group)
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Change one parameter."""
+        counts, arrays = self.counts(group), self.arrays(group)
+        new = self.lacks_state(state)
+        if new:
+            self.make_state(group, [p], [state])
+        counted = [state[name].item() for name in counts]
+        numbers = self.numbers(group, counted, new)
+        # Nodes may keep what the formula works on, so that must not be what the next step writes into.
+        targets = [p, *[state[name] for name in arrays]]
+        copies = [t.clone() for t in targets] if group["differentiable"] else targets
+        operands = [copies[0], -grad if group["maximize"] else grad, *copies[1:]]
+        if p.is_complex():
+            operands = [functions["view_as_real"](t) for t in operands]
+        type(self).formula(ON_TENSORS, *operands, *numbers)
+        if group["differentiable"]:
+            for target, made in zip(targets, copies):
+                target.copy_(made)
+        for name, value in zip(counts, counted):
+            state[name].fill_(value)
 
 
 def _bare(p: Tensor) -> bool:

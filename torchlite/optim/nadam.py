@@ -8,9 +8,10 @@ from ..core.tensor import Tensor
 from .blocks import scalar_dtype
 from .checks import check_betas, check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number, shrink_of
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 def _formula(
@@ -79,3 +80,14 @@ class NAdam(Elementwise):
             shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, 1 - beta2**step, group["eps"],
             lr * (1 - now) / (1 - product), lr * next_ / (1 - product * next_),
         )  # fmt: skip
+
+
+@on_lists(NAdam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", mu_products="mu_product", state_steps="step")
+def nadam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor], state_steps: list[Tensor], decoupled_weight_decay: bool = False,
+    foreach: bool | None = None, capturable: bool = False, differentiable: bool = False, has_complex: bool = False,
+    maximize: bool = False, *, beta1: float, beta2: float, lr: float | Tensor, weight_decay: float,
+    momentum_decay: float, eps: float,
+) -> None:  # fmt: skip
+    """One step of `NAdam` on lists of tensors."""

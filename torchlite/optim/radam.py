@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from ..core.tensor import Tensor
 from .checks import check_betas, check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number, shrink_of
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 def _formula(
@@ -73,3 +74,13 @@ class RAdam(Elementwise):
             rate *= ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length) * bias2) ** 0.5
             eps = group["eps"]
         return shrink_of(group), decay_of(group), 1 - beta1, float(beta2), 1 - beta2, eps, rate
+
+
+@on_lists(RAdam, exp_avgs="exp_avg", exp_avg_sqs="exp_avg_sq", state_steps="step")
+def radam(
+    params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor], decoupled_weight_decay: bool = False, foreach: bool | None = None,
+    differentiable: bool = False, capturable: bool = False, has_complex: bool = False, maximize: bool = False, *,
+    beta1: float, beta2: float, lr: float | Tensor, weight_decay: float, eps: float,
+) -> None:  # fmt: skip
+    """One step of `RAdam` on lists of tensors."""

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from ..core.tensor import Tensor
 from .checks import check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 def _formula(xp: Any, p: Any, g: Any, square: Any, *more: Any) -> None:
@@ -80,3 +81,15 @@ class RMSprop(Elementwise):
             decay_of(group), float(alpha), 1.0 - alpha, group["eps"], number(group["lr"], group),
             float(momentum) if momentum > 0 else None, group["centered"],
         )  # fmt: skip
+
+
+@on_lists(
+    RMSprop, square_avgs="square_avg", grad_avgs="grad_avg", momentum_buffer_list="momentum_buffer", state_steps="step"
+)
+def rmsprop(
+    params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+    maximize: bool = False, differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *,
+    lr: float | Tensor, alpha: float, eps: float, weight_decay: float, momentum: float, centered: bool,
+) -> None:  # fmt: skip
+    """One step of `RMSprop` on lists of tensors."""

@@ -7,9 +7,10 @@ from typing import Any
 from ..core.tensor import Tensor
 from .checks import check_lr
 from .elementwise import Elementwise, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 def _formula(xp: Any, p: Any, g: Any, before: Any, size: Any, shorter: Any, longer: Any, least: Any, most: Any) -> None:
@@ -54,3 +55,13 @@ class Rprop(Elementwise):
     def numbers(self, group: dict[str, Any], counts: list[float], new: bool) -> tuple[Any, ...]:
         counts[0] += 1
         return tuple([number(x, group) for x in (*group["etas"], *group["step_sizes"])])
+
+
+@on_lists(Rprop, prevs="prev", step_sizes="step_size", state_steps="step")
+def rprop(
+    params: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor],
+    state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False, maximize: bool = False,
+    differentiable: bool = False, has_complex: bool = False, *, step_size_min: float, step_size_max: float,
+    etaminus: float, etaplus: float,
+) -> None:  # fmt: skip
+    """One step of `Rprop` on lists of tensors."""

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from ..core.tensor import Tensor
 from .checks import check_fused, check_lr, check_non_negative
 from .elementwise import Elementwise, decay_of, number
+from .on_lists import on_lists
 from .optimizer import ParamsT
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 def _formula(xp: Any, p: Any, g: Any, *more: Any) -> None:
@@ -77,3 +78,13 @@ class SGD(Elementwise):
             None if kept == 1 else kept,
             group["nesterov"],
         )
+
+
+@on_lists(SGD, momentum_buffer_list="momentum_buffer")
+def sgd(
+    params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False, foreach: bool | None = None, fused: bool | None = None,
+    grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *, weight_decay: float, momentum: float,
+    lr: float | Tensor, dampening: float, nesterov: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `SGD` on lists of tensors."""
