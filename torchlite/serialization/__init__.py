@@ -10,6 +10,7 @@ saving, loading                          `save` and `load`
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..core.storage import STORAGES
@@ -44,7 +45,27 @@ __all__ = [
     "validate_cuda_device", "validate_hpu_device", "LoadEndianness", "get_default_load_endianness",
     "set_default_load_endianness", "get_default_mmap_options", "set_default_mmap_options", "get_crc32_options",
     "set_crc32_options", "skip_data", "StorageType", "SourceChangeWarning", "normalize_storage_type",
+    "check_module_version_greater_or_equal",
 ]  # fmt: skip
+
+
+def check_module_version_greater_or_equal(
+    module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True
+) -> bool:
+    """Whether a module's `__version__` is at least this."""
+    parts = module.__version__.split(".")
+    try:
+        version = tuple(type(wanted)(parts[i]) for i, wanted in enumerate(req_version_tuple))
+    except (IndexError, ValueError) as error:
+        said = (
+            f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be compared "
+            f"with tuple {req_version_tuple}"
+        )
+        if error_if_malformed:
+            raise RuntimeError(said) from error
+        warnings.warn(f"{said}, but continuing assuming that requirement is met", stacklevel=2)
+        return True
+    return version >= req_version_tuple
 
 
 def normalize_storage_type(storage_type: Any) -> Any:

@@ -1,0 +1,24 @@
+"""Models of timm, forward and backward."""
+
+import torch
+
+# timm imports torchvision, which wants its own compiled operators; where those cannot be loaded, they are declared.
+library = torch.library.Library("torchvision", "DEF")
+for name in ("nms", "qnms"):
+    library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+import timm  # noqa: E402
+
+x, target = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)), torch.tensor([1, 3])
+for name, options in (
+    ("resnet18", {}),
+    ("vit_tiny_patch16_224", {"img_size": 32}),
+    ("mobilenetv3_small_050", {}),
+    ("convnext_atto", {}),
+):
+    torch.manual_seed(1)
+    model = timm.create_model(name, num_classes=10, **options).eval()
+    print(name, sum(p.numel() for p in model.parameters()), model(x).abs().sum().item())
+    loss = torch.nn.functional.cross_entropy(model(x), target)
+    loss.backward()
+    print(loss.item(), sum(p.grad.norm().item() for p in model.parameters()))

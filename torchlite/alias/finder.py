@@ -1,0 +1,100 @@
+"""Finds `torch.x.y` as `torchlite.x.y`: one module with two names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .missing import explanation
+from .naming import SITE, is_torch, own_name
+
+if TYPE_CHECKING:
+    from .layer import Alias
+
+
+class Finder:
+    """Stands first in `sys.meta_path` while the alias is on."""
+
+    def __init__(self, alias: Alias) -> None:
+        self.alias = alias
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.startswith("torchlite."):
+            spec = PathFinder.find_spec(name, path)
+            if spec is not None and type(spec.loader) is SourceFileLoader:
+                spec.loader = _Adopting(self.alias, spec.loader)
+            return spec
+        if not (self.alias.everywhere and is_torch(name)):
+            return None
+        own = _own_spec(name)
+        if own is not None:
+            package = own.submodule_search_locations is not None
+            return ModuleSpec(name, _SecondName(self.alias, own), origin=own.origin, is_package=package)
+        if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+            return None  # somebody wants to know whether there is such a module
+        self.alias.missing[name] += 1
+        if self.alias.lazy:
+            return ModuleSpec(name, _Empty(self.alias), is_package=True)
+        raise ModuleNotFoundError(f"No module named {name!r}: {explanation(name)}", name=name)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """Tell those who see the alias that torch is installed."""
+        if context.name != "torch" and (self.alias.everywhere or context.name is not None):
+            return  # a list of all finds it on the path, where everyone sees it
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals["__name__"].startswith("importlib"):
+            frame = frame.f_back
+        if self.alias.serves(frame.f_globals["__name__"]):
+            yield from map(importlib.metadata.PathDistribution, Path(SITE).glob("torch-*.dist-info"))
+
+
+def _own_spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(own_name(name))
+    except ModuleNotFoundError:  # of a package that it would be in
+        return None
+
+
+class _Adopting(SourceFileLoader):
+    """Loads a module of torchlite while the alias is on."""
+
+    def __init__(self, alias: Alias, loader: SourceFileLoader) -> None:
+        super().__init__(loader.name, loader.path)
+        self.alias = alias
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        self.alias.adopt(module)
+
+
+class _SecondName(Loader):
+    def __init__(self, alias: Alias, own: ModuleSpec) -> None:
+        self.alias = alias
+        self.own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return importlib.import_module(self.own.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.own  # which importing under a second name has replaced
+        self.alias.adopt(module)
+
+
+class _Empty(Loader):
+    """Stands for a module that torchlite lacks: whatever is in it is a placeholder."""
+
+    def __init__(self, alias: Alias) -> None:
+        self.alias = alias
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.alias.stand_in(module)

@@ -1,0 +1,27 @@
+"""The names of torch's modules and of torchlite's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SITE = str(Path(__file__).parent / "site")
+"""A folder that where `import torch` finds torchlite, and torch is an installed distribution, on a search path."""
+
+
+def is_torch(name: str) -> bool:
+    return name == "torch" or name.startswith("torch.")
+
+
+def own_name(name: str) -> str:
+    """torchlite's name for what PyTorch calls `torch.x.y`."""
+    return "torchlite" + name.removeprefix("torch")
+
+
+def torch_name(name: str) -> str:
+    """PyTorch's name for `torchlite.x.y`."""
+    return "torch" + name.removeprefix("torchlite")
+
+
+def inside(module: str, packages: tuple[str, ...]) -> bool:
+    """Whether a module is one of these, or in one of them."""
+    return any(module == package or module.startswith(package + ".") for package in packages)

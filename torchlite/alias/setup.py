@@ -1,0 +1,33 @@
+"""The alias in processes that one does not start: by the shell's environment, or in Python's start-up."""
+
+from __future__ import annotations
+
+import shlex
+import sysconfig
+from pathlib import Path
+
+from .naming import SITE
+
+
+def shell() -> str:
+    """What a POSIX shell evaluates, so that programs it starts see torchlite as torch."""
+    return f'export TORCHLITE_ALIAS=1 PYTHONPATH={shlex.quote(SITE)}"${{PYTHONPATH:+:$PYTHONPATH}}"'
+
+
+def _start_up_file() -> Path:
+    return Path(sysconfig.get_path("purelib")) / "torchlite-alias.pth"
+
+
+def install() -> str:
+    """Let this Python environment honour `TORCHLITE_ALIAS`, in every process of it."""
+    file = _start_up_file()
+    wanted = 'os.environ.get("TORCHLITE_ALIAS", "0") != "0"'
+    file.write_text(f"import os, sys; {wanted} and sys.path.insert(0, {SITE!r})\n")
+    return f"wrote {file}: with TORCHLITE_ALIAS=1, `import torch` in this environment means torchlite"
+
+
+def uninstall() -> str:
+    file = _start_up_file()
+    there = file.exists()
+    file.unlink(missing_ok=True)
+    return f"removed {file}" if there else f"there is no {file}"

@@ -1,0 +1,16 @@
+"""`torch.onnx.operators`: operations that an export would see into."""
+
+from __future__ import annotations
+
+from ..core.tensor import Tensor
+from ..ops.host import tensor
+
+__all__ = ["reshape_from_tensor_shape", "shape_as_tensor"]
+
+
+def shape_as_tensor(x: Tensor) -> Tensor:
+    return tensor(list(x.shape))
+
+
+def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:
+    return x.reshape(shape.tolist())
