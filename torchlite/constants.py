@@ -4,4 +4,8 @@ from math import e, inf, nan, pi
 
 newaxis = None
 
-__all__ = ["e", "inf", "nan", "newaxis", "pi"]
+# What PyTorch was built with: NumPy has LAPACK, and Fourier transforms.
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+
+__all__ = ["e", "has_lapack", "has_mkl", "has_openmp", "has_spectral", "inf", "nan", "newaxis", "pi"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .core.overrides import (
@@ -43,6 +45,22 @@ def is_tensor_method_or_property(func: Any) -> bool:
     return func in {getattr(Tensor, name, None) for name in dir(Tensor)} or getattr(func, "__name__", "") == "__get__"
 
 
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for functions that may be taken over by the arguments that `dispatcher` picks of a call's."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return wrapped
+
+    return decorate
+
+
 def resolve_name(f: Any) -> str | None:
     """The dotted name of a function that can be taken over."""
     name = getattr(f, "__name__", None)
@@ -52,5 +70,5 @@ def resolve_name(f: Any) -> str | None:
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "handle_torch_function",
     "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
-    "is_tensor_method_or_property", "resolve_name",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip

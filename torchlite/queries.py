@@ -102,7 +102,23 @@ def set_default_tensor_type(t: Any) -> None:
     dt.set_default_dtype(next(d for d in dt.DTYPES if d.legacy == legacy))
 
 
+def is_distributed(input: Tensor) -> bool:
+    """Whether a tensor is spread over processes: none is."""
+    return False
+
+
+def is_vulkan_available() -> bool:
+    """Whether there are Vulkan devices: none are used."""
+    return False
+
+
+def _assert(condition: Any, message: str) -> None:
+    """`assert` as a function, which PyTorch's tracers could see."""
+    assert condition, message
+
+
 __all__ = [
-    "broadcast_shapes", "can_cast", "get_device", "is_complex", "is_floating_point", "is_inference", "is_nonzero",
-    "is_signed", "is_tensor", "promote_types", "result_type", "set_default_tensor_type", "typename",
+    "_assert", "broadcast_shapes", "can_cast", "get_device", "is_complex", "is_distributed",
+    "is_floating_point", "is_inference", "is_nonzero", "is_signed", "is_tensor", "is_vulkan_available", "promote_types",
+    "result_type", "set_default_tensor_type", "typename",
 ]  # fmt: skip

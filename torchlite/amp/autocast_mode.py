@@ -41,7 +41,8 @@ _FULL = {
         nll_loss2d_forward hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy_loss
         l1_loss huber_loss margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss
         _ctc_loss kl_div multilabel_margin_loss_forward binary_cross_entropy_with_logits
-        fractional_max_pool2d fractional_max_pool3d
+        fractional_max_pool2d fractional_max_pool3d fft_fft fft_ifft fft_rfft fft_irfft fft_hfft
+        fft_ihfft fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2 fft_fftn fft_ifftn fft_rfftn fft_irfftn
     """),
     "cuda": _names("""
         acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus

@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 import importlib
+import random
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.device import device as _Device
 
-_NAMED_LATER = {"amp": ".amp"}
+has_half = True
+has_magma = False
+default_generators: tuple[Any, ...] = ()
+_sync_debug_mode = 0
+
+_LATER = frozenset(("amp", "memory", "nvtx", "streams"))
+_ELSEWHERE = {
+    "streams": (
+        "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
+        "get_stream_from_external", "set_stream", "stream",
+    ),
+    "memory": (
+        "caching_allocator_alloc", "caching_allocator_delete", "caching_allocator_disabled", "caching_allocator_enable",
+        "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
+        "host_memory_stats_as_nested_dict", "list_gpu_processes", "max_memory_allocated", "max_memory_cached",
+        "max_memory_reserved", "memory_cached", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
+        "memory_summary", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
+        "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
+        "reset_peak_memory_stats", "set_per_process_memory_fraction",
+    ),
+    "unsupported": (
+        "CUDAGraph", "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
+        "current_blas_handle", "current_solver_handle", "device_memory_used", "graph", "graph_pool_handle",
+        "ipc_collect", "is_current_stream_capturing", "make_graphed_callables", "memory_usage", "power_draw",
+        "temperature", "use_mem_pool", "utilization",
+    ),
+}  # fmt: skip
+_HOME = {name: room for room, names in _ELSEWHERE.items() for name in names}
 
 
 def _runtime() -> Any:
@@ -166,7 +195,135 @@ def manual_seed_all(seed: int) -> None:
                 cupy.random.seed(seed)
 
 
+# ---- random numbers
+
+
+def seed() -> None:
+    """Seed the current device's random numbers by chance."""
+    seed_all()
+
+
+def seed_all() -> None:
+    """Seed the random numbers of all devices by chance."""
+    if is_available():
+        manual_seed_all(random.getrandbits(31))
+
+
+def initial_seed() -> int:
+    """The seed, which CuPy does not tell."""
+    _needed()
+    raise NotImplementedError("torchlite cannot read the seed of CuPy's random numbers")
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The state of a device's random numbers, which CuPy does not tell."""
+    _needed()
+    raise NotImplementedError("torchlite cannot read the state of CuPy's random numbers: seed them instead")
+
+
+def get_rng_state_all() -> list[Any]:
+    """The same for all devices."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Set what `get_rng_state` gave."""
+    get_rng_state(device)
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """The same for all devices."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
+
+
+# ---- more about devices
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """Name, memory and capability of a device."""
+    index = _index(device)
+    found = _needed().runtime.getDeviceProperties(index)
+    major, minor = get_device_capability(index)
+    return SimpleNamespace(
+        name=get_device_name(index), major=major, minor=minor, total_memory=int(found["totalGlobalMem"]),
+        multi_processor_count=int(found["multiProcessorCount"]), is_integrated=int(found["integrated"]),
+        is_multi_gpu_board=int(found["isMultiGpuBoard"]), warp_size=int(found["warpSize"]),
+    )  # fmt: skip
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether a device can read another's memory."""
+    return bool(_needed().runtime.deviceCanAccessPeer(_index(device), _index(peer_device)))
+
+
+def is_tf32_supported() -> bool:
+    """Whether the device can multiply in TensorFloat-32."""
+    return is_available() and get_device_capability()[0] >= 8
+
+
+def get_arch_list() -> list[str]:
+    """For which architectures PyTorch was built; CuPy compiles for the one that is there."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    return ""
+
+
+def cudart() -> Any:
+    """CUDA's runtime library, as CuPy has it."""
+    return _needed().runtime
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Ask to be told of waits for the device; nobody tells."""
+    global _sync_debug_mode
+    _needed()
+    _sync_debug_mode = debug_mode if isinstance(debug_mode, int) else ("default", "warn", "error").index(debug_mode)
+
+
+def get_sync_debug_mode() -> int:
+    _needed()
+    return _sync_debug_mode
+
+
+class cudaStatus:
+    """What calls of CUDA's runtime return."""
+
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
+
+
+class CudaError(RuntimeError):
+    """A call of CUDA's runtime that failed, by its number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"{_needed().runtime.getErrorString(code)} ({code})")
+
+
+class DeferredCudaCallError(Exception):
+    """What went wrong when CUDA was taken into use."""
+
+
+def check_error(res: int) -> None:
+    """Raise what a number that CUDA's runtime returned stands for, if it is an error."""
+    if res != cudaStatus.SUCCESS:
+        raise CudaError(res)
+
+
 def __getattr__(name: str) -> Any:
-    if name in _NAMED_LATER:
-        return importlib.import_module(_NAMED_LATER[name], __name__)
+    if name in _LATER:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _HOME:
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    if name == "OutOfMemoryError":
+        from ..exceptions import OutOfMemoryError
+
+        return OutOfMemoryError
+    if name.endswith("Tensor"):
+        from ..ops.legacy import TYPES
+
+        if f"torch.cuda.{name}" in TYPES:
+            return TYPES[f"torch.cuda.{name}"]
     raise AttributeError(f"torchlite has no torch.cuda.{name} yet (docs/coverage.md lists what there is)")

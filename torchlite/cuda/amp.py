@@ -8,11 +8,12 @@ from typing import Any
 
 from .. import amp as _amp
 from ..core import dtype as dt
+from . import is_available
 
 
-def _renamed(old: str, new: str) -> None:
+def renamed(device: str, old: str, new: str) -> None:
     warnings.warn(
-        f"`torch.cuda.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}'cuda', args...)` instead.",
+        f"`torch.{device}.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
         FutureWarning,
         stacklevel=3,
     )
@@ -22,7 +23,7 @@ class autocast(_amp.autocast):
     """`torch.amp.autocast("cuda", …)`."""
 
     def __init__(self, enabled: bool = True, dtype: dt.dtype = dt.float16, cache_enabled: bool = True) -> None:
-        _renamed("autocast", "autocast(")
+        renamed("cuda", "autocast", "autocast('cuda', args...)")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
@@ -37,21 +38,26 @@ class GradScaler(_amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        _renamed("GradScaler", "GradScaler(")
+        renamed("cuda", "GradScaler", "GradScaler('cuda', args...)")
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
 @functools.wraps(_amp.custom_fwd)
 def custom_fwd(fwd: Any = None, *, cast_inputs: dt.dtype | None = None) -> Any:
-    _renamed("custom_fwd", "custom_fwd(args..., device_type=")
+    renamed("cuda", "custom_fwd", "custom_fwd(args..., device_type='cuda')")
     return _amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 @functools.wraps(_amp.custom_bwd)
 def custom_bwd(bwd: Any) -> Any:
-    _renamed("custom_bwd", "custom_bwd(args..., device_type=")
+    renamed("cuda", "custom_bwd", "custom_bwd(args..., device_type='cuda')")
     return _amp.custom_bwd(bwd, device_type="cuda")
 
 
 for _cls in (autocast, GradScaler):
     _cls.__module__ = "torch.cuda.amp." + ("autocast_mode" if _cls is autocast else "grad_scaler")
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether there is no device for which a `GradScaler` here does something."""
+    return not is_available()

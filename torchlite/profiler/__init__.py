@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "profile", "schedule", "supported_activities", "tensorboard_trace_handler", "ProfilerAction", "ProfilerActivity",
-    "kineto_available", "record_function",
+    "kineto_available", "record_function", "ExecutionTraceObserver",
 ]  # fmt: skip
 
 
@@ -84,6 +84,13 @@ def schedule(
         return ProfilerAction.RECORD_AND_SAVE if last else ProfilerAction.RECORD
 
     return action
+
+
+class ExecutionTraceObserver:
+    """Would write what operators are called with to a file, which is not done here."""
+
+    def __init__(self) -> None:
+        raise NotImplementedError("torchlite writes no execution traces: use profile(...).export_chrome_trace")
 
 
 @functools.cache

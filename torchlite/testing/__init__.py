@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import assert_close
+from .comparison import assert_allclose, assert_close
 from .creation import make_tensor
 
 
@@ -11,4 +11,4 @@ def enable_strict() -> None:
     from . import strict
 
 
-__all__ = ["assert_close", "enable_strict", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "enable_strict", "make_tensor"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -192,3 +193,32 @@ def _report(close: Tensor, difference: Tensor, relative: Tensor, rtol: float, at
         place = tuple([int(i) for i in np.unravel_index(at, tuple(measured.shape))])
         said.append(f"Greatest {name} difference: {measured.reshape(-1)[at].item()} at index {place}{allowed}")
     return "\n".join(said)
+
+
+_OLDER_TOLERANCES = {dt.float16: (1e-3, 1e-3), dt.float32: (1e-4, 1e-5), dt.float64: (1e-5, 1e-8)}
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older form of `assert_close`, with other tolerances."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use `torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
+        "https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    a, b = (v if isinstance(v, TensorBase) else F["as_tensor"](v) for v in (actual, expected))
+    if rtol is None and atol is None:
+        pairs = [_OLDER_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, b)]
+        rtol, atol = max(r for r, _ in pairs), max(t for _, t in pairs)
+    assert_close(
+        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False,
+        msg=msg or None,
+    )  # fmt: skip

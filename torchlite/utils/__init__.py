@@ -5,8 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .swapping import swap_tensors
+
 # Loaded when first used.
-_LATER = frozenset(("checkpoint", "hooks", "serialization"))
+_LATER = frozenset((
+    "benchmark", "checkpoint", "collect_env", "cpp_extension", "data", "deterministic", "dlpack", "hooks", "model_zoo",
+    "serialization", "tensorboard",
+))  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

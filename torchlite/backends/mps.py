@@ -1,0 +1,27 @@
+"""`torch.backends.mps`: Apple's devices, which torchlite does not use."""
+
+from __future__ import annotations
+
+
+def is_built() -> bool:
+    return False
+
+
+def is_available() -> bool:
+    return False
+
+
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    return False
+
+
+def is_macos13_or_newer(minor: int = 0) -> bool:
+    return False
+
+
+def get_name() -> str:
+    return ""
+
+
+def get_core_count() -> int:
+    return 0

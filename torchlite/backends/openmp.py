@@ -1,0 +1,7 @@
+"""`torch.backends.openmp`: OpenMP, which is not used here."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    return False

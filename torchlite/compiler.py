@@ -1,0 +1,164 @@
+"""`torch.compiler`, and `torch.compile`. Nothing is compiled here: what is to be compiled runs as it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = [
+    "compile", "assume_constant_result", "reset", "allow_in_graph", "substitute_in_graph", "list_backends", "disable",
+    "set_default_backend", "get_default_backend", "set_stance", "set_enable_guard_collectives",
+    "cudagraph_mark_step_begin", "load_compiled_function", "wrap_numpy", "is_compiling", "is_dynamo_compiling",
+    "is_exporting", "save_cache_artifacts", "load_cache_artifacts", "keep_portable_guards_unsafe",
+    "skip_guard_on_inbuilt_nn_modules_unsafe", "skip_guard_on_all_nn_modules_unsafe", "keep_tensor_guards_unsafe",
+    "skip_guard_on_globals_unsafe", "skip_all_guards_unsafe", "nested_compile_region",
+]  # fmt: skip
+
+_T = TypeVar("_T")
+_default_backend: Any = "inductor"
+
+
+def _unchanged(fn: _T) -> _T:
+    return fn
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Any:
+    """`model` itself, a function or module; without one, a decorator that leaves what it decorates as it is."""
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    return _unchanged if model is None else model
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """`fn` itself, which would not be compiled; or a decorator."""
+    return _unchanged if fn is None else fn
+
+
+def nested_compile_region(fn: Any = None, **_: Any) -> Any:
+    """`fn` itself, which would be compiled apart; or a decorator."""
+    return _unchanged if fn is None else fn
+
+
+def allow_in_graph(fn: _T) -> _T:
+    """`fn` itself, which would not be looked into."""
+    return fn
+
+
+def assume_constant_result(fn: _T) -> _T:
+    """`fn` itself, which would be called once."""
+    return fn
+
+
+def substitute_in_graph(original_fn: Any, **_: Any) -> Callable[[_T], _T]:
+    """A decorator for what would be compiled in place of `original_fn`."""
+    return _unchanged
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn`, a function of NumPy arrays, as one of tensors."""
+    import functools
+
+    from .ops.host import from_numpy
+    from .utils._pytree import tree_map_only
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        import numpy as np
+
+        from .core.tensor import Tensor
+
+        args, kwargs = tree_map_only(Tensor, lambda t: t.numpy(), (args, kwargs))
+        return tree_map_only(np.ndarray, from_numpy, fn(*args, **kwargs))
+
+    return wrapped
+
+
+def reset() -> None:
+    """Forget what was compiled."""
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Say that a step begins."""
+
+
+def is_compiling() -> bool:
+    """Whether the code that asks is being compiled."""
+    return False
+
+
+def is_dynamo_compiling() -> bool:
+    return False
+
+
+def is_exporting() -> bool:
+    return False
+
+
+def list_backends(exclude_tags: tuple[str, ...] = ("debug", "experimental")) -> list[str]:
+    """The names of compilers, of which there are none."""
+    return []
+
+
+def set_default_backend(backend: Any) -> None:
+    """Say which compiler to use."""
+    global _default_backend
+    _default_backend = "inductor" if backend is None else backend
+
+
+def get_default_backend() -> Any:
+    """What `set_default_backend` said."""
+    return _default_backend
+
+
+class set_stance(contextlib.ContextDecorator):
+    """Say when to compile: from now on, inside a `with`, or in a function that this decorates."""
+
+    def __init__(
+        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+    ) -> None:
+        self.stance = stance
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Nothing here; whether it was on before."""
+    return False
+
+
+def save_cache_artifacts() -> None:
+    """What was compiled, to be kept: nothing."""
+
+
+def load_cache_artifacts(serialized_artifacts: bytes) -> None:
+    """Take up what was compiled elsewhere: nothing."""
+
+
+def load_compiled_function(file: Any, *, f_globals: Any = None, external_data: Any = None) -> Any:
+    """Refuse: there is nothing that could run it."""
+    raise NotImplementedError("torchlite cannot run functions that PyTorch compiled")
+
+
+def _all_true(guard_entries: Any, *_: Any) -> list[bool]:
+    return [True for _ in guard_entries]
+
+
+keep_portable_guards_unsafe = keep_tensor_guards_unsafe = _all_true
+skip_guard_on_inbuilt_nn_modules_unsafe = skip_guard_on_all_nn_modules_unsafe = _all_true
+skip_guard_on_globals_unsafe = skip_all_guards_unsafe = _all_true

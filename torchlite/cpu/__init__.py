@@ -1,0 +1,131 @@
+"""`torch.cpu`: the CPU as a device among others. There is one, and what it is told it has done when a call returns."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+__all__ = [
+    "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device",
+    "device_count", "Stream", "StreamContext", "Event", "get_capabilities",
+]  # fmt: skip
+
+# What PyTorch calls the features that Linux tells of otherwise.
+_RENAMED = {
+    "abm": "lzcnt", "pni": "sse3", "sha_ni": "sha", "avx512f": "avx512_f", "avx512bw": "avx512_bw",
+    "avx512cd": "avx512_cd", "avx512dq": "avx512_dq", "avx512ifma": "avx512_ifma", "avx512vbmi": "avx512_vbmi",
+    "avx512vl": "avx512_vl", "fma": "fma3",
+}  # fmt: skip
+
+
+class Stream:
+    """Where work would wait its turn."""
+
+    def __init__(self, priority: int = -1) -> None: ...
+
+    def wait_stream(self, stream: Any) -> None: ...
+
+    def record_event(self) -> None: ...
+
+    def wait_event(self, event: Any) -> None: ...
+
+
+class Event:
+    """A moment between pieces of work."""
+
+    def query(self) -> bool:
+        """Whether it is past."""
+        return True
+
+    def record(self, stream: Any = None) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def wait(self, stream: Any = None) -> None: ...
+
+
+_stream = Stream()
+
+
+class StreamContext(AbstractContextManager[None]):
+    """Inside, this is the current stream."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        global _stream
+        self.before = _stream
+        if self.stream is not None:
+            _stream = self.stream
+
+    def __exit__(self, *_: object) -> None:
+        global _stream
+        _stream = self.before
+
+
+def stream(stream: Stream) -> StreamContext:
+    """A `with` inside which this is the current stream."""
+    return StreamContext(stream)
+
+
+def current_stream(device: Any = None) -> Stream:
+    return _stream
+
+
+def is_available() -> bool:
+    return True
+
+
+def is_initialized() -> bool:
+    return True
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until all is done, which it is."""
+
+
+def device_count() -> int:
+    return 1
+
+
+def current_device() -> str:
+    return "cpu"
+
+
+def set_device(device: Any) -> None:
+    """Nothing: there is one."""
+
+
+def get_capabilities() -> dict[str, Any]:
+    """What the processor can do, as far as the operating system tells."""
+    found: dict[str, Any] = {"architecture": platform.machine(), "num_logical_cores": os.cpu_count() or 1}
+    for key, value in _cpuinfo():
+        if key in ("flags", "Features"):
+            found |= {_RENAMED.get(flag, flag): True for flag in value.split()}
+        elif key == "model name":
+            found["cpu_name"] = value
+    return found
+
+
+def _cpuinfo() -> Iterator[tuple[str, str]]:
+    """What Linux says of the first processor."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                key, _, value = line.partition(":")
+                if not value:
+                    return
+                yield key.strip(), value.strip()
+    except OSError:
+        return
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        return importlib.import_module(".amp", __name__)
+    raise AttributeError(f"torchlite has no torch.cpu.{name} yet (docs/coverage.md lists what there is)")

@@ -1,0 +1,171 @@
+"""`torch.cuda`'s memory: that of CuPy's pool.
+
+It keeps no record of the past, so what it has reserved stands for peaks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from . import _index, _needed, empty_cache, is_available, mem_get_info, memory_allocated, memory_reserved
+
+__all__ = [
+    "caching_allocator_alloc", "caching_allocator_delete", "caching_allocator_disabled", "caching_allocator_enable",
+    "empty_cache", "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
+    "host_memory_stats_as_nested_dict", "list_gpu_processes", "max_memory_allocated", "max_memory_cached",
+    "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot",
+    "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_host_memory_stats", "reset_peak_memory_stats", "set_per_process_memory_fraction",
+]  # fmt: skip
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were kept for tensors, since memory was last given back."""
+    return memory_reserved(device)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that tensors can have held, since memory was last given back."""
+    return memory_reserved(device)
+
+
+def _renamed(old: str, new: str) -> None:
+    warnings.warn(f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`", FutureWarning, stacklevel=3)
+
+
+def memory_cached(device: Any = None) -> int:
+    _renamed("memory_cached", "memory_reserved")
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Any = None) -> int:
+    _renamed("max_memory_cached", "max_memory_reserved")
+    return memory_reserved(device)
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """What is known of the memory, by PyTorch's names."""
+    if not is_available():
+        return OrderedDict()
+    stats = {"allocated_bytes": memory_allocated(device), "reserved_bytes": memory_reserved(device)}
+    return OrderedDict((f"{name}.all.{when}", n) for name, n in stats.items() for when in ("current", "peak"))
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The same, a dict for each part of the names."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *way, last = name.split(".")
+        place = nested
+        for part in way:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return nested
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The same as text."""
+    _needed()
+    return "\n".join(f"{name:32} {value:>16}" for name, value in memory_stats(device).items())
+
+
+def host_memory_stats() -> dict[str, Any]:
+    return OrderedDict()
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    return {}
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Begin anew to look for the most: memory that no tensor holds is given back."""
+    _needed()
+    empty_cache()
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    _needed()
+
+
+def reset_peak_host_memory_stats() -> None:
+    _needed()
+
+
+reset_accumulated_host_memory_stats = reset_peak_host_memory_stats
+
+
+def _resets(name: str) -> None:
+    warnings.warn(
+        f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak memory stats.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    _resets("reset_max_memory_allocated")
+    reset_peak_memory_stats(device)
+
+
+def reset_max_memory_cached(device: Any = None) -> None:
+    _resets("reset_max_memory_cached")
+    reset_peak_memory_stats(device)
+
+
+def get_allocator_backend() -> str:
+    return "cupy"
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Use at most this part of a device's memory."""
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    import cupy
+
+    with _needed().Device(_index(device)):
+        cupy.get_default_memory_pool().set_limit(fraction=fraction)
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """What `set_per_process_memory_fraction` said; 1 if nothing was."""
+    pool = _needed()
+    import cupy
+
+    with pool.Device(_index(device)):
+        limit = cupy.get_default_memory_pool().get_limit()
+    return limit / mem_get_info(device)[1] if limit else 1.0
+
+
+def caching_allocator_enable(value: bool = True) -> None:
+    """Whether memory that was given back is kept for further use."""
+    if is_available():
+        import cupy
+
+        cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc if value else None)
+
+
+@contextlib.contextmanager
+def caching_allocator_disabled() -> Iterator[None]:
+    caching_allocator_enable(False)
+    try:
+        yield
+    finally:
+        caching_allocator_enable(True)
+
+
+def _none(*_: Any, **__: Any) -> NoReturn:
+    raise NotImplementedError("torchlite leaves the memory of CUDA devices to CuPy: see cupy.cuda.MemoryPool")
+
+
+caching_allocator_alloc = caching_allocator_delete = memory_snapshot = _none
+
+
+def list_gpu_processes(device: Any = None) -> str:
+    return "pynvml module not found, please install nvidia-ml-py"

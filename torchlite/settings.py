@@ -1,0 +1,165 @@
+"""Settings of the whole process: threads, precision, determinism, warnings."""
+
+from __future__ import annotations
+
+import functools
+import os
+from types import ModuleType
+from typing import Any
+
+from .backends import cuda as _cuda
+
+__all__ = [
+    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+    "get_num_interop_threads", "get_num_threads", "init_num_threads", "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_num_interop_threads", "set_num_threads", "set_warn_always", "use_deterministic_algorithms",
+]  # fmt: skip
+
+# ---- threads: those of NumPy's BLAS, which threadpoolctl tells of and sets, where it is installed
+
+_threads: int | None = None
+_interop_threads: int | None = None
+
+
+@functools.cache
+def _threadpoolctl() -> ModuleType | None:
+    try:
+        import threadpoolctl
+    except ImportError:
+        return None
+    return threadpoolctl
+
+
+def _positive(function: str, value: Any) -> int:
+    if type(value) is not int:
+        raise RuntimeError(f"{function} expects an int, but got {type(value).__name__}")
+    if value <= 0:
+        raise RuntimeError(f"{function} expects a positive integer")
+    return value
+
+
+def set_num_threads(num: int, /) -> None:
+    """Let operations use so many threads. Without threadpoolctl, the number is only remembered."""
+    global _threads
+    _threads = _positive("set_num_threads", num)
+    control = _threadpoolctl()
+    if control is not None:
+        control.threadpool_limits(_threads)
+
+
+def get_num_threads() -> int:
+    """How many threads operations may use."""
+    if _threads is not None:
+        return _threads
+    control = _threadpoolctl()
+    pools = [] if control is None else [pool["num_threads"] for pool in control.threadpool_info()]
+    return max(pools, default=0) or int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
+
+
+def init_num_threads() -> None:
+    """Prepare this thread; there is nothing to prepare."""
+
+
+def set_num_interop_threads(num: int, /) -> None:
+    """Say once how many operations may run beside each other; here, that is up to who calls them."""
+    global _interop_threads
+    number = _positive("set_num_interop_threads", num)
+    if _interop_threads is not None:
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads "
+            "called"
+        )
+    _interop_threads = number
+
+
+def get_num_interop_threads() -> int:
+    """What `set_num_interop_threads` said."""
+    return _interop_threads or os.cpu_count() or 1
+
+
+# ---- precision
+
+_PRECISIONS = ("highest", "high", "medium")
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How precise products of float32 matrices must be; they are always as precise as "highest" asks on the CPU."""
+    if not isinstance(precision, str):
+        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
+    if precision in _PRECISIONS:
+        _cuda.matmul.precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` said."""
+    return _cuda.matmul.precision
+
+
+# ---- determinism: every kernel is deterministic, so nothing heeds this
+
+_DEBUG_MODES = ("default", "warn", "error")
+_debug_mode = 0
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for deterministic kernels, of which there are no others."""
+    if not isinstance(mode, bool):
+        raise TypeError(
+            "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not " + type(mode).__name__
+        )
+    set_deterministic_debug_mode(0 if not mode else 1 if warn_only else 2)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic kernels were asked for."""
+    return _debug_mode > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether others were to cause no more than a warning."""
+    return _debug_mode == 1
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same as numbers or words: 0 "default", 1 "warn", 2 "error"."""
+    global _debug_mode
+    if not isinstance(debug_mode, (str, int)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    _debug_mode = debug_mode
+
+
+def get_deterministic_debug_mode() -> int:
+    """What `set_deterministic_debug_mode` said, as a number."""
+    return _debug_mode
+
+
+# ---- warnings and numbers
+
+_warn_always = False
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that PyTorch gives once are given each time; here, Python's filters alone decide."""
+    global _warn_always
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` said."""
+    return _warn_always
+
+
+def set_flush_denormal(mode: bool, /) -> bool:
+    """Have numbers too small for full precision taken for zero, which NumPy cannot: False says that it is not done."""
+    return False

@@ -1,0 +1,29 @@
+"""`torch.types`: names for what functions take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import IO, TypeAlias
+
+from .core.device import device
+from .core.dtype import dtype
+from .core.layout import layout
+from .core.size import Size
+from .core.storage import TypedStorage, UntypedStorage
+from .core.tensor import Tensor
+
+__all__ = ["Number", "Device", "FileLike", "Storage"]
+
+Number: TypeAlias = int | float | bool
+Device: TypeAlias = device | str | int | None
+FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+Storage: TypeAlias = UntypedStorage | TypedStorage
+IntLikeType: TypeAlias = int
+FloatLikeType: TypeAlias = float
+BoolLikeType: TypeAlias = bool
+_int, _float, _bool, _complex = int, float, bool, complex
+_dtype, _device, _layout = dtype, device, layout
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
+py_sym_types: tuple[type, ...] = ()

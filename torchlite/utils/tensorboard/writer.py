@@ -1,0 +1,337 @@
+"""`SummaryWriter`: what a training run logs, written to an event file as it comes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from datetime import datetime
+from typing import Any, NoReturn
+
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+from . import embedding, images, summary
+
+__all__ = ["FileWriter", "SummaryWriter"]
+
+
+class FileWriter:
+    """Writes messages to an event file in a directory."""
+
+    def __init__(
+        self, log_dir: str | os.PathLike[str], max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""
+    ) -> None:
+        self.event_writer = EventFileWriter(os.fspath(log_dir), max_queue, flush_secs, filename_suffix)
+
+    def get_logdir(self) -> str:
+        return self.event_writer.get_logdir()
+
+    def add_event(self, event: Event, step: int | None = None, walltime: float | None = None) -> None:
+        event.wall_time = time.time() if walltime is None else walltime
+        if step is not None:
+            event.step = int(step)
+        self.event_writer.add_event(event)
+
+    def add_summary(self, summary: Summary, global_step: int | None = None, walltime: float | None = None) -> None:
+        self.add_event(Event(summary=summary), global_step, walltime)
+
+    def flush(self) -> None:
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        self.event_writer.close()
+
+    def reopen(self) -> None:
+        self.event_writer.reopen()
+
+
+class SummaryWriter:
+    """Logs to `log_dir`, or to a directory in `runs` that is named by the time, the machine and `comment`.
+
+    With `purge_step`, what was logged there before for that step and later ones is not shown.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str] | None = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: int = 120,
+        filename_suffix: str = "",
+    ) -> None:
+        if not log_dir:
+            now = datetime.now().strftime("%b%d_%H-%M-%S")
+            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+        self.log_dir = os.fspath(log_dir)
+        self.purge_step, self.max_queue = purge_step, max_queue
+        self.flush_secs, self.filename_suffix = flush_secs, filename_suffix
+        self.file_writer: FileWriter | None = None
+        self.all_writers: dict[str, FileWriter] | None = None
+        self._get_file_writer()
+
+    def _get_file_writer(self) -> FileWriter:
+        if self.all_writers is None or self.file_writer is None:
+            self.file_writer = FileWriter(self.log_dir, self.max_queue, self.flush_secs, self.filename_suffix)
+            self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
+            if self.purge_step is not None:
+                step, self.purge_step = self.purge_step, None
+                self.file_writer.add_event(Event(step=step, file_version="brain.Event:2"))
+                self.file_writer.add_event(Event(step=step, session_log=SessionLog(status=SessionLog.START)))
+        return self.file_writer
+
+    def _add(self, made: Summary, step: Any, walltime: float | None = None) -> None:
+        self._get_file_writer().add_summary(made, step, walltime)
+
+    def get_logdir(self) -> str:
+        """The directory."""
+        return self.log_dir
+
+    # ---- numbers
+
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
+        """Log a number."""
+        self._add(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
+
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: dict[str, Any],
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log numbers that are shown in one chart, each in an event file of its own."""
+        main = self._get_file_writer().get_logdir()
+        assert self.all_writers is not None
+        for tag, value in tag_scalar_dict.items():
+            directory = f"{main}/{main_tag.replace('/', '_')}_{tag}"
+            if directory not in self.all_writers:
+                self.all_writers[directory] = FileWriter(
+                    directory, self.max_queue, self.flush_secs, self.filename_suffix
+                )
+            made = summary.scalar(main_tag, value, False, False)
+            self.all_writers[directory].add_summary(made, global_step, walltime)
+
+    def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
+        """Log a tensor."""
+        self._add(summary.tensor(tag, tensor), global_step, walltime)
+
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: int | None = None,
+        bins: Any = "tensorflow",
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
+        """Log how values are distributed."""
+        self._add(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
+
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: Any,
+        max: Any,
+        num: Any,
+        sum: Any,
+        sum_squares: Any,
+        bucket_limits: list[float],
+        bucket_counts: list[float],
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a histogram that is there already."""
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        made = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._add(made, global_step, walltime)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: int | None = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log the precision and the recall of predictions of true and false."""
+        self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: int | None = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log such a curve that is there already."""
+        counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
+        self._add(summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds), global_step, walltime)
+
+    def add_hparams(
+        self,
+        hparam_dict: dict[str, Any],
+        metric_dict: dict[str, Any],
+        hparam_domain_discrete: dict[str, list[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: int | None = None,
+    ) -> None:
+        """Log hyperparameters and what came of them, as a run of its own."""
+        if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
+            raise TypeError("hparam_dict and metric_dict should be dictionary.")
+        parts = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        directory = os.path.join(self._get_file_writer().get_logdir(), run_name or str(time.time()))
+        with SummaryWriter(log_dir=directory) as run:
+            for part in parts:
+                run._add(part, None)
+            for tag, value in metric_dict.items():
+                run.add_scalar(tag, value, global_step)
+
+    # ---- what is read, seen and heard
+
+    def add_text(
+        self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
+    ) -> None:
+        """Log text, which may be Markdown."""
+        self._add(summary.text(tag, text_string), global_step, walltime)
+
+    def add_image(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        dataformats: str = "CHW",
+    ) -> None:
+        """Log a picture: bytes, or numbers between 0 and 1."""
+        self._add(summary.image(tag, img_tensor, dataformats), global_step, walltime)
+
+    def add_images(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:
+        """Log several pictures as one."""
+        self._add(summary.image(tag, img_tensor, dataformats), global_step, walltime)
+
+    def add_figure(
+        self,
+        tag: str,
+        figure: Any,
+        global_step: int | None = None,
+        close: bool = True,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a figure of matplotlib, or several."""
+        several = isinstance(figure, list)
+        pictures = [images.of_figure(f, close) for f in (figure if several else [figure])]
+        self.add_image(
+            tag, summary.np.stack(pictures) if several else pictures[0], global_step, walltime,
+            "NCHW" if several else "CHW",
+        )  # fmt: skip
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: int | None = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a sound: samples between -1 and 1."""
+        self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Any = None,
+        label_img: Any = None,
+        global_step: int | None = None,
+        tag: str = "default",
+        metadata_header: list[str] | None = None,
+    ) -> None:
+        """Log points, one in each row of `mat`, with labels and pictures."""
+        embedding.write(self.log_dir, mat, metadata, label_img, int(global_step or 0), tag, metadata_header)
+
+    # ---- charts
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, list[Any]]]) -> None:
+        """Say which numbers go into one chart: `{category: {title: ["Multiline", tags]}}`."""
+        self._add(summary.custom_scalars(layout), None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One such chart."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """A chart of a value between two others."""
+        if len(tags) != 3:
+            raise AssertionError("marginchart must have 3 tags")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    # ---- what cannot be logged
+
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> NoReturn:
+        """Refuse: there is no TorchScript, whose graph it would be."""
+        raise NotImplementedError("torchlite has no TorchScript graph to log: log `repr(model)` with add_text")
+
+    def add_onnx_graph(self, prototxt: str) -> NoReturn:
+        raise NotImplementedError("torchlite does not read ONNX graphs")
+
+    def add_video(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError("torchlite does not encode videos: log frames with add_images")
+
+    def add_mesh(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError("torchlite does not log meshes")
+
+    def add_image_with_boxes(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError("torchlite does not draw boxes: draw them, and log the picture with add_image")
+
+    # ---- the end
+
+    def flush(self) -> None:
+        """Write what has not been written yet."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Write the rest. What is logged later goes to a new file."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+            writer.close()
+        self.file_writer = self.all_writers = None
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
