@@ -30,8 +30,7 @@ from .core.storage import TypedStorage, UntypedStorage
 from .core.tensor import Tensor
 from .queries import *
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-
-__version__ = "2.13.0+torchlite"
+from .torch_version import __version__
 
 globals().update(_layout.NAMES)
 globals().update(_functions)
@@ -40,32 +39,61 @@ globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
 _LATER = frozenset((
-    "__future__", "_tensor", "_utils", "amp", "cuda", "distributions", "func", "linalg", "nn", "optim", "profiler",
-    "serialization", "special", "storage", "testing", "utils",
+    "_C", "__future__", "_dynamo", "_tensor", "_utils", "accelerator", "amp", "compiler", "cpu", "cuda",
+    "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
+    "mps", "multiprocessing", "nn", "onnx", "optim", "profiler", "serialization", "signal", "special", "storage",
+    "testing", "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
-_FUNCTIONS_LATER = {
-    **dict.fromkeys(
-        ("autocast", "clear_autocast_cache", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled",
-         "set_autocast_dtype", "set_autocast_enabled"), "amp.autocast_mode",
-    ),
-    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
-    "is_anomaly_enabled": "autograd.anomaly_mode",
-    "vmap": "func",
-    "load": "serialization", "save": "serialization",
+_NAMES_LATER = {
+    "amp": "GradScaler",
+    "amp.autocast_mode": """
+        autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled
+        set_autocast_dtype set_autocast_enabled
+    """,
+    "amp.legacy": """
+        autocast_decrement_nesting autocast_increment_nesting get_autocast_cpu_dtype get_autocast_gpu_dtype
+        get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cpu_enabled is_autocast_ipu_enabled
+        is_autocast_xla_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
+        set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
+        set_autocast_xla_enabled
+    """,
+    "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
+    "compiler": "compile",
+    "exceptions": "AcceleratorError FatalError OutOfMemoryError",
+    "func": "vmap",
+    "jit": "fork JITException wait",
+    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "random": "thread_safe_generator",
+    "serialization": "load save",
+    "serialization.file_reader": "PyTorchFileReader",
+    "settings": """
+        are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
+        get_num_interop_threads get_num_threads init_num_threads is_deterministic_algorithms_warn_only_enabled
+        is_warn_always_enabled set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
+        set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms
+    """,
+    "streams": "Event get_device_module Stream",
+    "symbolic": """
+        cond sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max
+        sym_min sym_not sym_sqrt sym_sum
+    """,
 }
+_HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _importlib.import_module(f".{name}", __name__)
-    if name in _FUNCTIONS_LATER:
-        return getattr(_importlib.import_module(f".{_FUNCTIONS_LATER[name]}", __name__), name)
+    if name in _HOME:
+        return getattr(_importlib.import_module(f".{_HOME[name]}", __name__), name)
     if name.startswith("_foreach_"):
         _importlib.import_module(".ops.foreach", __name__)
         if name in _functions:
             return _functions[name]
-    raise AttributeError(f"torchlite has no torch.{name} yet (docs/coverage.md lists what there is)")
+    from .absent import why
+
+    raise AttributeError(f"torchlite has no torch.{name}{why(name)}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_FUNCTIONS_LATER} - {"annotations"})
+    return sorted({*globals(), *_LATER, *_HOME} - {"annotations"})

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
+aten: dict[str, Callable[..., Any]] = {}  # what there is under `torch.ops.aten` alone
+
 
 def function(name: str) -> Callable[[F], F]:
     """Publish a Python function as `torch.<name>`."""
@@ -102,6 +104,8 @@ def publish_python(
         functions[signature.name] = call
     if "method" in forms:
         setattr(Tensor, signature.name, call_method)
+    if "aten" in forms:
+        aten[signature.name] = call
     return call
 
 
@@ -124,7 +128,7 @@ def publish(
     """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
 
     `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",
-    "reflected:__rx__" and "inplace:__ix__".
+    "reflected:__rx__", "inplace:__ix__" and "aten" (a function in `torch.ops.aten` only).
     """
     given = (names,) if isinstance(names, str) else names
     names = given or (ops[0].signature.name,)
@@ -140,6 +144,8 @@ def publish(
         for name in names:
             if form == "function":
                 functions[name] = call
+            elif form == "aten":
+                aten[name] = call
             elif form == "method":
                 setattr(Tensor, name, bound)
             elif form == "inplace":

@@ -9,6 +9,7 @@ from ..core.laid import LaidOp
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from .complex_numbers import view_as_complex, view_as_real
 from .join import split, split_with_sizes, unbind
 from .parts import check_narrow, diag_embed, diagonal, select, slice_, slice_backward, unfold
 from .shape import (
@@ -45,7 +46,8 @@ class CopyOf(Op):
         if overload in ("Tensor", "int"):
             schema = schema.replace(f".{overload}", "", 1)
         derivatives = {"self": viewed.rules[0][1].fn} if viewed.rules else None
-        super().__init__(schema, viewed.kernel, derivatives, node=f"{viewed.node_class.__name__}_copy")
+        node = f"{viewed.node_class.__name__}_copy"
+        super().__init__(schema, viewed.kernel, derivatives, check=viewed.check, node=node)
         self.viewed = viewed
         self.batch = self.copied
 
@@ -75,7 +77,7 @@ publish(CopyOf(view), CopyOf(view_dtype), forms="function")
 publish(CopyOf(squeeze), CopyOf(squeeze_dim), CopyOf(squeeze_dims), forms="function")
 for _view in (
     alias, as_strided, detach, expand, permute, reshape_alias, select, slice_, split, split_with_sizes, t, transpose,
-    unbind, unfold, unsqueeze,
+    unbind, unfold, unsqueeze, view_as_complex, view_as_real,
 ):  # fmt: skip
     publish(CopyOf(_view), forms="function")
 

@@ -1,0 +1,278 @@
+"""Functions of the elements where a mask is True; without a mask, of all.
+
+An element that is passed over is replaced by one that does not change the outcome. That is also what a row comes to in
+which the mask is False everywhere: the sum of nothing is 0, its largest element the smallest number there is. A mask
+has the input's shape, or one that can be broadcast to it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core import dtype as dt
+from ..core.errors import wrap_dim
+from ..core.op import functions
+from ..ops.norms import vector_norm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.tensor import Tensor
+
+Ints = tuple[int, ...]
+
+# ---- what stands for an element that is passed over
+
+
+def _extreme(name: str, sign: int) -> Callable[[Tensor], float]:
+    """The largest number (or smallest, where `sign` is -1) of a tensor's dtype."""
+
+    def extreme(input: Tensor) -> float:
+        if input.dtype is dt.bool_:
+            raise NotImplementedError(f"identity of {name} on torch.bool input")
+        if input.dtype.category >= dt.FLOAT:
+            return sign * math.inf
+        limits = dt.iinfo(input.dtype)
+        return limits.max if sign > 0 else limits.min
+
+    return extreme
+
+
+def _filled(input: Tensor, mask: Tensor | None, identity: float | Callable[[Tensor], float]) -> Tensor:
+    """The input with `identity` where the mask is False."""
+    if mask is None:
+        return input
+    return input.masked_fill(~_fitting(mask, input), identity(input) if callable(identity) else identity)
+
+
+def _fitting(mask: Tensor, input: Tensor) -> Tensor:
+    if mask.dim() > input.dim():
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    return mask.expand(input.shape).to(dt.bool_)
+
+
+def _dims(dim: int | Ints | None, input: Tensor) -> Ints:
+    """The dimensions meant, from the front; all where none is said."""
+    ndim = input.dim()
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    dims: list[int] = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        place = wrap_dim(d, ndim)
+        if place in dims:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+        dims.append(place)
+    return tuple(dims)
+
+
+def _summed_as(d: dt.dtype) -> dt.dtype:
+    return dt.int64 if d.category < dt.FLOAT else d
+
+
+# ---- reductions
+
+
+def _reduction(
+    name: str, identity: float | Callable[[Tensor], float], reduce: Callable[..., Tensor], doc: str
+) -> Callable[..., Tensor]:
+    def reduction(
+        input: Tensor,
+        dim: int | Ints | None = None,
+        *,
+        keepdim: bool | None = False,
+        dtype: dt.dtype | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        return reduce(_filled(input, mask, identity), dim, bool(keepdim), dtype)
+
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = doc
+    return reduction
+
+
+def _product(t: Tensor, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
+    dims, t = _dims(dim, t), t.to(dtype or _summed_as(t.dtype))
+    for place in sorted(dims, reverse=True):
+        t = t.prod(place, keepdim)
+    return t
+
+
+sum = _reduction(
+    "sum",
+    0,
+    lambda t, dim, keepdim, dtype: t.sum(_dims(dim, t), keepdim, dtype=dtype or _summed_as(t.dtype)),
+    "The sum.",
+)
+prod = _reduction("prod", 1, _product, "The product.")
+amax = _reduction(
+    "amax",
+    _extreme("amax", -1),
+    lambda t, dim, keepdim, dtype: t.amax(_dims(dim, t), keepdim).to(dtype or t.dtype),
+    "The largest element.",
+)
+amin = _reduction(
+    "amin",
+    _extreme("amin", 1),
+    lambda t, dim, keepdim, dtype: t.amin(_dims(dim, t), keepdim).to(dtype or t.dtype),
+    "The smallest element.",
+)
+argmax = _reduction(
+    "argmax",
+    _extreme("argmax", -1),
+    lambda t, dim, keepdim, dtype: t.argmax(dim, keepdim).to(dtype or t.dtype),
+    "Where the largest element is.",
+)
+argmin = _reduction(
+    "argmin",
+    _extreme("argmin", 1),
+    lambda t, dim, keepdim, dtype: t.argmin(dim, keepdim).to(dtype or t.dtype),
+    "Where the smallest element is.",
+)
+logsumexp = _reduction(
+    "logsumexp",
+    _extreme("logsumexp", -1),
+    lambda t, dim, keepdim, dtype: t.logsumexp(_dims(dim, t), keepdim).to(dtype or t.dtype),
+    "The logarithm of the sum of exponentials.",
+)
+
+
+def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
+    """Of how many elements a reduction is."""
+    return sum(functions["ones_like"](input, dtype=dt.int64), dim, keepdim=keepdim, mask=mask)
+
+
+def mean(
+    input: Tensor,
+    dim: int | Ints | None = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: dt.dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The mean; that of nothing is not a number."""
+    if (dtype or input.dtype).category < dt.FLOAT:
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{dtype or input.dtype}"
+        )
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, bool(keepdim), mask)
+
+
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: dt.dtype | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The median along a dimension, the lower of two; that of nothing is not a number."""
+    inexact = input.is_floating_point()
+    wide = input if inexact else input.to(dt.float32)
+    result = _filled(wide, mask, math.nan).nanmedian(_dims(dim, input)[0], keepdim).values
+    if inexact:
+        return result
+    if result.isnan().any():
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    return result.to(dtype or input.dtype)
+
+
+def norm(
+    input: Tensor,
+    ord: float | None = 2.0,
+    dim: int | Ints | None = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: dt.dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The norm of the elements as one vector."""
+    filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
+    return vector_norm.apply(filled, ord, _dims(dim, input), bool(keepdim), dtype)
+
+
+def var(
+    input: Tensor,
+    dim: int | Ints | None = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool | None = False,
+    dtype: dt.dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The variance; that of no elements, or of no more than `correction`, is not a number or infinite."""
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    if dtype is None:
+        dtype = input.dtype if input.dtype.category >= dt.FLOAT else dt.float32
+    count = _count(input, dim, True, mask)
+    away = input - sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / count
+    total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    left = (count.reshape(total.shape).to(dtype.to_real()) - correction).clamp_min(0)
+    return (total / left).to(dtype)
+
+
+def std(
+    input: Tensor,
+    dim: int | Ints | None = None,
+    unbiased: bool | None = None,
+    *,
+    correction: int | None = None,
+    keepdim: bool | None = False,
+    dtype: dt.dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The standard deviation."""
+    return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
+
+
+# ---- what keeps the shape
+
+
+def _along(
+    name: str, identity: float | Callable[[Tensor], float], apply: Callable[..., Tensor], doc: str
+) -> Callable[..., Tensor]:
+    def along(input: Tensor, dim: int, *, dtype: dt.dtype | None = None, mask: Tensor | None = None) -> Tensor:
+        return apply(_filled(input, mask, identity), _dims(dim, input)[0], dtype=dtype or input.dtype)
+
+    along.__name__ = along.__qualname__ = name
+    along.__doc__ = doc
+    return along
+
+
+cumsum = _along("cumsum", 0, functions["cumsum"], "The sums of the elements so far.")
+cumprod = _along("cumprod", 1, functions["cumprod"], "The products of the elements so far.")
+softmax = _along("softmax", _extreme("softmax", -1), functions["softmax"], "Shares of the exponentials in their sum.")
+log_softmax = _along(
+    "log_softmax", _extreme("log_softmax", -1), functions["log_softmax"], "The logarithms of such shares."
+)
+softmin = _along(
+    "softmin", _extreme("softmin", 1), lambda t, dim, dtype: (-t).softmax(dim, dtype), "Such shares for what is small."
+)
+
+
+def normalize(
+    input: Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: dt.dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The elements divided by their norm, which counts as `eps` where it is less."""
+    size = norm(input, ord, _dims(dim, input)[0], keepdim=True, dtype=dtype, mask=mask)
+    return _filled(input, mask, 0) / size.maximum(size.new_full(size.shape, eps))
+
+
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: dt.dtype | None = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
+    """The logarithm of the sum of two exponentials, of which either may be passed over."""
+    smallest = _extreme("logaddexp", -1)
+    first, second = _filled(input, input_mask, smallest), _filled(other, other_mask, smallest)
+    return first.logaddexp(second).to(dtype or input.dtype)

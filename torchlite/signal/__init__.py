@@ -1,0 +1,5 @@
+"""torch.signal: what signals are looked at through."""
+
+from . import windows as windows
+
+__all__ = ["windows"]
