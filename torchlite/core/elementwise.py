@@ -187,7 +187,8 @@ class Elementwise(Op):
         try:
             return self.arranged(state.quiet(kernel, *arguments), values)
         except ValueError:
-            errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
+            shapes = [v.array.shape for i in self.operands for v in tensors_in(values[i])]
+            errors.rather(errors.broadcast_shapes, *shapes)
             raise
 
     def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:

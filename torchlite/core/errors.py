@@ -7,8 +7,18 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .device import device
     from .dtype import dtype
+
+
+def rather(check: Callable[..., Any], *args: Any) -> None:
+    """Where an exception is being handled: raise what `check(*args)` raises, if it does, in its place."""
+    try:
+        check(*args)
+    except (IndexError, RuntimeError) as error:
+        raise error from None
 
 
 def missing_kernel(op: str, where: device) -> NotImplementedError:

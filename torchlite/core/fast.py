@@ -43,18 +43,19 @@ def unary(op: Any) -> Callable[..., Any]:
                 kernel = kernels[backend]
                 dtype = direct[input.dtype]
             except (AttributeError, KeyError):
-                return op.call(call, (input,), {}, False)
-            array = state.quiet(kernel, input.array)
-            if array.__class__ is not backend.Array:
-                array = backend.asarray(array)
-            result = new(Tensor)
-            result.array = array
-            result.dtype = dtype
-            result.backend = backend
-            result.edge = result.counter = result._grad = result.extra = None
-            if input.edge is not None and record is not None and mode.grad:
-                record(input, result)
-            return result
+                pass
+            else:
+                array = state.quiet(kernel, input.array)
+                if array.__class__ is not backend.Array:
+                    array = backend.asarray(array)
+                result = new(Tensor)
+                result.array = array
+                result.dtype = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
+                if input.edge is not None and record is not None and mode.grad:
+                    record(input, result)
+                return result
         if mode.direct and out is None and input.__class__ is Tensor:
             return op.apply(input)
         return op.call(call, (input,), {} if out is None else {"out": out}, False)
@@ -79,35 +80,35 @@ def binary(op: Any) -> Callable[..., Any]:
                 dtype = input.dtype
                 kind = other.__class__
                 if kind is float or kind is int:
-                    if not numbers or not (
+                    fits = numbers and (
                         dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
-                    ):
-                        return op.call(call, (input, other), {}, False)
+                    )
                     operand = other
                     edge = None
-                elif other.backend is backend and other.dtype is dtype:
+                else:
+                    fits = other.backend is backend and other.dtype is dtype
                     operand = other.array
                     edge = other.edge
-                else:
-                    return op.call(call, (input, other), {}, False)
-                kernel = kernels[backend]
-                dtype = direct[dtype]
-                source = input.array
-                array = state.quiet(kernel, source, operand)
-                if array.__class__ is not backend.Array:
-                    array = backend.asarray(array)
-                if source.base is not None or (operand is not other and operand.base is not None):
-                    array = op.arranged(array, (input, other))
+                if fits:
+                    kernel = kernels[backend]
+                    dtype = direct[dtype]
+                    source = input.array
+                    array = state.quiet(kernel, source, operand)
+                    if array.__class__ is not backend.Array:
+                        array = backend.asarray(array)
+                    if source.base is not None or (operand is not other and operand.base is not None):
+                        array = op.arranged(array, (input, other))
             except (AttributeError, KeyError, OverflowError, ValueError):
-                return op.call(call, (input, other), {}, False)
-            result = new(Tensor)
-            result.array = array
-            result.dtype = dtype
-            result.backend = backend
-            result.edge = result.counter = result._grad = result.extra = None
-            if (edge is not None or input.edge is not None) and record is not None and mode.grad:
-                record(input, other, result, source, operand)
-            return result
+                fits = False
+            if fits:
+                result = new(Tensor)
+                result.array = array
+                result.dtype = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
+                if (edge is not None or input.edge is not None) and record is not None and mode.grad:
+                    record(input, other, result, source, operand)
+                return result
         if mode.direct and out is None and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
             return op.apply(input, other, *rest)
         named = {} if out is None else {"out": out}
@@ -135,23 +136,28 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                 array = self.array
                 kind = other.__class__
                 if kind is float or kind is int:
-                    if not (dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH):
-                        return in_place(call, self, other, alpha)
+                    fits = dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
                     operand = other
                     edge = None
-                elif other.backend is backend and other.dtype is dtype:
+                else:
                     operand = other.array
                     edge = other.edge
-                    counter = other.counter
-                    if counter is not None and counter is self.counter:  # they may overlap
-                        return in_place(call, self, other, alpha)
-                else:
-                    return in_place(call, self, other, alpha)
-                if alpha is not _ONE:
-                    if not scales or operand is other or alpha.__class__ is not float or dtype not in PRECISE:
-                        return in_place(call, self, other, alpha)
-                    operand = state.quiet(operator.mul, operand, alpha)
-                if dtype in direct and 0 not in array.strides and (not mode.grad or self.edge is edge is None):
+                    counter = other.counter  # where it is the same, they may overlap
+                    fits = (
+                        other.backend is backend
+                        and other.dtype is dtype
+                        and (counter is None or counter is not self.counter)
+                    )
+                if alpha is not _ONE and fits:
+                    fits = scales and operand is not other and alpha.__class__ is float and dtype in PRECISE
+                    if fits:
+                        operand = state.quiet(operator.mul, operand, alpha)
+                if (
+                    fits
+                    and dtype in direct
+                    and 0 not in array.strides
+                    and (not mode.grad or self.edge is edge is None)
+                ):
                     state.quiet(kernels[backend], array, operand, array)
                     counter = self.counter
                     if counter is None:
@@ -322,13 +328,12 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                     asked = shape if len(shape) != 1 or shape[0].__class__ is int else shape[0]
                     try:
                         made = array.reshape(asked)
+                        form = made.shape
+                        fits = form == asked or -1 in asked  # NumPy takes any negative size for -1
                     except (AttributeError, TypeError, ValueError):
-                        return general(self, *shape)
-                    form = made.shape
-                    if form != asked and -1 not in asked:  # NumPy takes any negative size for -1
-                        return general(self, *shape)
-                    # Else NumPy's strides of dimensions of size one may be others.
-                    if 1 not in array.shape or (array.strides[-1] == array.itemsize and form != array.shape):
+                        fits = False
+                    # NumPy's strides of dimensions of size one may be others.
+                    if fits and (1 not in array.shape or (array.strides[-1] == array.itemsize and form != array.shape)):
                         return view_of_plain(self, made, (op, (form,)), mode.grad)
         args = (self, *shape)
         return dispatch(call, args, named) if needs_dispatch(args, named) else general(*args, **named)
@@ -352,35 +357,36 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                 source_dtype = input.dtype
                 dtype = direct[source_dtype]
             except (AttributeError, KeyError):
-                return general(input)
-            source = input.array
-            array = state.quiet(kernel, source, None, False)
-            if array.__class__ is not backend.Array:
-                array = backend.asarray(array)
-            result = new(Tensor)
-            result.array = array
-            result.dtype = dtype
-            result.backend = backend
-            result.edge = result.counter = result._grad = result.extra = None
-            edge = input.edge
-            if edge is not None and record is not None and mode.grad:
-                if not keeps_nothing:
-                    record((input, None), (result,))
-                    return result
-                if edge.__class__ is not tuple:
-                    edge = input if edge is LEAF else resolve(input)
-                if edge is None:
-                    record((input, None), (result,))
-                else:
-                    node = new(node_class)
-                    node.next_edges = (edge,)
-                    node.sequence_nr = next(sequence)
-                    node.node_hooks = node.node_metadata = None
-                    node.plain_values = node.saved_entries = ()
-                    node.output_forms = (((), dtype, backend),)
-                    node.operand_forms = (source.shape, source_dtype, None)
-                    result.edge = (node, 0)
-            return result
+                pass
+            else:
+                source = input.array
+                array = state.quiet(kernel, source, None, False)
+                if array.__class__ is not backend.Array:
+                    array = backend.asarray(array)
+                result = new(Tensor)
+                result.array = array
+                result.dtype = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
+                edge = input.edge
+                if edge is not None and record is not None and mode.grad:
+                    if not keeps_nothing:
+                        record((input, None), (result,))
+                        return result
+                    if edge.__class__ is not tuple:
+                        edge = input if edge is LEAF else resolve(input)
+                    if edge is None:
+                        record((input, None), (result,))
+                    else:
+                        node = new(node_class)
+                        node.next_edges = (edge,)
+                        node.sequence_nr = next(sequence)
+                        node.node_hooks = node.node_metadata = None
+                        node.plain_values = node.saved_entries = ()
+                        node.output_forms = (((), dtype, backend),)
+                        node.operand_forms = (source.shape, source_dtype, None)
+                        result.edge = (node, 0)
+                return result
         return general(input, *args, **named)
 
     public[general] = call

@@ -95,6 +95,9 @@ def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
 
 def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     """A 0-dim array of a number or a tensor's; RuntimeError when `d` cannot hold it (a float's fraction may go)."""
+    kind = value.__class__
+    if (kind is float or kind is int) and d in _SINGLE_AND_DOUBLE and -_SAFE < value < _SAFE:
+        return backend.asarray(value, d.numpy)
     if isinstance(value, TensorBase):
         if not value.backend.values:
             return backend.empty((), d.numpy)
@@ -119,6 +122,7 @@ def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     return backend.cast(backend.asarray(value), d.numpy)
 
 
+_SINGLE_AND_DOUBLE, _SAFE = frozenset((dt.float32, dt.float64)), 1 << 62  # what needs no second look
 _LARGEST = {dt.float16: 65504.0, dt.bfloat16: 3.3895313892515355e38, dt.float32: 3.4028234663852886e38}
 
 

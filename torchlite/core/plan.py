@@ -39,11 +39,11 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
                 form = (source.backend, source.dtype, array.shape, array.strides, *rest, *[v.__class__ for v in rest])
                 plan = plans.get(form)
             except (AttributeError, TypeError):  # an array without strides, a list among the arguments
-                return general(*args, **kwargs)
+                form = plan = None
             if plan is not None:
                 return plan(state, mode, source)
             result = general(*args, **kwargs)
-            if len(plans) < _MOST and all([_plain(v) for v in (*args[1:], *kwargs.values())]):
+            if form is not None and len(plans) < _MOST and all([_plain(v) for v in (*args[1:], *kwargs.values())]):
                 found = find(args, kwargs)
                 plan = found and found[0].plan(found[1])
                 if plan is not None:

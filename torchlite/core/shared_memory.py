@@ -6,7 +6,6 @@ import itertools
 import mmap
 import os
 import sys
-import tempfile
 import weakref
 from typing import Any
 
@@ -51,6 +50,8 @@ class SharedPages(mmap.mmap):
         try:
             descriptor = os.open(HOME or "", os.O_TMPFILE | os.O_RDWR, 0o600)
         except (AttributeError, OSError):  # the system has no files without names
+            import tempfile  # which brings much along
+
             descriptor, name = tempfile.mkstemp(prefix="torch_", dir=HOME)
             os.unlink(name)
         _allocate(descriptor, max(nbytes, 1))

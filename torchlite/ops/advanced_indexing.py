@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import sum_to
+from ..core.errors import rather
 from ..core.layout import contiguous_strides, reshaped_strides, result_strides
 from ..core.op import Op
 from ..core.publish import publish, publish_python
@@ -144,7 +145,7 @@ def _index(xp: Any, self: Any, indices: Sequence[Any]) -> Any:
             return self.take(xp.flatnonzero(only) if only.dtype.kind == "b" else only, picked[0])
         result = self[places]
     except IndexError:
-        _check_together(xp, self.shape, places)
+        rather(_check_together, xp, self.shape, places)
         raise
     return result if result.flags.c_contiguous and result.base is not self else result.copy("C")
 
@@ -271,7 +272,7 @@ def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumula
         else:
             _accumulate(xp, self, places, values)
     except (IndexError, TypeError, ValueError):
-        _check_together(xp, self.shape, places, values)
+        rather(_check_together, xp, self.shape, places, values)
         raise
 
 

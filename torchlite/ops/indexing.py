@@ -66,6 +66,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     if mode.plain:
         recording = edge is not None and mode.grad and requires_grad(self)
         kind = index.__class__
+        array = None
         try:
             if kind is int:
                 array = self.array[index, ...]
@@ -77,23 +78,19 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 at = index.item()
                 array = self.array[at, ...]
                 step = (select, (0, at))
-            elif recording:
-                return _get(self, index)
-            elif index is None or (kind is tuple and _simple(index)):
+            elif not recording and (index is None or (kind is tuple and _simple(index))):
                 items = (None, ...) if index is None else index if Ellipsis in index else (*index, ...)
                 array = self.array[items]
                 if None in items:  # for which NumPy makes strides of zero
                     shape = self.array.shape
                     some = array.size != self.array.size or 1 in shape or int in [item.__class__ for item in items]
-                    if some or not array.flags.c_contiguous:
-                        return _get(self, index)
-                    array = array.squeeze().reshape(array.shape)
+                    array = None if some or not array.flags.c_contiguous else array.squeeze().reshape(array.shape)
                 step = (_BASIC, (index,))
-            else:
-                return _get(self, index)
         except (IndexError, TypeError):
+            array = None
+        if array is None or not array.size or self.counter is UNVERSIONED:
             return _get(self, index)
-        if not array.size or self.counter is UNVERSIONED or backend.real is not backend or not backend.strided:
+        if backend.real is not backend or not backend.strided:
             return _get(self, index)
         result = _new(Tensor)
         result.array = array
@@ -180,7 +177,7 @@ def _walk(self: Tensor, items: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | N
     dim = 0
     for at, item in enumerate(items):
         single = isinstance(item, TensorBase) and not item.dim()
-        if single and item.dtype.category == dt.INT and item.dtype is not dt.uint8:
+        if single and item.dtype.category == dt.INT and item.dtype is not dt.uint8 and not item.backend.home.level:
             item = item.item()
         elif isinstance(item, bool) or (single and item.dtype in _MASKS):
             result = unsqueeze.apply(result, dim)
