@@ -454,7 +454,9 @@ def test_functional_call():
     assert given["count"] == 1
     assert call(made, (given, {}), (x,), tie_weights=False).tolist() == [9.0, 9.0]
     assert made.scale.tolist() == [2.0, 2.0] and made.count == 0
-    gradient = torchlite.func.grad(lambda p: call(made, p, x).sum())({"scale": torchlite.full((2,), 5.0)})
+    gradient = torchlite.func.grad(lambda p, q: call(made, (p, {"count": q + 0}), x).sum())(
+        {"scale": torchlite.full((2,), 5.0)}, torchlite.zeros(())
+    )
     assert gradient["scale"].tolist() == [2.0, 2.0]
     assert call(made, {"other": x, "count": torchlite.zeros(())}, x).tolist() == [4.0, 4.0]
     assert not hasattr(made, "other")

@@ -25,6 +25,7 @@ _NAMES = {
     "NestedIOFunction": "function",
     "Variable": "variable",
     "detect_anomaly": "anomaly_mode",
+    "enforce_grad_layout_policy": "accepted",
     "is_multithreading_enabled": "variable",
     "set_detect_anomaly": "anomaly_mode",
     "set_multithreading_enabled": "variable",

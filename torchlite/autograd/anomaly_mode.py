@@ -103,6 +103,11 @@ class detect_anomaly(set_detect_anomaly):
         super().__init__(True, self.check_nan)
 
 
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Turn anomaly detection on or off."""
+    set_detect_anomaly(mode, check_nan)
+
+
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on in this thread."""
     return local.state.mode.anomaly is not None

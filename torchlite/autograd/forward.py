@@ -252,7 +252,7 @@ def _diagonal(
     """The tangent by the formulas for gradients; None where these are not diagonal after all."""
     result = results[0]
     shape, d = result.array.shape, result.dtype
-    if d.is_complex or (op.result == "real" and any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i]))):
+    if d.is_complex or any(p.dtype.is_complex for i in moving for p in tensors_in(primals[i])):
         return None
     total = None
     for i, rule in op.rules:

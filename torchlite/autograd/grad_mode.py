@@ -154,3 +154,11 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether `inference_mode` is on in this thread."""
     return local.state.mode.inference
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("enforce_grad_layout_policy", "set_multithreading_enabled"):
+        from .. import autograd
+
+        return getattr(autograd, name)
+    raise AttributeError(f"torchlite has no torch.autograd.grad_mode.{name}")

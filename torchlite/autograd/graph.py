@@ -12,6 +12,11 @@ from ..core.node import Node
 from ..core.tensor import Tensor, TensorBase
 from ..core.view import resolve
 from ..core.write import bump
+from .accepted import (
+    region_activation_memory_budget,
+    set_override_stale_capture_stream,
+    set_warn_on_accumulate_grad_stream_mismatch,
+)
 from .backward import GradientEdge, get_gradient_edge
 from .saved_hooks import (
     allow_mutation_on_saved_tensors,
@@ -25,7 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
-    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "region_activation_memory_budget",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks", "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import Hooks, RemovableHandle, register
+from ..core.mode import local
 from ..core.node import hooks_of
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import method
@@ -52,6 +53,12 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 @method("retain_grad")
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this tensor, which is no leaf, in its `.grad`."""
+    if local.state.levels:
+        raise RuntimeError(
+            "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch "
+            "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
+            "jacfwd, hessian) or call retain_grad() outside of a function being transformed instead."
+        )
     if not requires_grad(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if last_edge(self).__class__ is tuple:

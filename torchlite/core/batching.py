@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .mode import local
+from .node import dated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,8 +64,8 @@ def drawn(make: Callable[[tuple[int, ...]], Tensor], above: int = 0) -> Tensor:
     finally:
         state.levels = outer
     for level in batches:
-        t = level.batch(t)
-    return t
+        t = level.batch(dated(t))
+    return dated(t)
 
 
 def refuse_batch(operands: Sequence[Tensor], message: str) -> None:

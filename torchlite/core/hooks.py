@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from .pickling import reduce_ex
 
@@ -33,7 +33,7 @@ class RemovableHandle:
     It knows the hooks weakly. `extra_dict` is a further dictionary (or several) with entries of the same number.
     """
 
-    next_id: ClassVar[int] = 0
+    next_id: int = 0
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         self.hooks_dict_ref: Any = weakref.ref(hooks_dict)

@@ -57,6 +57,7 @@ NAMES: dict[str, layout | memory_format] = {
         contiguous_format, preserve_format, channels_last, channels_last_3d,
     )
 }  # fmt: skip
+NAMES["legacy_contiguous_format"] = contiguous_format
 
 
 def _of_name(name: str) -> layout | memory_format:

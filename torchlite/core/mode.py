@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-_DERIVED = frozenset(("beneath", "direct", "moving", "plain", "records", "toggled", "transforming"))
+_DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "toggled", "transforming"))
 
 
 class Mode:
@@ -20,7 +20,8 @@ class Mode:
 
     __slots__ = (
         "anomaly", "autocast", "beneath", "direct", "forward", "functions", "grad", "inference", "kernels", "levels",
-        "moving", "plain", "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming", "transforms",
+        "marks", "moving", "plain", "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming",
+        "transforms",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,7 @@ class Mode:
         self.profiler = profiler  # what writes down calls and nodes (autograd/profiler.py), or None
         self.autocast = autocast  # what casts the operands of ops (amp/autocast_mode.py), or None
         self.transforms = transforms  # whether transforms of functions run, which may take tensors over
+        self.marks = inference or transforms  # new tensors are told apart from those made elsewhere
         self.records = grad or bool(self.moving)  # results get a history, or tangents
         rare = (inference, functions, saved_hooks, anomaly, levels, kernels, profiler, autocast)
         usual = not any(rare) and subclasses and forward

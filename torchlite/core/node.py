@@ -8,6 +8,7 @@ itself for a leaf; None means that nobody asks. A tensor's slot `edge` holds Non
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -39,13 +40,36 @@ NOT_IMPLEMENTED = "torch::autograd::NotImplemented"  # the title of nodes that o
 FIRST = 1 << 64  # and their sequence number: they run before all others
 
 
+# Tells what began, or was made, before what. It starts after the lazy backends, see backends/lazy.py.
+clock = itertools.count(2)
+
+
 class Counter:
     """How many times the memory behind a tensor was written to. Tensors that share memory share it."""
 
     __slots__ = ("n",)
 
+    born: float = 0  # when the memory was made, by `clock`, if inside of a transform of functions
+
     def __init__(self, n: int = 0) -> None:
         self.n = n
+
+
+class DatedCounter(Counter):
+    """The counter of a tensor made inside a transform of functions, which may be written to there."""
+
+    __slots__ = ("born",)
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.born = next(clock)
+
+
+def dated(t: Tensor) -> Tensor:
+    """A new tensor, made inside a transform."""
+    if t.counter is None:
+        t.counter = DatedCounter()
+    return t
 
 
 class DetachedCounter(Counter):
@@ -70,6 +94,8 @@ class _Unversioned(Counter):
     """The counter of all tensors made in inference mode: it counts nothing, and lets nobody write outside that mode."""
 
     __slots__ = ()
+
+    born = math.inf
 
     @property  # type: ignore[override]
     def n(self) -> int:

@@ -13,6 +13,7 @@ from . import errors
 from .batching import LEADING
 from .elementwise import fit_gradient
 from .layout import contiguous_strides
+from .mode import local
 from .op import Op, Rule
 from .operands import array_of
 from .plan import plan_along
@@ -82,7 +83,7 @@ class Along(Op):
         elif d.category < dt.FLOAT and self.integers != "keep":
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
         compute = dt.float32 if d in dt.HALVES else d
-        array = t.array if t.dtype is compute else backend.cast(t.array, compute.numpy)
+        array = t.array if t.dtype is compute else local.state.quiet(backend.cast, t.array, compute.numpy)
         arguments = [array, *place]
         for i in self.rest:
             arguments.append(array_of(values[i]))
@@ -113,7 +114,7 @@ class Along(Op):
         if outputs.__class__ is not backend.Array:
             outputs = backend.asarray(outputs)
         if outputs.dtype != out_dtype.numpy:
-            outputs = backend.cast(outputs, out_dtype.numpy)
+            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
         if not outputs.flags.c_contiguous:
             outputs = backend.copy(outputs, "C")
         elif 1 in outputs.shape or 0 in outputs.shape:  # along which NumPy's steps may be any

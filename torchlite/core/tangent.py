@@ -8,6 +8,7 @@ The level knows who has tangents of it, and takes them away when it ends: then t
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ class Untouched(Counter):
     """The counter of a tangent of zeros. What is first written to it decides which batches it belongs to."""
 
     __slots__ = ()
+
+    born = math.inf
 
 
 def untouched(tangent: Tensor) -> bool:

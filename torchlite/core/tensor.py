@@ -7,15 +7,16 @@ Python protocols.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
+from .batching import refuse_batch
 from .dtype import FLOAT
 from .dtype import dtype as _dtype_class
 from .format import tensor_str
 from .hooks import Hooks
 from .layout import contiguous_strides, strided
-from .node import LEAF, UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, version_of
+from .node import LEAF, UNVERSIONED, Counter, DatedCounter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
 from .size import Size, size
 from .view import View, base_of, current_edge, last_edge, requires_grad, resolve
@@ -85,8 +86,12 @@ def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
     t.dtype = dtype_
     t.backend = backend
     t.edge = t.counter = t._grad = t.extra = None
-    if _mode.local.state.mode.inference:
-        t.counter = UNVERSIONED
+    state = _mode.local.state
+    if state.mode.marks:
+        if state.mode.inference:
+            t.counter = UNVERSIONED
+        elif not state.levels or backend.level != state.levels[-1].serial:
+            t.counter = DatedCounter()
     return t
 
 
@@ -109,7 +114,7 @@ def wrap_shown(array: Any, dtype_: dtype, backend: Any) -> Tensor:
 class Tensor(TensorBase):
     """A multi-dimensional array that can be differentiated."""
 
-    _plain: ClassVar[bool] = True  # no __torch_function__ of its own
+    _plain: bool = True  # no __torch_function__ of its own
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -139,13 +144,16 @@ class Tensor(TensorBase):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or one of its dimensions."""
+        shape = self.array.shape
         if dim is None:
-            return size(self.array.shape)
+            return size(shape)
+        if dim.__class__ is int and -len(shape) <= dim < len(shape):
+            return shape[dim]
         from .errors import wrap_dim
 
-        if not self.array.shape:
+        if not shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return self.array.shape[wrap_dim(dim.__index__(), len(self.array.shape))]
+        return shape[wrap_dim(dim.__index__(), len(shape))]
 
     def dim(self) -> int:
         return len(self.array.shape)
@@ -258,6 +266,10 @@ class Tensor(TensorBase):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad and self.is_inference() and not _mode.local.state.mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        levels = [level for level in _mode.local.state.levels if level.elements is None]
+        if requires_grad and levels and self.counter and self.counter.born > levels[-1].serial:
+            levels[-1].over(self.backend.real).adopt(self)  # which it was made inside of: it is a leaf there
+            edge = self.edge
         leaf = LEAF if requires_grad else None
         if edge.__class__ is View:
             edge.edge = leaf
@@ -277,7 +289,7 @@ class Tensor(TensorBase):
             edge = current_edge(self, edge)
         return edge[0] if edge.__class__ is tuple else None
 
-    name: ClassVar[None] = None  # what legacy code asks of every variable
+    name: None = None  # what legacy code asks of every variable
 
     @property
     def output_nr(self) -> int:
@@ -364,6 +376,7 @@ class Tensor(TensorBase):
 
     @property
     def data(self) -> Tensor:
+        refuse_batch((self,), "accessing `data` under vmap transform is not allowed")
         t = wrap(self.array, self.dtype, self.backend.real)
         t.counter = UNVERSIONED if self.is_inference() else None
         return t if type(self) is Tensor else as_class(t, type(self) if overrides(type(self)) else Tensor)
@@ -372,6 +385,7 @@ class Tensor(TensorBase):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        refuse_batch((self,), "mutating directly with `.data` under vmap transform is not allowed.")
         if value.dtype.category < FLOAT and self.requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self.array, self.dtype = value.array, value.dtype

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
 from . import errors
+from .batching import refuse_batch
 from .mode import local
 from .node import Counter
 from .operands import computed, tensors_in
@@ -29,6 +30,25 @@ def check_no_overlap(t: Tensor) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+
+
+def check_own(op: Any, t: Tensor) -> None:
+    """Refuse to write to a tensor from outside of the transforms that run, if these differentiate."""
+    level = next((level for level in reversed(local.state.levels) if level.elements is None), None)
+    if level is None:
+        return
+    while t.backend.level > level.serial:
+        t = t.array.main
+    if t.backend.level == level.serial or (t.counter is not None and t.counter.born > level.serial):
+        return
+    signature = op.signature
+    overload = signature.overload or ("Tensor" if [p.type for p in signature.params[1:2]] == ["Operand"] else "")
+    name = f"aten::{signature.name}_" + (f".{overload}" if overload else "")
+    raise RuntimeError(
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        f"({name}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
+        "transformed to explicitly accept the mutated Tensor(s) as inputs."
+    )
 
 
 def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
@@ -140,6 +160,10 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
         )
+    refuse_batch(
+        [t for v in (outs, *values) for t in tensors_in(v)],
+        f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.",
+    )
     results = apply(*values)
     pairs = list(zip(outs, results if isinstance(results, tuple) else (results,), strict=True))
     for target, result in pairs if exact else ():

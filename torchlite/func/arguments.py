@@ -30,7 +30,7 @@ def positions(argnums: Any, count: int) -> Any:
         raise RuntimeError("argnums must be non-empty")
     found = tuple([_position(n, count) for n in argnums])
     if len(set(found)) != len(found):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {found}")
     return found
 
 

@@ -85,8 +85,8 @@ class BatchedBackend(Transform):
         elif rule is DYNAMIC:
             raise RuntimeError(
                 "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
-                "feature."
+                f"aten::{op.signature.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you "
+                "need this feature."
             )
         elif rule is RANDOM or rule is FILLING:
             results = self.drawn(op, values, values[1:] if rule is FILLING else values)
@@ -260,7 +260,7 @@ class BatchedBackend(Transform):
         return Batched(self.of_inner(made), 0)
 
     def write(self, array: Batched, value: Batched) -> None:
-        array.front().copy_(value.front(len(array.shape)))
+        self.inside(array.front().copy_, value.front(len(array.shape)))
 
     def adopt(self, t: Tensor) -> None:
         if untouched(t):
@@ -286,6 +286,9 @@ class BatchedBackend(Transform):
             "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
             "inside PyTorch internals, please file a bug report."
         )
+
+    def storage(self, array: Batched) -> Any:
+        raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
 
     def read(self, array: Batched) -> Any:
         return self.to_host(array)

@@ -8,12 +8,13 @@ from ..autograd.custom import context_of, marked
 from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core import dtype as dt
+from ..core.mode import local
 from ..core.operands import NO_TENSOR
 from ..core.tangent import untouched
 from ..core.tensor import Tensor, TensorBase
 from ..core.view import View, base_of, requires_grad
 from ..core.view_op import ViewOp
-from ..ops.shape import alias
+from ..ops.shape import alias, detach
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
 from .transform import Level, Lifted, Transform
@@ -48,13 +49,15 @@ class DualBackend(Transform):
         view = isinstance(op, ViewOp)
         tangent = self.tangent if view else self.motion
         moves = [None if v.__class__ in NO_TENSOR else self.each(v, tangent) for v in values]
-        tangents = forward(op, primals, moves, listed)
+        tangents = forward(op, primals, moves, listed) if local.state.mode.forward else None
         if tangents is not None:
             if not view:
                 tangents = [self.fresh(t, moves) for t in tangents]
             listed = tuple([
                 r if t is None else self.owner.wrap(Dual(r, t)) for r, t in zip(listed, tangents, strict=True)
             ])  # fmt: skip
+        if view or op is detach:  # what shows memory of this level belongs to it, moving or not
+            listed = tuple([r if r.backend.level == self.level else self.owner.wrap(self.lift(r)) for r in listed])
         return listed if several else listed[0]
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
@@ -96,6 +99,9 @@ class DualBackend(Transform):
         return Dual(t, zeros_like(t) if t.dtype.category >= dt.FLOAT else None)
 
     def write(self, array: Dual, value: Dual) -> None:
+        self.inside(self.copy_into, array, value)
+
+    def copy_into(self, array: Dual, value: Dual) -> None:
         array.main.copy_(value.main)
         if array.tangent is None:
             return
@@ -149,7 +155,7 @@ def jvp(
             outputs, more = with_aux(outputs, where)
             aux = (inside_of(level, more),)
         leaves, form = tree_flatten(outputs)
-        if not leaves:
+        if not leaves or leaves == [None]:
             raise RuntimeError(
                 f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})"
             )

@@ -62,9 +62,7 @@ class _Batch:
     def __init__(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], in_dims: Any) -> None:
         self.func = func
         self.leaves, self.form, self.dims = _arguments(func, args, in_dims)
-        named, self.named_form = tree_flatten(kwargs)
-        self.leaves += named
-        self.dims += [0 if isinstance(leaf, TensorBase) else None for leaf in named]
+        self.kwargs = kwargs
         self.size = _size(self.leaves, self.dims)
 
     def split(self, chunk_size: int) -> list[_Batch]:
@@ -89,8 +87,7 @@ class _Batch:
                 leaf if dim is None else level.wrap(Batched(leaf, dim % leaf.dim()))
                 for leaf, dim in zip(self.leaves, self.dims, strict=True)
             ]
-            at = self.form.num_leaves
-            outputs = self.func(*self.form.unflatten(given[:at]), **self.named_form.unflatten(given[at:]))
+            outputs = self.func(*self.form.unflatten(given), **self.kwargs)
             leaves, form = tree_flatten(outputs)
             dims = _out_dims(_name(self.func), leaves, form, out_dims)
             found = [_unbatched(_name(self.func), level, t, dim) for t, dim in zip(leaves, dims, strict=True)]
@@ -117,7 +114,7 @@ def _name(func: Callable[..., Any]) -> str:
 def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) -> tuple[list[Any], TreeSpec, list[Any]]:
     """The leaves of the arguments, their structure, and the dimension to map over for each."""
     where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
             f"got: {type(in_dims)}."
@@ -128,7 +125,7 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
             "over a function with no inputs. The latter is unsupported."
         )
     leaves, form = tree_flatten(args)
-    dims = _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
+    dims = _broadcast_to_and_flatten(in_dims, form)
     if dims is None:
         raise ValueError(
             f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
@@ -158,7 +155,7 @@ def _size(leaves: Sequence[Any], dims: Sequence[Any]) -> int:
     """How many elements there are to map over."""
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
-        raise ValueError("vmap: got no tensor to map over: every in_dim is None")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(n != sizes[0] for n in sizes):
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
@@ -169,7 +166,7 @@ def _size(leaves: Sequence[Any], dims: Sequence[Any]) -> int:
 
 def _out_dims(name: str, leaves: Sequence[Any], form: TreeSpec, out_dims: Any) -> list[int | None]:
     """Where the batch goes in each result."""
-    if not isinstance(out_dims, (int, tuple, list, dict)) and out_dims is not None:
+    if not all([isinstance(dim, int) or dim is None for dim in tree_flatten(out_dims)[0]]):
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
             "representing where in the outputs the vmapped dimension should appear."

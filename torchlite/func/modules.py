@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.tensor import Tensor, TensorBase
 from ..ops.join import stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 
 def functional_call(
@@ -30,7 +31,7 @@ def functional_call(
     given: dict[str, Tensor] = {}
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
-    elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
+    elif isinstance(parameter_and_buffer_dicts, Sequence):
         if not all(isinstance(part, dict) for part in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
         counts = Counter(name for part in parameter_and_buffer_dicts for name in part)
@@ -44,11 +45,14 @@ def functional_call(
             f"{type(parameter_and_buffer_dicts)}"
         )
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    wanted = _tied(module, given) if tie_weights else given
+    wanted = _tied(module, given) if tie_weights else dict(given)
     if strict:
         _check_names(module, wanted)
-    with _Replaced(module, wanted):
-        return module(*args, **(kwargs or {}))
+    try:
+        with _Replaced(module, wanted):
+            return module(*args, **(kwargs or {}))
+    finally:  # the module may have put others in their places
+        given.update({name: wanted[name] for name in given})
 
 
 def _state(module: Any) -> Iterator[tuple[str, Tensor]]:
@@ -78,8 +82,8 @@ def _tied(module: Any, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _check_names(module: Any, given: Mapping[str, Tensor]) -> None:
     have = [name for name, _ in _state(module)]
-    unknown = [name for name in given if name not in have]
-    missing = [name for name in have if name not in given]
+    unknown = sorted([name for name in given if name not in have])
+    missing = sorted([name for name in have if name not in given])
     if unknown or missing:
         parts = []
         if unknown:
@@ -95,10 +99,10 @@ _NOTHING = object()  # what was in a place before that a module did not have
 class _Replaced:
     """Inside, a module holds other tensors in the places named."""
 
-    def __init__(self, module: Any, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, module: Any, tensors: dict[str, Tensor]) -> None:
         self.module = module
         self.tensors = tensors
-        self.places: list[tuple[dict[str, Any], str, Any]] = []
+        self.places: list[tuple[dict[str, Any], str, Any, str]] = []
 
     def __enter__(self) -> None:
         try:
@@ -116,12 +120,13 @@ class _Replaced:
             raise TypeError(f"attribute `{last}`: {getattr(owner, last)} is not an instance of torch.Tensor")
         if not isinstance(t, TensorBase) and t is not None:
             raise TypeError(f"{t} is not an instance of torch.Tensor")
-        self.places.append((place, last, place.get(last, _NOTHING)))
+        self.places.append((place, last, place.get(last, _NOTHING), name))
         place[last] = t
 
     def __exit__(self, *_: object) -> None:
         while self.places:
-            place, name, t = self.places.pop()
+            place, name, t, full_name = self.places.pop()
+            self.tensors[full_name] = place.get(name)
             if t is _NOTHING:
                 del place[name]
             else:

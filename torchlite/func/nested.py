@@ -35,6 +35,12 @@ class Nested(Lifted):
         return self.main.stride()
 
 
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
+    "case."
+)
+
+
 class NestedLevel(Level):
     """One run of `grad` or `vjp`.
 
@@ -46,9 +52,16 @@ class NestedLevel(Level):
         self.always = always
 
     def __enter__(self) -> None:
-        super().__enter__()
         state = local.state
+        if state.mode.saved_hooks:
+            raise RuntimeError(_NO_HOOKS)
+        super().__enter__()
+        self.refused, state.hooks_refused = state.hooks_refused, _NO_HOOKS
         state.mode = with_grad(state.mode.but(inference=False) if state.mode.inference else state.mode, True)
+
+    def __exit__(self, *_: object) -> None:
+        local.state.hooks_refused = self.refused
+        super().__exit__()
 
     def leaf(self, t: Tensor) -> Tensor:
         """A tensor from below as an input whose gradient is asked for."""
@@ -68,7 +81,12 @@ class NestedBackend(Transform):
         return tuple(map(self.above, results)) if isinstance(results, tuple) else self.above(results)
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
-        output = self.below(function.apply, *below)
+        state = local.state
+        mode, state.mode = state.mode, with_grad(state.mode, self.owner.outer.grad)  # not as it is in here
+        try:
+            output = function.apply(*below)
+        finally:
+            state.mode = mode
         given = {id(b): v for b, v in zip(below, inputs, strict=True)}  # among the results if it was written to
 
         def above(result: Any) -> Any:
@@ -112,10 +130,10 @@ class NestedBackend(Transform):
         return Nested(t)
 
     def write(self, array: Nested, value: Nested) -> None:
-        self.below(array.main.copy_, value.main)
+        self.inside(self.below, array.main.copy_, value.main)
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
-        self.below(op.apply_in_place, self.insides(values))
+        self.inside(self.below, op.apply_in_place, self.insides(values))
         bump(self_)
 
     def as_strided(self, array: Nested, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Nested:

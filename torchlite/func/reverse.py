@@ -36,7 +36,7 @@ class Pullback:
         roots = [
             (edge, _checked(g, out, at))
             for at, (edge, g, out) in enumerate(zip(self.edges, gradients, self.outputs, strict=True))
-            if edge is not None and g is not None
+            if edge is not None
         ]
         found: Sequence[Any] = [None] * len(self.leaves)
         if roots:
@@ -50,7 +50,11 @@ class Pullback:
 
 
 def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
-    """A gradient that was given for an output."""
+    """A gradient that was given for an output; None stands for that of a number."""
+    if gradient is None:
+        if output.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return _like(output, 1)
     if not isinstance(gradient, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     if gradient.array.shape != output.array.shape:
@@ -63,7 +67,7 @@ def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{at}] has a dtype of {gradient.dtype} and output[{at}] has a dtype of {output.dtype}."
         )
-    return gradient
+    return gradient if gradient.dtype is output.dtype else gradient.to(output.dtype)
 
 
 def _like(t: Tensor, value: int) -> Tensor:
@@ -163,7 +167,7 @@ def vjp_by(
             outputs, more = with_aux(outputs, "vjp(f, *primals)")
             aux = (inside_of(level, more),)
         results, form = tree_flatten(outputs)
-        if not results:
+        if not results or results == [None]:
             raise RuntimeError(
                 f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {results})"
             )

@@ -7,7 +7,6 @@ the others are constants: `Op.apply` leaves it to `Transform.run`.
 
 from __future__ import annotations
 
-import itertools
 import math
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ..backends.base import Backend
 from ..core import dtype as dt
 from ..core.layout import contiguous_strides
 from ..core.mode import left, local, while_transforming
+from ..core.node import clock, dated
 from ..core.operands import NO_TENSOR, tensors_in
 from ..core.overrides import PLAIN
 from ..core.tangent import FOLLOW, moves
@@ -27,9 +27,6 @@ from ..utils._pytree import tree_flatten
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_serials = itertools.count(2)  # after the lazy backends, see backends/lazy.py
-
-
 class Level:
     """One run of a transform; a context. `serial` orders levels by their beginning, `depth` counts those around."""
 
@@ -38,7 +35,7 @@ class Level:
 
     def __init__(self, kind: type[Transform]) -> None:
         self.kind = kind
-        self.serial = next(_serials)
+        self.serial = next(clock)
         self.depth = 0
         self.running = False
         self.backends: dict[Backend, Transform] = {}
@@ -206,8 +203,12 @@ class Transform(Backend):
                 results = self.compute(op, values)
             finally:
                 state.mode = mode
+        listed = results if isinstance(results, tuple) else (results,)
+        top = state.levels[-1].serial if state.levels else 0
+        for r in listed:
+            if r is not None and r.backend.level != top:
+                dated(r)
         if op.rules and (mode.records or self.owner.always):
-            listed = results if results.__class__ is tuple else (results,)
             if (mode.grad or self.owner.always) and self.tracks(values):
                 self.record(op, values, listed)
             if mode.moving:
@@ -220,17 +221,22 @@ class Transform(Backend):
         below = form.unflatten([self.owner.inside(v) for v in leaves])
         if not self.owner.running:
             return function.apply(*below)
-        state = local.state
-        mode, levels = state.mode, state.levels
-        state.levels = tuple([level for level in levels if level.serial < self.level])
-        try:
-            output = self.compute_function(function, inputs, below)
-        finally:
-            state.levels = levels
+        mode = local.state.mode
+        output = self.inside(self.compute_function, function, inputs, below)
         own = [v for v in inputs if self.owner.array_of(v) is not None]
         if (mode.grad and any(map(requires_grad, own))) or (mode.moving and any(map(moves, own))):
             return conclude(context_of(function, inputs, output, self.level), inputs, output, True)
         return output
+
+    def inside(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Call `f` as if the levels below were all that run."""
+        state = local.state
+        levels = state.levels
+        state.levels = tuple([level for level in levels if level.serial < self.level])
+        try:
+            return f(*args)
+        finally:
+            state.levels = levels
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""

@@ -10,6 +10,7 @@ from ..core.operands import tensors_in
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from ..core.view import requires_grad
+from ..core.write import write
 from .fused import gradient_by_kernel
 from .norm import (
     CHANNELS,
@@ -266,7 +267,10 @@ def instance_norm(
     made = batch_norm(input.contiguous().view((1, n * c, *rest)), *each, use_input_stats, momentum, eps)
     for running, now in ((running_mean, each[2]), (running_var, each[3])):
         if running is not None and use_input_stats:
-            running.copy_(now.view((n, c)).mean(0, False))
+            mean = now.view((n, c)).mean(0, False)
+            while mean.backend.home.level > running.backend.home.level:
+                mean = mean.array.main
+            write(running, mean)
     return made.view(input.shape)
 
 

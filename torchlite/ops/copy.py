@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends.base import cast_array, get_backend
 from ..core import dtype as dt
 from ..core import errors
-from ..core.batching import LEADING
+from ..core.batching import LEADING, refuse_batch
 from ..core.device import device
 from ..core.elementwise import fit_gradient
 from ..core.laid import LaidOp
@@ -148,7 +148,7 @@ def convert(
 def _suggested(t: Tensor) -> memory_format:
     """The memory format that the strides of a tensor are taken for."""
     last = next((f for f, rank in _RANKS.items() if rank == t.dim()), None)
-    return last if last and is_contiguous(t, last) and not is_contiguous(t) else contiguous_format
+    return last if last and not is_contiguous(t) and is_contiguous(t, last) else contiguous_format
 
 
 # Tensor.to is three functions in one name.
@@ -227,6 +227,10 @@ def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format
     shape = self.array.shape
     if memory_format is contiguous_format:
         return bool(self.array.flags.c_contiguous)
+    refuse_batch(
+        (self,),
+        "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format",
+    )
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if len(shape) != _RANKS[memory_format]:

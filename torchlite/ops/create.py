@@ -21,6 +21,7 @@ from ..core.layout import (
     contiguous_strides,
     dense_strides,
     memory_format,
+    strided,
 )
 from ..core.mode import local
 from ..core.operands import fitting_array
@@ -81,7 +82,9 @@ def factory(
                 if spread and len(args) > like and hasattr(args[like], "__index__"):
                     args = (*args[:like], tuple(args[like:]))
                 values = signature.bind(args, kwargs)
-            d, _, where, _, requires_grad, out = values[own:]
+            d, laid, where, _, requires_grad, out = values[own:]
+            if laid not in (None, strided):
+                raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
             if out is not None and d not in (None, out.dtype):
                 raise RuntimeError(f"dtype {d.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
             if like:
@@ -392,6 +395,19 @@ def _endpoints(name: str, start: Any, end: Any) -> tuple[Any, Any]:
     return start, end
 
 
+def _transformed(*ends: Any) -> bool:
+    """Whether these are tensors of a transform, which may have no one value."""
+    return any([isinstance(v, TensorBase) and v.backend.home.level for v in ends])
+
+
+def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype | None, backend: Any) -> Tensor:
+    """Evenly spaced values, by ops on the ends: the first half counted from the start, the second from the end."""
+    d = d or dt.get_default_dtype()
+    at = _from_host(np.arange(steps, dtype=d.numpy), d, backend)
+    step = (end - start) / max(steps - 1, 1)
+    return (start + step * at).where(at < max(steps // 2, 2 - steps), end - step * (steps - 1 - at)).to(d)
+
+
 def _spaced_dtype(name: str, d: dt.dtype | None, start: Any, end: Any) -> dt.dtype:
     if d is dt.bool_:
         raise not_implemented_for(f"{name}_cpu", d)
@@ -404,6 +420,8 @@ def _spaced_dtype(name: str, d: dt.dtype | None, start: Any, end: Any) -> dt.dty
 @factory("linspace(Operand start, Operand end, int steps)", flat=True)
 def linspace(start: Any, end: Any, steps: int, d: Any, backend: Any) -> Tensor:
     """Evenly spaced values from start to end, both included."""
+    if _transformed(start, end):
+        return _evenly_between(start, end, steps, d, backend)
     start, end = _endpoints("linspace", start, end)
     d = _spaced_dtype("linspace", d, start, end)
     wide = d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
@@ -413,6 +431,8 @@ def linspace(start: Any, end: Any, steps: int, d: Any, backend: Any) -> Tensor:
 @factory("logspace(Operand start, Operand end, int steps, float base=10.0)", flat=True)
 def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Any) -> Tensor:
     """Powers of `base`, their exponents evenly spaced."""
+    if _transformed(start, end):
+        return base ** _evenly_between(start, end, steps, d, backend)
     start, end = _endpoints("logspace", start, end)
     d = _spaced_dtype("logspace", d, start, end)
     wide = dt.float32.numpy if d in dt.HALVES else d.numpy if d.category >= dt.FLOAT else dt.float64.numpy

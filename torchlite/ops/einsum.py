@@ -7,6 +7,7 @@ import itertools
 import math
 from typing import Any
 
+from ..core.layout import contiguous_format
 from ..core.overrides import overridable
 from ..core.publish import function, publish_python
 from ..core.tensor import Tensor, TensorBase
@@ -292,7 +293,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices"
         )
     if n == 0:
-        return eye(rows, dtype=input.dtype, device=input.device).expand(input.shape).contiguous()
+        return input.clone(memory_format=contiguous_format).copy_(eye(rows, dtype=input.dtype, device=input.device))
     result = _power(input.inverse() if n < 0 else input, abs(n))
     return result.clone() if result is input else result
 

@@ -129,7 +129,7 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
         )
         if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
             d = d or natural
-            return array.astype(d.numpy), d
+            return local.state.quiet(array.astype, d.numpy), d
     found = d or _inferred(data)
     array = np.empty(_shape_of(data), found.numpy)
     _fill(array, data, 0, found)

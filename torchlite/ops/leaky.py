@@ -11,6 +11,7 @@ from ..core.batching import RANDOM
 from ..core.elementwise import Elementwise
 from ..core.errors import not_implemented_for
 from ..core.laid import OnBackend
+from ..core.mode import local
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
@@ -185,6 +186,8 @@ _with_noise_in_place = Elementwise(
 
 
 def _noise_for(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
+    if any([level.elements is not None for level in local.state.levels]):
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

@@ -212,7 +212,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(nonzero_op.apply(input).unbind(1))
 
 
-publish(_Nonzero("argwhere(Tensor self)", _nonzero, batch=DYNAMIC))
+publish(_Nonzero("argwhere(Tensor self)", _nonzero))
 
 
 def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:

@@ -291,7 +291,11 @@ def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
 
         return wrap(array_drawn(orders, (*batch, max(n, 0)), d.numpy, backend), d, backend)
 
-    return drawn(make) if local.state.levels else make(())
+    if local.state.levels:
+        return drawn(make)
+    if not backend.values:
+        return make(())
+    return wrap(backend.from_fresh(stream_of(generator, backend).randperm(n, d.numpy), (n,)), d, backend)
 
 
 # ---- from parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.batching import DYNAMIC, LEADING, Leading
+from ..core.batching import LEADING, Leading
 from ..core.errors import not_implemented_for, wrap_dim, wrap_dims
 from ..core.laid import LaidOp
 from ..core.layout import contiguous_format
@@ -176,7 +176,7 @@ def _places(xp: Any, repeats: Any, output_size: int | None) -> Any:
     return xp.searchsorted(ends, xp.arange(total), side="right").astype(repeats.dtype, copy=False)
 
 
-places_of_repeats = Op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None)", _places, batch=DYNAMIC)
+places_of_repeats = Op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None)", _places)
 
 
 def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Tensor:

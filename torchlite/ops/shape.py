@@ -118,7 +118,29 @@ def _places(flat: Tensor) -> Tensor:
 
 
 def _as_strided_batch(self: Tensor, size: Ints, strides: Ints, offset: int | None) -> Tensor:
+    """The op on every element, which may not reach into the memory of others."""
+    if len(size) != len(strides):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+            f"{list(size)} and stride {list(strides)}"
+        )
+    own = self.storage_offset()
+    start = own if offset is None else offset
+    end = start + _reach(size, strides)
+    limit = own + _reach(self.shape[1:], self.stride()[1:])
+    if 0 not in size and min(strides, default=0) >= 0 and not own <= start <= end <= limit:
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(size)}, {list(strides)}, {start}) can access memory outside of "
+            f"`tensor`. `result` can access some memory in range [{start}, {end}], but `tensor` can only access some "
+            f"memory in range [{own}, {limit}]. This is not supported inside of vmap, please try to rewrite the "
+            "`as_strided` call as a sequence of PyTorch view operations"
+        )
     return as_strided.apply(self, (self.shape[0], *size), (self.stride(0), *strides), offset)
+
+
+def _reach(size: Ints, strides: Ints) -> int:
+    """How far the last element lies behind the first, and one more."""
+    return 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
 
 
 as_strided = LaidView(

@@ -195,8 +195,8 @@ def _declare_quantile(name: str) -> None:
 
     more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"
     publish(
-        Composite(f"{name}.scalar(Tensor self, float q, {more}", of_number),
         Composite(f"{name}(Tensor self, Tensor q, {more}", of_tensor),
+        Composite(f"{name}.scalar(Tensor self, float q, {more}", of_number),
     )
 
 

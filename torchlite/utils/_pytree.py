@@ -41,6 +41,7 @@ from ._pytree_nodes import (  # noqa: F401, handed on
     UnflattenFn,
     UnflattenFunc,
     _deregister_pytree_node,
+    _dict_flatten_with_keys,
     _get_node_type,
     _node_type,
     _register_namedtuple,

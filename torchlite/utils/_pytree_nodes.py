@@ -328,7 +328,7 @@ def _mapped(mapping: Any) -> tuple[list[Any], Context]:
     return list(mapping.values()), list(mapping)
 
 
-def _mapped_with_keys(mapping: Any) -> tuple[list[tuple[Any, Any]], Context]:
+def _dict_flatten_with_keys(mapping: Any) -> tuple[list[tuple[Any, Any]], Context]:
     return [(MappingKey(k), v) for k, v in mapping.items()], list(mapping)
 
 
@@ -345,7 +345,7 @@ def _register_builtins() -> None:
     for cls, module in ((dict, "builtins"), (OrderedDict, "collections")):
         _register(
             cls, _mapped, _from_pairs(cls), serialized_type_name=f"{module}.{cls.__name__}",
-            flatten_with_keys_fn=_mapped_with_keys,
+            flatten_with_keys_fn=_dict_flatten_with_keys,
         )  # fmt: skip
     _register(
         namedtuple,
@@ -366,7 +366,7 @@ def _register_builtins() -> None:
         serialized_type_name="collections.defaultdict",
         to_dumpable_context=_factory_named,
         from_dumpable_context=_factory_of,
-        flatten_with_keys_fn=lambda d: (_mapped_with_keys(d)[0], [d.default_factory, list(d)]),
+        flatten_with_keys_fn=lambda d: (_dict_flatten_with_keys(d)[0], [d.default_factory, list(d)]),
     )
     _register(
         deque,
