@@ -9,17 +9,19 @@ SITE = str(Path(__file__).parent / "site")
 
 
 def is_torch(name: str) -> bool:
-    return name == "torch" or name.startswith("torch.")
+    """Whether PyTorch has a module so named; `functorch` is one beside `torch`."""
+    return name.partition(".")[0] in ("torch", "functorch")
 
 
 def own_name(name: str) -> str:
     """torchlite's name for what PyTorch calls `torch.x.y`."""
-    return "torchlite" + name.removeprefix("torch")
+    return "torchlite." + name if name.startswith("functorch") else "torchlite" + name.removeprefix("torch")
 
 
 def torch_name(name: str) -> str:
     """PyTorch's name for `torchlite.x.y`."""
-    return "torch" + name.removeprefix("torchlite")
+    rest = name.removeprefix("torchlite")
+    return rest.removeprefix(".") if rest.startswith(".functorch") else "torch" + rest
 
 
 def inside(module: str, packages: tuple[str, ...]) -> bool:
