@@ -116,7 +116,7 @@ def _is_public(owner: Any, name: str) -> bool:
         visitor = owner is not torch and (hasattr(torch.overrides, name) or inspect.isclass(getattr(torch, name, None)))
         home = getattr(value, "__module__", None) or "torch"
         return home.startswith("torch") and not hasattr(owner, "__all__") and not visitor
-    return isinstance(value, _VALUES)
+    return isinstance(value, _VALUES if owner is torch else _VALUES[:-1])  # numbers elsewhere are visitors
 
 
 def partial_paths() -> set[str]:

@@ -16,6 +16,8 @@ from .parity.pool import Pool, Settings
 from .parity.result import Result
 
 _CI = catalog.ci()
+_CHECKS = dict.fromkeys(op_parity.operators(in_families=_CI["families"]), _CI["checks"])
+_CHECKS |= dict.fromkeys(op_parity.operators(_CI["nn"]["operators"]), _CI["nn"]["checks"])
 _GAPS = gaps.read()
 
 
@@ -25,10 +27,10 @@ def answers(request: pytest.FixtureRequest) -> Iterator[dict[str, list[Future[Re
     chosen = [item.callspec.params["operator"] for item in request.session.items if "answers" in item.fixturenames]
     settings = Settings(op_parity.DEFAULT_MODULE, limit=_CI["limit"], timeout=_CI["timeout"])
     with Pool(settings, workers=os.cpu_count() or 1) as pool:
-        yield {name: [pool.submit(task) for task in op_parity.tasks([name], _CI["checks"])] for name in chosen}
+        yield {name: [pool.submit(task) for task in op_parity.tasks([name], _CHECKS[name])] for name in chosen}
 
 
-@pytest.mark.parametrize("operator", op_parity.operators(in_families=_CI["families"]))
+@pytest.mark.parametrize("operator", _CHECKS)
 def test_operator(operator: str, answers: dict[str, list[Future[Result]]]) -> None:
     surprises = [gaps.surprise(answer.result(), _GAPS) for answer in answers[operator]]
     assert not any(surprises), "\n".join(filter(None, surprises))

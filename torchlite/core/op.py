@@ -324,7 +324,11 @@ class Op:
         """Where the gradients of the operands go; None when no operand that has a derivative requires grad."""
         for i, _ in self.rules:
             value = values[i]
-            if value.__class__ not in NO_TENSOR and (value.__class__ not in PLAIN or value.edge is not None):
+            kind = value.__class__
+            if kind is tuple:
+                if [t for t in value if t.__class__ not in PLAIN or t.edge is not None]:
+                    break
+            elif kind not in NO_TENSOR and (kind not in PLAIN or value.edge is not None):
                 break
         else:
             return None

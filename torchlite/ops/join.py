@@ -335,8 +335,11 @@ def _stack(xp: Any, arrays: Sequence[Any], dim: int) -> Any:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(array.shape)} "
                 f"at entry {at}"
             )
-    before = (slice(None),) * dim
     out = xp.empty((*first[:dim], len(arrays), *first[dim:]), arrays[0].dtype)
+    if dim == 0 and first and out.size:  # one after the other
+        xp.concatenate(arrays, 0, out=out.reshape((-1, *first[1:])))
+        return out
+    before = (slice(None),) * dim
     return xp.concatenate([array[(*before, None)] for array in arrays], dim, out=out)
 
 
