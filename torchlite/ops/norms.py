@@ -26,16 +26,21 @@ def _check_norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, d: dt.dtype | None
     if isinstance(ord, complex):
         raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
     if d is not None:
-        if d.category < dt.FLOAT:
-            raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {d.legacy}")
-        if d.is_complex is not t.dtype.is_complex:
-            kind = "complex" if t.dtype.is_complex else "real"
-            raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {d.legacy}")
-        if dt.promote_types(d, t.dtype) is not d:
-            raise RuntimeError(
-                f"{name}: the dtype of the input ({t.dtype.legacy}) should be convertible without narrowing to the "
-                f"specified dtype ({d.legacy})"
-            )
+        check_norm_dtype(name, t, d)
+
+
+def check_norm_dtype(name: str, t: Tensor, d: dt.dtype) -> None:
+    """Whether a norm of `t` can be computed in another dtype."""
+    if d.category < dt.FLOAT:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {d.legacy}")
+    if d.is_complex is not t.dtype.is_complex:
+        kind = "complex" if t.dtype.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {d.legacy}")
+    if dt.promote_types(d, t.dtype) is not d:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({t.dtype.legacy}) should be convertible without narrowing to the "
+            f"specified dtype ({d.legacy})"
+        )
 
 
 def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
@@ -97,6 +102,7 @@ vector_norm = Reduction(
     norm_vjp,
     result="real",
     check=_check_norm,
+    exact_out=True,
 )
 
 
