@@ -1,6 +1,6 @@
 """What one step of an optimizer costs in torchlite and in PyTorch, whose plain, foreach and fused forms are tried.
 
-    python -m bench.optimizers
+    python -m bench.optim
 
 On one thread; the libraries take turns, and the times shown are the fastest rounds'. Ratios are torchlite's time over
 PyTorch's.
