@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import torchlite as tl
+from torchlite.core import errors
 from torchlite.nn import Parameter
 
 
@@ -270,3 +271,13 @@ def test_print_to_a_stream():
     buffer = io.StringIO()
     print(tl.ones(2, requires_grad=True) * 2, file=buffer)
     assert buffer.getvalue() == "tensor([2., 2.], grad_fn=<MulBackward0>)\n"
+
+
+def test_a_number_that_loses_its_history_is_warned_of_once():
+    errors.warn_once.cache_clear()
+    x = tl.tensor(2.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True to a scalar"):
+        float(x * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        float(x), complex(x), int(x), x.item(), bool(x)

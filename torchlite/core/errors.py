@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,12 @@ def rather(check: Callable[..., Any], *args: Any) -> None:
         check(*args)
     except (IndexError, RuntimeError) as error:
         raise error from None
+
+
+@functools.cache
+def warn_once(message: str, stacklevel: int = 7) -> None:
+    """Warn the first time only."""
+    warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
 def missing_kernel(op: str, where: device) -> NotImplementedError:

@@ -433,10 +433,22 @@ class Tensor(TensorBase):
         return int(self._real_number("int64_t"))
 
     def __float__(self) -> float:
+        self._warn_of_lost_history()
         return float(self._real_number("double"))
 
     def __complex__(self) -> complex:
+        self._warn_of_lost_history()
         return complex(self._number())
+
+    def _warn_of_lost_history(self) -> None:
+        if self.edge is not None and requires_grad(self):
+            from .errors import warn_once
+
+            warn_once(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
+                "using tensor.detach() first.",
+                4,
+            )
 
     def __index__(self) -> int:
         if self.array.size != 1 or self.dtype.category >= FLOAT:

@@ -7,6 +7,7 @@ import itertools
 import math
 from typing import Any
 
+from ..core.errors import warn_once
 from ..core.layout import contiguous_format
 from ..core.overrides import overridable
 from ..core.publish import function, publish_python
@@ -15,7 +16,6 @@ from .arithmetic import mul
 from .create import eye
 from .matmul import bmm, matmul
 from .shape import permute, reshape, spread, unsqueeze, view
-from .writing import warn_once
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.batching import LEADING
-from ..core.errors import broadcast_shapes, not_implemented_for, wrap_dim
+from ..core.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
 from ..core.node import NOT_IMPLEMENTED
 from ..core.publish import publish, publish_python
 from ..core.tensor import TensorBase
@@ -23,7 +23,6 @@ from .writing import (
     from_front,
     grid,
     out_of_bounds,
-    warn_once,
 )
 
 if TYPE_CHECKING:

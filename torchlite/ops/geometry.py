@@ -9,12 +9,12 @@ from ..core import dtype as dt
 from ..core import errors
 from ..core.batching import BROADCAST, LEADING
 from ..core.elementwise import conj, sum_to
+from ..core.errors import warn_once
 from ..core.op import Op
 from ..core.publish import publish_python
 from ..core.tensor import Tensor
 from .matmul import Exact, into_exactly, product
 from .norms import array_norm, norm_vjp
-from .writing import warn_once
 
 # ---- the cross product
 

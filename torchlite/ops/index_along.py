@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.errors import wrap_dim
+from ..core.errors import warn_once, wrap_dim
 from ..core.operands import scalar_array
 from ..core.publish import publish
 from ..core.tensor import TensorBase
@@ -13,7 +13,7 @@ from .gather import gather, scatter_add, scatter_src, scatter_value
 from .reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from .rules import scaled
 from .shape import along_dim, at_least_1d
-from .writing import Picking, Writing, WritingValue, check_range, combine, from_front, out_of_bounds, warn_once
+from .writing import Picking, Writing, WritingValue, check_range, combine, from_front, out_of_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

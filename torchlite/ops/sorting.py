@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core import errors
 from ..core.batching import LEADING
+from ..core.errors import warn_once
 from ..core.layout import dense_strides
 from ..core.mode import local
 from ..core.op import Op
@@ -20,7 +21,7 @@ from .create import full
 from .extremes import INDICES, along, put_at
 from .matmul import into_exactly
 from .rules import requirement
-from .writing import check_range, warn_once
+from .writing import check_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

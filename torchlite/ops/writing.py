@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
@@ -188,9 +186,3 @@ def flat_places(xp: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
             places = places + xp.arange(0, n * step, step).reshape((n,) + (1,) * (ndim - 1 - d))
         step *= shape[d]
     return places
-
-
-@functools.cache
-def warn_once(message: str) -> None:
-    """Warn the first time only."""
-    warnings.warn(message, UserWarning, stacklevel=7)
