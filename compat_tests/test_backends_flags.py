@@ -47,7 +47,7 @@ def test_switches(torch, tell):
 @same_story
 def test_switches_for_a_while(torch, tell):
     cudnn, cuda = torch.backends.cudnn, torch.backends.cuda
-    cudnn.benchmark = True
+    cudnn.set_flags(_benchmark=True)
     with cudnn.flags(enabled=False, deterministic=True):
         tell(cudnn.enabled, cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32)
     tell(cudnn.enabled, cudnn.benchmark, cudnn.deterministic)
@@ -146,6 +146,7 @@ def test_the_cpu_as_a_device(torch, tell):
 
 @same_story
 def test_older_functions_for_autocast(torch, tell):
+    torch.set_autocast_cpu_dtype(torch.bfloat16)
     tell(torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype(), torch.get_autocast_gpu_dtype())
     torch.set_autocast_cpu_enabled(True)
     tell(torch.is_autocast_cpu_enabled(), torch.mm(torch.ones(1, 1), torch.ones(1, 1)).dtype)
@@ -154,7 +155,7 @@ def test_older_functions_for_autocast(torch, tell):
     torch.set_autocast_cache_enabled(False)
     tell(torch.is_autocast_cache_enabled())
     torch.set_autocast_cache_enabled(True)
-    tell(torch.is_autocast_cache_enabled(), torch.autocast_increment_nesting(), torch.autocast_decrement_nesting())
+    tell(torch.is_autocast_cache_enabled(), torch.autocast_increment_nesting() - torch.autocast_decrement_nesting())
 
 
 def test_these_modules_load_when_first_used() -> None:
