@@ -184,8 +184,8 @@ def forward(
     op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], in_place: bool = False
 ) -> list[Tensor | None] | None:
     """The tangents of the results, None for those that have none; None in place of all when nothing moves them."""
-    moving = [i for i, _ in op.rules if _any_moves(tangents[i])]
-    if not moving or not any([_moves(r) for r in results]):
+    moving = [i for i, _ in op.rules if tangents[i] is not None and _any_moves(tangents[i])]
+    if not moving or not (_moves(results[0]) or any([_moves(r) for r in results])):
         return None
     if op.node_class.fails:
         raise NotImplementedError(f"Trying to use forward AD with aten::{op.signature.name} that does not support it.")
@@ -210,7 +210,7 @@ def _with_batches(op: Any, tangents: Sequence[Any], results: Sequence[Any], foun
 
 def _any_moves(tangents: Any) -> bool:
     """Whether an operand, or one of a sequence, has a tangent."""
-    return tangents is not None and any([t is not None for t in _listed(tangents)])
+    return isinstance(tangents, TensorBase) or any([t is not None for t in tangents])
 
 
 def _moves(result: Any) -> bool:

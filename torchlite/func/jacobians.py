@@ -49,7 +49,7 @@ def jacrev(
         columns = joined(chunks, total, inputs)
         sizes = [t.numel() for t in outputs]
         by_input = [
-            [part.reshape(*out.shape, *t.shape) for part, out in zip(column.split(sizes), outputs, strict=True)]
+            [part.reshape(*out.shape, *t.shape) for part, out in zip(_cut(column, sizes, 0), outputs, strict=True)]
             for column, t in zip(columns, inputs, strict=True)
         ]
         found = form.unflatten([spec.unflatten(list(parts)) for parts in zip(*by_input, strict=True)])
@@ -116,7 +116,7 @@ def jacfwd(
         sizes = [t.numel() for t in inputs]
         found = []
         for out in outputs:
-            parts = out.movedim(0, -1).split(sizes, -1)
+            parts = _cut(out.movedim(0, -1), sizes, -1)
             shaped = [p.reshape(*out.shape[1:], *t.shape) for p, t in zip(parts, inputs, strict=True)]
             by_argument = spec.unflatten(shaped)
             found.append(by_argument if isinstance(at, tuple) else by_argument[0])
@@ -124,6 +124,10 @@ def jacfwd(
         return (jac, *[_first(a) for a in aux]) if has_aux else jac
 
     return jacobian
+
+
+def _cut(t: Tensor, sizes: list[int], dim: int) -> Sequence[Tensor]:
+    return (t,) if len(sizes) == 1 else t.split(sizes, dim)
 
 
 def _first(batches: Any) -> Any:
