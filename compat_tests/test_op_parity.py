@@ -18,6 +18,7 @@ from .parity.result import Result
 _CI = catalog.ci()
 _CHECKS = dict.fromkeys(op_parity.operators(in_families=_CI["families"]), _CI["checks"])
 _CHECKS |= dict.fromkeys(op_parity.operators(_CI["nn"]["operators"]), _CI["nn"]["checks"])
+_CHECKS |= dict.fromkeys(op_parity.operators(in_families=_CI["doubles"]["families"]), _CI["doubles"]["checks"])
 _GAPS = gaps.read()
 
 
