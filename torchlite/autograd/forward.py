@@ -185,7 +185,7 @@ def forward(
 ) -> list[Tensor | None] | None:
     """The tangents of the results, None for those that have none; None in place of all when nothing moves them."""
     moving = [i for i, _ in op.rules if tangents[i] is not None and _any_moves(tangents[i])]
-    if not moving or not (_moves(results[0]) or any([_moves(r) for r in results])):
+    if not moving or not any([_moves(r) for r in results]):
         return None
     if op.node_class.fails:
         raise NotImplementedError(f"Trying to use forward AD with aten::{op.signature.name} that does not support it.")

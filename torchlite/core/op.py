@@ -106,7 +106,6 @@ class Op:
     linear: bool | str = False
     batch: Any = None  # how it runs on a batch, see batching.py
     planner: Any = None  # what makes plans of its calls, see plan.py
-    flat: Any = None  # `apply` with a fast path for plain tensors, see fast.py
 
     def __init__(
         self,
@@ -228,6 +227,11 @@ class Op:
         return (False, by_name[base], what) if base in by_name else (True, self.output_names.index(base), what)
 
     # ---- running
+
+    @property
+    def flat(self) -> Callable[..., Any]:
+        """`apply`, with a fast path for plain tensors where there is one (fast.py)."""
+        return self.apply
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)

@@ -17,7 +17,7 @@ from ..core.operands import NO_TENSOR, tensors_in
 from ..core.overrides import PLAIN
 from ..core.reduction import Reduction
 from ..core.tangent import Untouched, untouched
-from ..core.tensor import Tensor, TensorBase, wrap
+from ..core.tensor import Tensor, TensorBase
 from ..core.view import base_of
 from ..ops.join import stack
 from ..ops.shape import unsqueeze
@@ -97,13 +97,8 @@ class BatchedBackend(Transform):
             state.mode = while_transforming(state.mode)
             return rule(*values)
         if isinstance(results, tuple):
-            return tuple([None if r is None else self.batched(r) for r in results])
-        return self.batched(results)
-
-    def batched(self, t: Tensor) -> Tensor:
-        """A tensor with the batch in front as one of this level."""
-        alike = t.backend.real is self.inner and not self.bits
-        return wrap(Batched(t, 0), t.dtype, self if alike else self.owner.over(t.backend.real))
+            return tuple([None if r is None else self.owner.batch(r) for r in results])
+        return self.owner.batch(results)
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
         from . import batched_function  # which is made of this module
@@ -136,7 +131,7 @@ class BatchedBackend(Transform):
                 common = op.compute_dtype(values)  # it promotes as the number does that it is a batch of
                 if t.dtype is not common:
                     arguments[i] = t.to(common)
-        return (op.flat or op.apply)(*arguments)
+        return op.flat(*arguments)
 
     def leading(self, op: Any, rule: Leading, values: Sequence[Any]) -> Any:
         """The op on operands with the batch in front."""

@@ -77,7 +77,7 @@ class NestedBackend(Transform):
     owner: NestedLevel
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
-        results = self.below(op.flat or op.apply, *self.insides(values))
+        results = self.below(op.flat, *self.insides(values))
         return tuple(map(self.above, results)) if isinstance(results, tuple) else self.above(results)
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
