@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
-from ...ops.create import empty, ones, zeros
+from ...ops.create import ones, zeros
 from ...ops.host import tensor
 from .. import functional as F
-from .. import init
-from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..parameter import UninitializedBuffer, UninitializedParameter
+from .affine import register_affine, reset_affine
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -52,8 +52,7 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(empty(num_features, **made)) if affine else None)
-        self.register_parameter("bias", Parameter(empty(num_features, **made)) if affine and bias else None)
+        register_affine(self, num_features, affine, bias, device, dtype)
         if track_running_stats:
             self.register_buffer("running_mean", zeros(num_features, **made))
             self.register_buffer("running_var", ones(num_features, **made))
@@ -73,10 +72,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Set weights to one, biases to zero, and forget what was seen."""
         self.reset_running_stats()
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        reset_affine(self, self.affine)
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError

@@ -9,6 +9,7 @@ from ...ops.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from .affine import register_affine, reset_affine
 from .module import Module
 
 if TYPE_CHECKING:
@@ -91,20 +92,12 @@ class LayerNorm(Module):
         self.normalized_shape = shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-
-        def made(wanted: bool) -> Parameter | None:
-            return Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None
-
-        self.register_parameter("weight", made(elementwise_affine))
-        self.register_parameter("bias", made(elementwise_affine and bias))
+        register_affine(self, shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Set weights to one and biases to zero."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        reset_affine(self, self.elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -143,20 +136,12 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-
-        def made(wanted: bool) -> Parameter | None:
-            return Parameter(empty(num_channels, device=device, dtype=dtype)) if wanted else None
-
-        self.register_parameter("weight", made(affine))
-        self.register_parameter("bias", made(affine and bias))
+        register_affine(self, num_channels, affine, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Set weights to one and biases to zero."""
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        reset_affine(self, self.affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
