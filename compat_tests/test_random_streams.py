@@ -189,6 +189,13 @@ def test_randperm(n):
         )
 
 
+@pytest.mark.parametrize("n", [2, 99, 100, 101, 3000, 50_000])
+def test_permutations_where_lapack_cannot_be_called(monkeypatch, n):
+    with_lapack = MT19937Stream(n).randperm(n, I8)
+    monkeypatch.setattr(permutation, "interchanger", lambda: None)
+    assert (MT19937Stream(n).randperm(n, I8) == with_lapack).all()
+
+
 def test_permutation_from_the_end(monkeypatch):
     monkeypatch.setattr(permutation, "_LONG", 0)
     for n in (1, 2, 3, 50, 2000):

@@ -7,6 +7,7 @@ words are kept in `_block` with the place of the next one, so a small draw is a 
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from contextlib import contextmanager
 from itertools import chain
@@ -31,6 +32,7 @@ _STATE = np.dtype({
     "offsets": [0, 8, 12, 16, 24, 5024, 5040],
     "itemsize": STATE_BYTES,
 })  # fmt: skip
+_32 = np.array(32, np.uint64)
 _NO_WORDS = np.empty(0, np.uint32)
 _FAR_AHEAD = 16 * STATE_WORDS  # so many words are generated ahead of small draws, once there were a few of them
 FEW_WORDS = 4 * STATE_WORDS  # up to so many, normals are made from `_polar`
@@ -148,7 +150,13 @@ class MT19937Engine:
         return unit_doubles(self._words(2 * n))
 
     def _raw_words(self, n: int) -> np.ndarray:
-        return self._bulk.randint(0, 2**32, n, dtype=np.uint32)
+        """An even number of words, generated two at a time with the first one high."""
+        pairs = self._bulk.randint(0, 2**64, n // 2, dtype=np.uint64)
+        if sys.byteorder == "little":
+            first = pairs >> _32
+            pairs <<= _32
+            pairs |= first
+        return pairs.view(np.uint32)
 
     def _forget_block(self, *, untouched: bool) -> None:
         """There are no words at hand; `untouched` when none were drawn since seeding."""

@@ -122,6 +122,7 @@ class MT19937Stream(MT19937Engine):
             join_blocks(*[row[: whole // 2] for row in rows], out=piece[:whole])
             if tail:
                 join_blocks(*[row[whole // 2 :] for row in rows], out=normals[-16:])
+            del rows  # so that the next piece is made in the same memory, which is in the cache
         return normals.astype(dtype, copy=False)
 
     def _blocks(self, dtype: np.dtype, whole: int, passed: int, last: int) -> tuple[np.ndarray, np.ndarray]:
