@@ -93,3 +93,33 @@ def test_make_tensor(dtype):
                 tell(made, made.stride())
 
     program()
+
+
+@same_story
+def test_kinds_of_pairs_of_ones_own(torch, tell):
+    from importlib import import_module
+
+    comparison = import_module(f"{torch.__name__}.testing._comparison")
+
+    class WordPair(comparison.Pair):
+        """Words are the same in capitals and without."""
+
+        def __init__(self, actual, expected, **others):
+            self._check_inputs_isinstance(actual, expected, cls=str)
+            super().__init__(actual, expected, **others)
+
+        def compare(self):
+            if self.actual.lower() != self.expected.lower():
+                self._fail(AssertionError, f"{self.actual} is another word than {self.expected}")
+
+    kinds = (WordPair, comparison.NumberPair, comparison.TensorLikePair)
+
+    def said(actual, expected, **options):
+        return [str(meta.to_error()) for meta in comparison.not_close_error_metas(
+            actual, expected, pair_types=kinds, rtol=0.1, atol=0.0, **options)]  # fmt: skip
+
+    tell(said({"a": ["One", 2.0]}, {"a": ["one", 2.1]}))
+    tell(said(["one", torch.ones(2), 3], ["two", torch.zeros(2), 3]))
+    tell(said([1], [1, 2]))
+    tell(said([None], [None]))
+    tell(comparison.originate_pairs([1, "a"], [2, "b"], pair_types=kinds))

@@ -10,8 +10,9 @@ from typing import Any
 
 from . import numpy
 from .base import Backend, get_backend, register_backend
+from .flags import __allow_nonbracketed_mutation, disable_global_flags, flags_frozen, freezable
 
-__all__ = ["Backend", "get_backend", "numpy", "register_backend"]
+__all__ = ["Backend", "disable_global_flags", "flags_frozen", "get_backend", "numpy", "register_backend"]
 
 fp32_precision = "none"
 
@@ -22,9 +23,7 @@ _LATER = frozenset((
 ))  # fmt: skip
 
 
-def flags_frozen() -> bool:
-    """Whether switches may only be set inside a `with`."""
-    return False
+freezable(globals(), frozenset(("fp32_precision",)))
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,53 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
+
+_frozen = False
+
+
+def flags_frozen() -> bool:
+    """Whether switches may only be set inside a `with` of `flags()`."""
+    return _frozen
+
+
+def disable_global_flags() -> None:
+    """From now on switches may only be set inside a `with` of `flags()`."""
+    global _frozen
+    _frozen = True
+
+
+@contextmanager
+def __allow_nonbracketed_mutation() -> Iterator[None]:
+    global _frozen
+    before, _frozen = _frozen, False
+    try:
+        yield
+    finally:
+        _frozen = before
+
+
+class _Switches(ModuleType):
+    """A module whose switches can be frozen."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if _frozen and name in self.__dict__["_switches"]:
+            shown = self.__name__.replace("torchlite", "torch", 1)
+            raise RuntimeError(
+                f"not allowed to set {shown} flags after disable_global_flags; please use flags() context manager "
+                "instead"
+            )
+        super().__setattr__(name, value)
+
+
+def freezable(module: dict[str, Any], names: frozenset[str]) -> None:
+    """Let `disable_global_flags` freeze these variables of a module."""
+    module["_switches"] = names
+    sys.modules[module["__name__"]].__class__ = _Switches
 
 
 def switches(module: dict[str, Any], **inside: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -25,10 +69,12 @@ def switches(module: dict[str, Any], **inside: Any) -> tuple[Callable[..., Any],
     def flags(*values: Any, **named: Any) -> Iterator[None]:
         for name in named.keys() - inside.keys():
             raise TypeError(f"flags() got an unexpected keyword argument '{name}'")
-        before = set_flags(**(inside | dict(zip(inside, values)) | named))
-        try:
-            yield
-        finally:
-            module.update(zip(inside, before))
+        with __allow_nonbracketed_mutation():
+            before = set_flags(**(inside | dict(zip(inside, values)) | named))
+            try:
+                yield
+            finally:
+                module.update(zip(inside, before))
 
+    freezable(module, frozenset(inside))
     return set_flags, flags

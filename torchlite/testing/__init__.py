@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import assert_allclose, assert_close
+from ._comparison import assert_allclose, assert_close
 from .creation import make_tensor
 
 
