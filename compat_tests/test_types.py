@@ -61,8 +61,6 @@ NUMBERS = [True, 3, 2.5, 1j]
 def test_result_type_of_tensors(form_a, form_b):
     computed = [n for n in NAMES if not n.startswith(("float8", "uint1", "uint3", "uint64"))]
     for a, b in itertools.product(computed, computed):
-        if {a, b} & {"float16"} and {a, b} & {"complex64", "complex128"} and form_a != form_b:
-            continue  # complex32, which torchlite does not have
         kinds = [
             str(m.result_type(OPERANDS[form_a](m, getattr(m, a)), OPERANDS[form_b](m, getattr(m, b))))
             for m in (torch, torchlite)
@@ -73,8 +71,6 @@ def test_result_type_of_tensors(form_a, form_b):
 @pytest.mark.parametrize("number", NUMBERS)
 def test_result_type_with_numbers(number):
     for name, form in itertools.product(NAMES[:15], OPERANDS):
-        if name == "float16" and isinstance(number, complex):
-            continue  # complex32, which torchlite does not have
         kinds = [outcome(m.result_type, OPERANDS[form](m, getattr(m, name)), number) for m in (torch, torchlite)]
         assert kinds[0] == kinds[1], (name, form)
 
@@ -127,3 +123,25 @@ def test_default_device_is_where_tensors_are_made():
             assert torchlite.ones(2).device.type == "cpu"
         assert torchlite.arange(3).device.type == "meta"
     assert torchlite.zeros(2).device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    "name", ["complex32", "qint8", "quint4x2", "bits8", "bits16", "int4", "uint1", "float4_e2m1fn_x2"]
+)
+def test_types_that_may_be_named_though_no_tensor_has_them(name):
+    described = [
+        (repr(d), d.itemsize, d.is_floating_point, d.is_complex, d.abbr, str(d.to_real()), copy.copy(d) is d)
+        for d in (getattr(torch, name), getattr(torchlite, name))
+    ]
+    assert described[0] == described[1]
+    assert pickle.loads(pickle.dumps(getattr(torchlite, name))) is getattr(torchlite, name)
+    with pytest.raises(NotImplementedError, match=f"torchlite has no tensors of torch.{name}"):
+        torchlite.ones(2, dtype=getattr(torchlite, name))
+
+
+@pytest.mark.parametrize(
+    "name", ["bool", "int8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+)
+def test_promotion_with_half_complex(name):
+    kinds = [str(m.promote_types(m.complex32, getattr(m, name))) for m in (torch, torchlite)]
+    assert kinds[0] == kinds[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 _QUANTISED = """
-    *quantize* quantized_* q_* qint* quint* qscheme int_repr choose_qparams_optimized fake_quantize_* empty_quantized
+    *quantize* quantized_* q_* qscheme int_repr choose_qparams_optimized fake_quantize_* empty_quantized
     fused_moving_avg_obs_fake_quant per_channel_* per_tensor_* quantization ao qat
     quantizable intrinsic
 """
@@ -16,7 +16,6 @@ _SPARSE = """
 _LACKING = {
     "quantised tensors": _QUANTISED,
     "sparse tensors": _SPARSE,
-    "dtypes of less than eight bits, nor complex32": "bit bits* int[1-7] uint[1-7] float4_* complex32 chalf",
     "kernels of cuDNN, MIOpen, oneDNN and FBGEMM": "cudnn_* miopen_* mkldnn_* to_mkldnn fbgemm_*",
     "TorchScript": "import_ir_module* parse_* merge_type_from_type_comment unify_type_list",
     "symbolic numbers": "Sym*",

@@ -21,24 +21,33 @@ class dtype:
         "promotable", "rank",
     )  # fmt: skip
 
-    def __init__(self, name: str, numpy: Any, category: int, rank: int, legacy: str, cname: str) -> None:
+    def __init__(
+        self, name: str, numpy: Any, category: int, rank: int, legacy: str, cname: str, itemsize: int = 0
+    ) -> None:
+        """A type that no tensor can have has no NumPy type, and says its itemsize."""
         self.name = name
-        self.numpy = np.dtype(numpy)
+        if numpy is not None:
+            self.numpy = np.dtype(numpy)
         self.category = category
         self.rank = rank
         self.legacy = legacy
         self.cname = cname
-        self.itemsize = self.numpy.itemsize
+        self.itemsize = itemsize or self.numpy.itemsize
         self.is_floating_point = category == FLOAT
         self.is_complex = category == COMPLEX
         self.is_signed = name.startswith("int") or (category >= FLOAT and name != "float8_e8m0fnu")
         self.promotable = not name.startswith(("float8", "uint16", "uint32", "uint64"))
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "numpy":
+            raise NotImplementedError(f"torchlite has no tensors of {self!r}")
+        raise AttributeError(f"'torch.dtype' object has no attribute {name!r}")
+
     @property
     def abbr(self) -> str:
-        return {"bfloat16": "bf16", "bool": "b8", "complex64": "c64", "complex128": "c128"}.get(
-            self.name, self.name.replace("uint", "u").replace("int", "i").replace("float", "f")
-        )
+        name = self.name
+        short = name.replace("uint", "u").replace("int", "i").replace("float", "f")
+        return _ABBREVIATED.get(name, name if self in _NAMED_ONLY else short)
 
     def to_real(self) -> dtype:
         return _REAL.get(self, self)
@@ -84,14 +93,35 @@ DTYPES: tuple[dtype, ...] = (
     complex64, complex128, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
 
-# Every public name, PyTorch's second names included.
-NAMES: dict[str, dtype] = {d.name: d for d in DTYPES} | {
-    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
+# Types that programs and files may name, and that no tensor can have here. (In PyTorch hardly an operator takes them.)
+complex32 = dtype("complex32", None, COMPLEX, 1, "ComplexHalf", "c10::complex<c10::Half>", 4)
+_QUANTISED = (("qint8", 1), ("quint8", 1), ("qint32", 4), ("quint4x2", 1), ("quint2x4", 1))
+_BITS = (("bits1x8", 1), ("bits2x4", 1), ("bits4x2", 1), ("bits8", 1), ("bits16", 2))
+_NAMED_ONLY: tuple[dtype, ...] = (
+    complex32,
+    dtype("float4_e2m1fn_x2", None, FLOAT, 0, "Float4_e2m1fn_x2", "c10::Float4_e2m1fn_x2", 1),
+    *(dtype(q, None, INT, 0, q.replace("uint", "UInt").replace("int", "Int").replace("q", "Q"), f"c10::{q}", size)
+      for q, size in _QUANTISED),
+    *(dtype(b, None, INT, 0, b.capitalize(), f"c10::{b}", size) for b, size in _BITS),
+    *(dtype(f"{u}int{n}", None, INT, 0, f"{u.upper()}Int{n}", f"c10::dummy_{u}int1_7_t<{n}>", 1)
+      for u in ("", "u") for n in range(1, 8)),
+)  # fmt: skip
+
+_ABBREVIATED = {
+    "bfloat16": "bf16", "bool": "b8", "complex32": "c32", "complex64": "c64", "complex128": "c128",
+    "float4_e2m1fn_x2": "f4e2m1fnx2", "bits1x8": "b1x8", "bits2x4": "b2x4", "bits4x2": "b4x2", "bits8": "b8x1",
+    "bits16": "b16x1",
 }  # fmt: skip
 
-_REAL = {complex64: float32, complex128: float64}
-_COMPLEX_OF = {float64: complex128, complex128: complex128}
+# Every public name, PyTorch's second names included.
+NAMES: dict[str, dtype] = {d.name: d for d in (*DTYPES, *_NAMED_ONLY)} | {
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+NAMES["bit"] = NAMES["uint1"]
+
+_REAL = {complex32: float16, complex64: float32, complex128: float64}
+_COMPLEX_OF = {float16: complex32, complex32: complex32, float64: complex128, complex128: complex128}
 _BY_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES}
 
 INTEGERS = frozenset(d for d in DTYPES if d.category == INT)
@@ -122,6 +152,9 @@ def of_numpy(numpy: Any) -> dtype:
 def _promote(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
+    for d in (a, b):
+        if d in _NAMED_ONLY and d is not complex32:
+            raise RuntimeError(f"Promotion from {a.legacy} and {b.legacy} is unsupported.")
     for family in ("float8", "uint16", "uint32", "uint64"):
         wide = family.startswith("uint")
         if not (a.name.startswith(family) or b.name.startswith(family)):
@@ -133,7 +166,7 @@ def _promote(a: dtype, b: dtype) -> dtype:
         raise RuntimeError(f"Promotion for {kind} is not supported, attempted to promote {a.legacy} and {b.legacy}")
     low, high = (a, b) if (a.category, a.rank) <= (b.category, b.rank) else (b, a)
     if low.category != high.category:
-        return complex128 if high is complex64 and low is float64 else high
+        return promote_types(low, high.to_real()).to_complex() if low.category == FLOAT else high
     if low is uint8 and high is int8:
         return int16
     return float32 if low.rank == high.rank else high
@@ -249,7 +282,7 @@ class iinfo:
     def __init__(self, type: dtype) -> None:
         if not isinstance(type, dtype):
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
-        if type.category >= FLOAT:
+        if type.category >= FLOAT or type in _NAMED_ONLY:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")

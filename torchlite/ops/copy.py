@@ -184,7 +184,7 @@ def _conversion(name: str, d: dt.dtype) -> None:
     method(name)(call)
 
 
-for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "long", "cfloat", "cdouble"):
+for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     _conversion(_name, dt.NAMES[_name])
 _conversion("byte", dt.uint8)
 _conversion("char", dt.int8)

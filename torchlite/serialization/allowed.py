@@ -19,7 +19,7 @@ from ..core.storage import STORAGES, TypedStorage, UntypedStorage
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..ops.legacy import TYPES
-from .names import MISSING_DTYPES, MISSING_STORAGES, Missing, name_of, storage_type
+from .names import MISSING_STORAGES, Missing, name_of, storage_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,9 +128,9 @@ def _builtin() -> dict[str, Any]:
         "torch.UntypedStorage": UntypedStorage, "torch.TypedStorage": TypedStorage,
     }  # fmt: skip
     found |= {f"torch._utils.{name}": function for function, name in REBUILDERS.items()}
-    found |= {f"torch.{d.name}": d for d in dt.DTYPES} | TYPES
+    found |= {f"torch.{d.name}": d for d in dt.NAMES.values()} | TYPES
     schemes = ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric")
-    for name in (*MISSING_DTYPES, *schemes, "per_channel_affine_float_qparams"):
+    for name in (*schemes, "per_channel_affine_float_qparams"):
         found[f"torch.{name}"] = Missing(f"torch.{name}")
     for module in ("torch", "torch.cuda"):
         found |= {f"{module}.{name}": storage_type(module, name) for name in (*STORAGES, *MISSING_STORAGES)}

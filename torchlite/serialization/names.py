@@ -44,12 +44,6 @@ class Bytes(StorageType):
 # One object each, so that pickles name each once.
 STORAGE_TYPES: dict[str, StorageType] = {name: StorageType(name) for name in STORAGES} | {"UntypedStorage": Bytes()}
 
-# Dtypes that PyTorch's files may name, and tensors cannot have here.
-MISSING_DTYPES = frozenset((
-    "complex32", "chalf", "float4_e2m1fn_x2", "qint8", "qint32", "quint8", "quint4x2", "quint2x4",
-    *(f"bits{n}" for n in ("1x8", "2x4", "4x2", "8", "16")), *(f"{u}int{n}" for u in ("", "u") for n in range(1, 8)),
-))  # fmt: skip
-
 MISSING_STORAGES = frozenset(("QInt8Storage", "QInt32Storage", "QUInt8Storage", "QUInt4x2Storage", "QUInt2x4Storage"))
 
 
@@ -102,8 +96,6 @@ def find(module: str, name: str) -> Any:
     namespace = _NAMESPACES.get(f"{module}.{name}")
     if namespace is not None:
         return importlib.import_module(namespace) if isinstance(namespace, str) else namespace
-    if module == "torch" and name in MISSING_DTYPES:
-        return Missing(f"torch.{name}")
     if f"{module}.{name}" in TYPES:
         return TYPES[f"{module}.{name}"]
     found: Any = importlib.import_module(_MODULES.get(module) or "torchlite" + module.removeprefix("torch"))
