@@ -53,13 +53,12 @@ def polar(words: np.ndarray) -> np.ndarray:
     return np.stack([radius, cos, sin])
 
 
-def normals_of_polar(table: np.ndarray) -> np.ndarray:
+def normals_of_polar(table: np.ndarray, out: np.ndarray) -> None:
     """float32 normals from `polar` of whole blocks of words."""
     radius, cos, sin = table.reshape(3, -1, 2, 8)
-    normals = np.empty(radius.shape, radius.dtype)
-    np.multiply(radius[:, 0], cos[:, 1], out=normals[:, 0])
-    np.multiply(radius[:, 0], sin[:, 1], out=normals[:, 1])
-    return normals.reshape(-1)
+    out = out.reshape(-1, 2, 8)
+    np.multiply(radius[:, 0], cos[:, 1], out=out[:, 0])
+    np.multiply(radius[:, 0], sin[:, 1], out=out[:, 1])
 
 
 def normals_of_doubles(doubles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ from .arithmetic import (
     unit_floats,
 )
 from .engine import FEW_WORDS, STATE_WORDS, MT19937Engine, normal_pair
-from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words, split_blocks
+from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words
 from .permutation import permutation
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ class MT19937Stream(MT19937Engine):
 
     def _normal_blocks(self, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
         """Normals by blocks of 16; of an n that is no multiple of 16 the last 16 are drawn once more."""
-        if n <= FEW_WORDS and n % 16 == 0 and dtype == F4:
-            return multiply_add(normals_of_polar(self._polar(n)), std, mean)
+        if n <= FEW_WORDS and dtype == F4:
+            return multiply_add(self._few_normals(n), std, mean)
         normals = np.empty(n, F8 if dtype == _DOUBLE else F4)
         start = 0
         while start < n:
@@ -125,17 +125,21 @@ class MT19937Stream(MT19937Engine):
             del rows  # so that the next piece is made in the same memory, which is in the cache
         return normals.astype(dtype, copy=False)
 
+    def _few_normals(self, n: int) -> np.ndarray:
+        normals = np.empty(n, F4)
+        whole = n // 16 * 16
+        table = self._polar(n if n == whole else n + 16)
+        normals_of_polar(table[:, :whole], normals[:whole])
+        if n != whole:
+            normals_of_polar(table[:, -16:], normals[-16:])
+        return normals
+
     def _blocks(self, dtype: np.dtype, whole: int, passed: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """Standard normals, split, from so many uniforms and, after some that are passed over, a few more."""
         n = whole + passed + last
         if dtype == F8:
             return normals_of_doubles(_joined(self._doubles(n), whole, last))
-        if n > FEW_WORDS:
-            return normals_of_words(_joined(self._words(n), whole, last))
-        normals = normals_of_polar(_joined(self._polar(n), whole, last))
-        rows = np.empty((2, normals.size // 2), F4)
-        split_blocks(normals, *rows)
-        return rows[0], rows[1]
+        return normals_of_words(_joined(self._words(n), whole, last))
 
     # Integers
 
@@ -322,10 +326,10 @@ def _smallest(numbers: np.ndarray, n: int) -> np.ndarray:
 
 
 def _joined(numbers: np.ndarray, first: int, last: int) -> np.ndarray:
-    """The first and the last along the last dimension."""
-    if first + last == numbers.shape[-1]:
+    """The first and the last."""
+    if first + last == numbers.size:
         return numbers
-    return np.concatenate([numbers[..., :first], numbers[..., numbers.shape[-1] - last :]], axis=-1)
+    return np.concatenate([numbers[:first], numbers[numbers.size - last :]])
 
 
 def _cast(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
