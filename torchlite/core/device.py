@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
+from .pickling import Shown, bear_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +36,13 @@ class device:
     __slots__ = ("_saved", "index", "type")
 
     def __init__(self, type: Any, index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index if index is None else index
+        for number in (type, index):
+            if isinstance(number, int) and number < 0:
+                raise RuntimeError("Device index must not be negative")
+        if index is not None and not isinstance(index, int):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+        if isinstance(type, device) and index is None:
+            type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         elif not isinstance(type, str):
@@ -69,8 +75,13 @@ class device:
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
+    def __lt__(self, other: Any) -> bool:
+        raise TypeError("comparison not implemented")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return device, (self.type,) if self.index is None else (self.type, self.index)
+        return Shown(device), (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> device:
         state = _mode.local.state
@@ -85,7 +96,12 @@ class device:
         _mode.local.state.default_device = self._saved.pop()
 
 
+bear_name(device, "torch")
+
+
 def _parse(text: str) -> tuple[str, int | None]:
+    if not text:
+        raise RuntimeError("Device string must not be empty")
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise RuntimeError(f"Invalid device string: '{text}'")

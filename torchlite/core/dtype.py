@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from .pickling import bear_name, reduce_ex
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -53,6 +55,8 @@ class dtype:
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
+        if self.category < FLOAT:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
         return _COMPLEX_OF.get(self, complex64)
 
     def __repr__(self) -> str:
@@ -61,6 +65,8 @@ class dtype:
     def __reduce__(self) -> tuple[Any, ...]:
         return of_name, (self.name,)
 
+
+bear_name(dtype, "torch")
 
 # name, NumPy type, category, rank within the category, legacy tensor-type prefix (also how errors name it), C name
 bool_ = dtype("bool", np.bool_, BOOL, 0, "Bool", "bool")
@@ -207,6 +213,8 @@ def set_default_dtype(d: dtype) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    if not d.promotable:
+        raise TypeError(f"couldn't find storage object {d.legacy}Storage")
     _Defaults.floating = d
 
 
@@ -299,3 +307,8 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+for _limits in (finfo, iinfo):
+    bear_name(_limits, "torch")
+    _limits.__reduce_ex__ = reduce_ex  # type: ignore[method-assign, assignment]

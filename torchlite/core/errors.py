@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from .dtype import dtype
 
 
+def type_name(value: Any) -> str:
+    """The name of a type as C code knows it: types made outside Python, such as PyTorch's dtype, carry their module."""
+    cls = type(value)
+    made_in_python = cls.__flags__ & (1 << 9)
+    short = cls.__module__ == "builtins" or (made_in_python and (cls.__module__ != "torch" or cls.__name__ == "Tensor"))
+    return cls.__name__ if short else f"{cls.__module__}.{cls.__name__}"
+
+
 def rather(check: Callable[..., Any], *args: Any) -> None:
     """Where an exception is being handled: raise what `check(*args)` raises, if it does, in its place."""
     try:

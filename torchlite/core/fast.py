@@ -71,10 +71,10 @@ def binary(op: Any) -> Callable[..., Any]:
     others = op.signature.params[1].quick
     rest = [p.default for p in op.signature.params[2:]]
 
-    def call(input: Tensor, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+    def call(input: Tensor, other: Any, third: Any = None, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain and out is None and alpha is _ONE:
+        if mode.plain and out is third and alpha is _ONE:  # both None
             try:
                 backend = input.backend
                 dtype = input.dtype
@@ -109,12 +109,12 @@ def binary(op: Any) -> Callable[..., Any]:
                 if (edge is not None or input.edge is not None) and record is not None and mode.grad:
                     record(input, other, result, source, operand)
                 return result
-        if mode.direct and out is None and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
+        if mode.direct and out is third and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
             return op.apply(input, other, *rest)
         named = {} if out is None else {"out": out}
         if alpha is not _ONE:  # only add and sub have it; binding says so
             named["alpha"] = alpha
-        return op.call(call, (input, other), named, False)
+        return op.call(call, (input, other) if third is None else (input, other, third), named, False)
 
     return call
 
@@ -125,18 +125,22 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     # Whether the kernel takes the result's array as a third.
     writes = isinstance(op.kernel, str) and op.result in ("same", "float")
     scales = "alpha" in op.signature.by_name
+    numbers = op.signature.params[1].type == "Operand"
+    signature = op.signature.called(op.signature.name + "_")
 
-    def call(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    def call(self: Tensor, other: Any, third: Any = None, *, alpha: Any = 1) -> Tensor:
         state = local.state
         mode = state.mode
-        if mode.plain and writes:
+        if mode.plain and writes and third is None:
             try:
                 backend = self.backend
                 dtype = self.dtype
                 array = self.array
                 kind = other.__class__
                 if kind is float or kind is int:
-                    fits = dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
+                    fits = numbers and (
+                        dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
+                    )
                     operand = other
                     edge = None
                 else:
@@ -166,13 +170,13 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     return self
             except (AttributeError, KeyError, OverflowError, ValueError):
                 pass
-        return in_place(call, self, other, alpha)
+        return in_place(call, (self, other) if third is None else (self, other, third), alpha)
 
-    def in_place(function: Callable[..., Any], self_: Tensor, other: Any, alpha: Any) -> Tensor:
+    def in_place(function: Callable[..., Any], args: tuple[Any, ...], alpha: Any) -> Tensor:
         named = {} if alpha is _ONE else {"alpha": alpha}
-        if needs_dispatch((self_, other), {}):
-            return dispatch(function, (self_, other), named)
-        return op.apply_in_place(op.bind((self_, other), named, True))
+        if needs_dispatch(args, {}):
+            return dispatch(function, args, named)
+        return op.apply_in_place(signature.bind(args, named, True))
 
     return call
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .pickling import bear_name
+
 
 class layout:
     """How a tensor is stored. Only `torch.strided` tensors exist here; the other names are there to compare with."""
@@ -35,6 +37,9 @@ class memory_format:
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_name, (self.name,)
 
+
+for _cls in (layout, memory_format):
+    bear_name(_cls, "torch")
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")

@@ -174,8 +174,9 @@ class Op:
                 raise ValueError(f"op '{self.name}': a derivative names '{n}', which is no argument or result")
         shown = SHOWN.get(self.name)
         if shown is None:
-            shapes = [f"{n.removesuffix('_shape')}_sym_sizes" for n in plain if n.endswith("_shape")]
-            shown = (*[n for n in plain if n in self.signature.by_name], *self.shown_besides(), *shapes)
+            arguments = [n for n in plain if n in self.signature.by_name]
+            shapes = [f"{n[:-6]}_sym_sizes" for n in plain if n.endswith("_shape") and n not in arguments]
+            shown = (*arguments, *self.shown_besides(), *shapes)
         self.shown_names: tuple[str, ...] = tuple(dict.fromkeys(shown)) if used else ()
         noted = [n for n in self.shown_names if n in self.signature.by_name]
         self.value_names: tuple[str, ...] = tuple(dict.fromkeys([*plain, *noted]))
@@ -202,7 +203,7 @@ class Op:
             raise RuntimeError(f"derivative for aten::{self.signature.name} is not implemented")
 
         def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
-            named = {"__slots__": (), "title": title, "__module__": "torch.autograd"}
+            named = {"__slots__": (), "title": title, "__module__": "builtins"}
             if title == NOT_IMPLEMENTED:
                 more |= {"apply": failing, "fails": True}
             return type(title.rpartition("::")[2], (base,), named | more)
@@ -539,6 +540,7 @@ class Op:
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
         op, at_once = self, self.signature.at_once
+        signature = self.signature.called(self.signature.name + "_")
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if local.state.mode.direct:
@@ -547,7 +549,7 @@ class Op:
                     return op.apply_in_place(values)
             if needs_dispatch(args, kwargs):
                 return dispatch(call, args, kwargs)
-            return op.apply_in_place(op.bind(args, kwargs, True))
+            return op.apply_in_place(signature.bind(args, kwargs, True))
 
         return self.named(call, "_")
 

@@ -104,8 +104,8 @@ def publish_python(
         functions[signature.name] = call
     if "method" in forms:
         setattr(Tensor, signature.name, call_method)
-    if "aten" in forms:
-        aten[signature.name] = call
+    if "function" not in forms:
+        aten.setdefault(signature.name, call)
     return call
 
 
@@ -128,7 +128,7 @@ def publish(
     """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
 
     `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",
-    "reflected:__rx__", "inplace:__ix__" and "aten" (a function in `torch.ops.aten` only).
+    "reflected:__rx__" and "inplace:__ix__". What is no function of torch is one of `torch.ops.aten`.
     """
     given = (names,) if isinstance(names, str) else names
     names = given or (ops[0].signature.name,)
@@ -140,12 +140,13 @@ def publish(
     inplace = None
     if "inplace" in forms:
         inplace = ops[0].inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
+    if "function" not in forms:
+        for name in names:
+            aten.setdefault(name, call)
     for form in forms.split():
         for name in names:
             if form == "function":
                 functions[name] = call
-            elif form == "aten":
-                aten[name] = call
             elif form == "method":
                 setattr(Tensor, name, bound)
             elif form == "inplace":

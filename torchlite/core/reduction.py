@@ -18,6 +18,7 @@ from .op import Op, Rule
 from .operands import array_of
 from .plan import plan_along
 from .tensor import Tensor, TensorBase, wrap
+from .write import into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,11 +124,12 @@ class Along(Op):
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """The `out=` form: where no dtype is asked for, the result gets that of `out`."""
-        asked = self.dtype_at is None or values[self.dtype_at] is not None
-        if not asked and not self.exact_out and isinstance(out, TensorBase):
+        if self.dtype_at is None or self.exact_out or not isinstance(out, TensorBase):
+            return super().into(out, values)
+        if values[self.dtype_at] is None:
             values = [*values]
             values[self.dtype_at] = out.dtype
-        return super().into(out, values)
+        return into(out, self.apply, values, self.signature.name, exact=True)
 
     # ---- recording
 

@@ -9,6 +9,7 @@ MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[1]` a seque
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import operator
 import re
@@ -18,6 +19,7 @@ import numpy as np
 
 from .device import device
 from .dtype import dtype
+from .errors import type_name, warn_once
 from .layout import layout, memory_format
 from .tensor import Tensor
 
@@ -210,7 +212,8 @@ class Param:
 
     def shown(self) -> str:
         name = "input" if self.name == "self" else self.name
-        default = "" if self.required else f" = {self.default}"
+        usual = self.default[0] if isinstance(self.default, list) and len(self.default) == 1 else self.default
+        default = "" if self.required else f' = "{usual}"' if isinstance(usual, str) else f" = {usual}"
         return f"{self.said()} {name}{default}"
 
 
@@ -262,6 +265,12 @@ class Signature:
         rest = [p for p in self.params if not p.kwonly and p.name != "self"]
         self.variadic = len(rest) == 1 and rest[0].sequence and rest[0].type == "int"
 
+    def called(self, name: str) -> Signature:
+        """The same, told of by another name in errors."""
+        twin = copy.copy(self)
+        twin.name = name
+        return twin
+
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False, must: bool = True
     ) -> list[Any] | None:
@@ -272,7 +281,12 @@ class Signature:
         if method and self.variadic and (len(args) > 2 or (len(args) == 2 and hasattr(args[1], "__index__"))):
             args = (args[0], tuple(args[1:]))
         given = (*args, *kwargs.values()) if kwargs else args
-        form = self.forms.get((len(args), *kwargs) if kwargs else len(args)) or self._form(args, kwargs, method)
+        form = self.forms.get((len(args), *kwargs) if kwargs else len(args))
+        if form is None:
+            factors = self._factors_first(args, method) if len(args) > self.positional else None
+            if factors:
+                return self.bind([a for a in args if is_tensor(a)], {**kwargs, **factors}, method, must)
+            form = self._form(args, kwargs, method)
         try:
             values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]
         except Mismatch:
@@ -308,7 +322,7 @@ class Signature:
         if len(args) > self.positional and not (method and self.variadic):
             return False
         named = {self._index(name) for name in kwargs}
-        if None in named:
+        if not named.isdisjoint([None, *range(len(args))]):
             return False
         return all(i < len(args) or i in named or not p.required for i, p in enumerate(self.params))
 
@@ -330,6 +344,25 @@ class Signature:
             raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {names}")
         form = self.forms[(len(args), *kwargs) if kwargs else len(args)] = Form(self, places)
         return form
+
+    def _factors_first(self, args: Sequence[Any], method: bool) -> dict[str, Any] | None:
+        """The numbers of a call in PyTorch's older order, each before what it scales: `x.add_(-lr, grad)`."""
+        numbers = [a for a in args if isinstance(a, (int, float, complex))]
+        tensors = sum(map(is_tensor, args))
+        factors = [p for p in self.params if p.kwonly and p.type == "Scalar"]
+        known = tensors == self.positional and tensors + len(numbers) == len(args) and len(numbers) <= len(factors)
+        if not known or not is_tensor(args[-1]):
+            return None
+        shown = [p.shown() for p in self.params[:tensors]]
+        for p in reversed(factors[: len(numbers)]):
+            shown.insert(p.name != "beta", f"{p.said()} {p.name}")
+        if method:
+            shown.remove(self.params[0].shown())
+        warn_once(
+            f"This overload of {self.name} is deprecated:\n\t{self.name}({', '.join(shown)})\n"
+            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method)}"
+        )
+        return {p.name: number for p, number in zip(factors, numbers)}
 
     def _mismatch(self, form: Form, args: Sequence[Any], given: Sequence[Any], method: bool) -> str:
         """What is wrong with the first argument that does not fit."""
@@ -354,14 +387,14 @@ class Signature:
                 try:
                     param.convert(item)
                 except Mismatch:
-                    got = type(item).__name__
+                    got = type_name(item)
                     if param.is_tensor:
                         return f"expected Tensor as element {at} in argument {position - 1}, but got {got}"
                     return (
                         f"{self.name}(): argument '{name}'{where} must be {param.said()}, "
                         f"but found element of type {got} at pos {at}"
                     )
-        return f"{self.name}(): argument '{name}'{where} must be {param.said()}, not {type(value).__name__}"
+        return f"{self.name}(): argument '{name}'{where} must be {param.said()}, not {type_name(value)}"
 
     def _too_many(self, got: int, method: bool) -> str:
         takes = self.positional - method
@@ -369,9 +402,9 @@ class Signature:
         was = "was" if got - method == 1 else "were"
         return f"{self.name}() takes {takes} positional argument{plural} but {got - method} {was} given"
 
-    def shown(self) -> str:
+    def shown(self, method: bool = False) -> str:
         """The signature as it stands in the list of candidates of an error."""
-        parts = [p.shown() for p in self.params if not p.kwonly]
+        parts = [p.shown() for p in self.params if not p.kwonly][method:]
         named = [p.shown() for p in self.params if p.kwonly]
         return f"({', '.join(parts + (['*'] if named else []) + named)})"
 
@@ -387,8 +420,9 @@ def invalid_combination(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any], candidates: list[Signature]
 ) -> TypeError:
     """The error for a call that fits none of an op's overloads."""
-    got = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in sorted(kwargs.items())])
     lines = "".join(f" * {s.shown()}\n" for s in candidates)
     return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n{lines}"
+        f"{name}() received an invalid combination of arguments - got ({got}{'' if args else ', '}), but expected one "
+        f"of:\n{lines}"
     )

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
+
+from .pickling import Shown, bear_name
+
+
+def _is_index(dim: Any) -> bool:
+    try:
+        operator.index(dim)
+    except TypeError:
+        return False
+    return True
 
 
 class Size(tuple):
@@ -14,7 +25,7 @@ class Size(tuple):
     def __new__(cls, dims: Any = ()) -> Size:
         dims = tuple(dims)
         for i, d in enumerate(dims):
-            if d.__class__ is not int and not hasattr(d, "__index__"):
+            if d.__class__ is not int and not _is_index(d):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(d).__name__}')")
         return tuple.__new__(cls, [d if d.__class__ is int else d.__index__() for d in dims])
 
@@ -32,7 +43,7 @@ class Size(tuple):
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, tuple):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
-        return size(tuple.__add__(self, other))
+        return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Any:
         return size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
@@ -43,7 +54,10 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Size, (tuple(self),)
+        return Shown(Size), (tuple(self),)
+
+
+bear_name(Size, "torch")
 
 
 def size(dims: Any) -> Size:

@@ -10,6 +10,7 @@ from .batching import refuse_batch
 from .mode import local
 from .node import Counter
 from .operands import computed, tensors_in
+from .out_dtypes import check_out_dtype
 from .saved import announce_write
 from .tangent import moves
 from .tensor import Tensor, TensorBase
@@ -19,16 +20,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-def check_no_overlap(t: Tensor) -> None:
+def overlaps(t: Tensor) -> bool:
+    """Whether elements lie at one place, as those of expanded tensors do."""
     array = t.array
-    if (
+    return (
         0 in array.strides
-        and array.size
+        and array.size > 0
         and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
-    ):
+    )
+
+
+def check_no_overlap(t: Tensor) -> None:
+    if overlaps(t):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
+        )
+
+
+def warn_of_overlap(t: Tensor, name: str, indexing: str) -> None:
+    """What is still allowed of `t[...] = ...` and its like on expanded tensors, with a warning."""
+    if overlaps(t):
+        errors.warn(
+            f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            f"operation. This also applies to advanced indexing e.g. tensor[{indexing}"
         )
 
 
@@ -156,7 +171,7 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    if any(moves(t) for v in (outs, *values) for t in tensors_in(v)):
+    if any(moves(t) or t.backend.moves(t.array) for v in (outs, *values) for t in tensors_in(v)):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
         )
@@ -165,12 +180,15 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
         f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.",
     )
     results = apply(*values)
-    pairs = list(zip(outs, results if isinstance(results, tuple) else (results,), strict=True))
-    for target, result in pairs if exact else ():
-        if isinstance(target, TensorBase) and target.dtype is not result.dtype:
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {result.dtype.cname}, but got {target.dtype.cname} instead"
-            )
-    for target, result in pairs:
+    several = isinstance(results, tuple)
+    if several is not isinstance(out, (tuple, list)) or not all(isinstance(o, TensorBase) for o in outs):
+        wanted = "tuple of Tensors" if several else "Tensor"
+        raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {errors.type_name(out)}")
+    made = results if several else (results,)
+    if len(made) != len(outs):
+        raise TypeError(f"expected tuple of {len(made)} elements but got {len(outs)}")
+    for at, (target, result) in enumerate(zip(outs, made)):
+        check_out_dtype(name, result.dtype, target.dtype, exact=exact, first=not at)
+    for target, result in zip(outs, made):
         write_out(target, result)
-    return type(results)(outs) if isinstance(results, tuple) else outs[0]
+    return type(results)(outs) if several else out

@@ -550,6 +550,8 @@ def _heaviside(xp: Any, self: Any, values: Any) -> Any:
 
 
 def _one_dtype(self: Tensor, values: Tensor) -> None:
+    if self.dtype.is_complex or values.dtype.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if self.dtype is not values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
@@ -558,7 +560,6 @@ _unknown = undifferentiable("derivative for aten::heaviside is not implemented")
 heaviside = Elementwise(
     "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
     check=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
-    refuse=no_complex(RuntimeError, "heaviside is not yet implemented for complex tensors."),
 )  # fmt: skip
 publish(heaviside, forms="function method inplace")
 

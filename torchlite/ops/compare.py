@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..core import dtype as dt
 from ..core import errors
@@ -14,6 +17,7 @@ from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from ..core.view import resolve
 from ..core.write import bump
+from .host import from_numpy
 from .rules import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
 if TYPE_CHECKING:
@@ -22,13 +26,31 @@ if TYPE_CHECKING:
 # ---- comparisons
 
 
+class _Comparison(Binary):
+    """As an operator, `==` takes arrays of NumPy too."""
+
+    def operator(self, name: str = "") -> Callable[..., Any]:
+        if name != "__eq__":
+            return super().operator(name)
+        twin = copy.copy(self)
+        twin.__class__ = _Equality
+        return Binary.operator(twin, name)
+
+
+class _Equality(_Comparison):
+    def call(self, function: Any, args: tuple[Any, ...], *more: Any) -> Any:
+        if isinstance(args[1], np.ndarray):
+            args = (args[0], from_numpy(args[1]))
+        return super().call(function, args, *more)
+
+
 # Written into its first operand, a comparison has a gradient: zero.
 for _name, _numpy in (
     ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
     ("ge", "greater_equal"),
 ):  # fmt: skip
     publish(
-        Binary(
+        _Comparison(
             _name, _numpy, (zero_gradient, zero_gradient), schema=TENSOR_FIRST, result="bool",
             dtypes=None if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
             number_nodes={"other": f"{_name.capitalize()}Backward0"},

@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import Any
 
-from ..core.errors import warn_once
+from ..core.errors import type_name, warn_once
 from ..core.layout import contiguous_format
 from ..core.overrides import overridable
 from ..core.publish import function, publish_python
@@ -17,6 +17,18 @@ from .create import eye
 from .matmul import bmm, matmul
 from .shape import permute, reshape, spread, unsqueeze, view
 
+# What is wrong with dots: that they are no ellipsis, and that there was one.
+_DOTS = {
+    "operand": (
+        "operand {} that is not part of any ellipsis",
+        "operand {} for which an ellipsis was already found",
+    ),
+    "output": (
+        "output that is not part of any ellipsis (...)",
+        "output but an ellipsis (...) was already found",
+    ),
+}
+
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -25,8 +37,6 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 def einsum(*args: Any) -> Tensor:
     """Sum products of the operands' elements over the subscripts that the result leaves out."""
     equation, operands = _spoken(args)
-    if not operands:
-        raise RuntimeError("einsum(): must provide at least one operand")
     for at, t in enumerate(operands):
         if not isinstance(t, TensorBase):
             raise TypeError(f"expected Tensor as element {at} in argument 1, but got {type(t).__name__}")
@@ -56,17 +66,19 @@ def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Any]], lis
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     dots = max([rank - len(term) + 1 for term, rank in zip(terms, ranks) if "..." in term], default=0)
     spelled = [_spell(term, rank, dots, i) for i, (term, rank) in enumerate(zip(terms, ranks))]
-    output = _output(right if arrow else None, terms, dots)
+    output = _output(right if arrow else None, len(left) + 2, terms, dots)
     return spelled, output, [*output, *sorted({x for term in spelled for x in term} - set(output), key=str)]
 
 
 def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
     """The equation and operands, from any of the ways to call `einsum`."""
-    if not args:
+    if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
             "subscripts list"
         )
+    if not isinstance(args[0], (str, TensorBase)):
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(args[0])}")
     if isinstance(args[0], str):
         return args[0], list(spread(args[1:]))
 
@@ -90,24 +102,25 @@ def _spoken(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
     return equation, [args[2 * i] for i in range(pairs)]
 
 
-def _letters(term: str, operand: int) -> list[str]:
-    """The subscripts of one term; an ellipsis is one of them."""
+def _letters(term: str, operand: int | None, start: int = 0) -> list[str]:
+    """The subscripts of one term, that of the result or of an operand; an ellipsis is one of them."""
     found: list[str] = []
     at = 0
     while at < len(term):
         c = term[at]
         if c == ".":
             if term[at : at + 3] != "..." or "..." in found:
-                where = "more than once" if "..." in found else "that is not part of any ellipsis"
-                raise RuntimeError(f"einsum(): found '.' for operand {operand} {where}")
+                stray, twice = _DOTS["output" if operand is None else "operand"]
+                fault = (twice if "..." in found else stray).format(operand)
+                raise RuntimeError(f"einsum(): found '.' for {fault}")
             found.append("...")
             at += 3
             continue
         if c != " ":
             if not (c.isascii() and c.isalpha()):
                 raise RuntimeError(
-                    f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in "
-                    "[a-zA-Z]"
+                    f"einsum(): invalid subscript given at index {start + at} in the equation string, subscripts must "
+                    "be in [a-zA-Z]"
                 )
             found.append(c)
         at += 1
@@ -120,8 +133,8 @@ def _spell(term: list[str], rank: int, dots: int, at: int) -> list[Any]:
     if rank < named or (rank > named and "..." not in term):
         raise RuntimeError(
             f"einsum(): the number of subscripts in the equation ({named}) "
-            f"{'is more than' if rank < named else 'does not match'} the number of dimensions ({rank}) for "
-            f"operand {at}{'' if rank < named else ' and no ellipsis was given'}"
+            f"{'is more than' if '...' in term else 'does not match'} the number of dimensions ({rank}) for "
+            f"operand {at}{'' if '...' in term else ' and no ellipsis was given'}"
         )
     covered = rank - named
     labels: list[Any] = []
@@ -130,13 +143,13 @@ def _spell(term: list[str], rank: int, dots: int, at: int) -> list[Any]:
     return labels
 
 
-def _output(right: str | None, terms: list[list[str]], dots: int) -> list[Any]:
-    """The labels of the result: those given, else those that occur once, in alphabetical order."""
+def _output(right: str | None, start: int, terms: list[list[str]], dots: int) -> list[Any]:
+    """The labels of the result: those given from `start`, else those that occur once, in alphabetical order."""
     seen = [x for term in terms for x in term if x != "..."]
     if right is None:
         return [*range(dots), *sorted(x for x in set(seen) if seen.count(x) == 1)]
     output: list[Any] = []
-    for x in _letters(right, len(terms)):
+    for x in _letters(right, None, start):
         if x == "...":
             output.extend(range(dots))
         elif x in output:

@@ -148,7 +148,7 @@ def _round(xp: Any, x: Any, decimals: int) -> Any:
     """Half to even, at a number of decimal places (or, when negative, of zeros)."""
     if decimals == 0:
         return xp.rint(x)
-    power = x.dtype.type(10.0 ** abs(decimals))
+    power = x.dtype.type(10.0 ** abs(decimals) if abs(decimals) < 309 else float("inf"))
     return xp.rint(x * power) / power if decimals > 0 else xp.rint(x / power) * power
 
 

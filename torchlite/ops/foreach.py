@@ -78,6 +78,16 @@ def _scalar_tensor(t: Tensor) -> Tensor:
     return t
 
 
+def _scalars(packed: Tensor, count: int) -> list[Any]:
+    """The numbers of a tensor of one for each tensor."""
+    if packed.dim() != 1:
+        raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {packed.dim()} instead.")
+    if len(packed) != count:
+        found = len(packed)
+        raise RuntimeError(f"Expected length of scalars to match input of length {count} but got {found} instead.")
+    return packed.tolist()
+
+
 def _method(name: str) -> Callable[..., Any]:
     """What calls a method; it may be declared later than the functions here."""
     return lambda t, *args, **kwargs: getattr(t, name)(*args, **kwargs)
@@ -96,7 +106,12 @@ def _caller(form: str, method: Callable[..., Any]) -> Callable[..., list[Any]]:
     if "tensor2" in form:
 
         def with_value(self: Any, tensor1: Any, tensor2: Any, value: Any) -> list[Any]:
-            value = value.tolist() if isinstance(value, Tensor) else value
+            for tensors in (tensor1, tensor2):
+                if len(tensors) != len(self):
+                    raise RuntimeError(
+                        f"Tensor lists must have the same number of tensors, got {len(self)} and {len(tensors)}"
+                    )
+            value = _scalars(value, len(self)) if isinstance(value, Tensor) else value
             return [method(t, a, b, value=v) for t, a, b, v in _spread(self, (tensor1, tensor2, value))]
 
         return with_value
@@ -182,3 +197,18 @@ def _copy(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool) -> 
 
 _published("_foreach_zero_", ["(Tensor[] self)"], lambda form: _caller(form, _method("zero_")))
 _published("_foreach_copy_", ["(Tensor[] self, Tensor[] src, bool non_blocking=False)"], lambda form: _copy)
+
+
+def _unscale(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    """Multiply gradients by the inverse of their scale, and note where one of them is not finite."""
+    for grad in self:
+        if not bool(grad.isfinite().all()):
+            found_inf.fill_(1)
+        grad.mul_(inv_scale)
+
+
+publish_python(
+    "_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)",
+    _unscale,
+    forms="function",
+)

@@ -43,7 +43,11 @@ def product(xp: Any, a: Any, b: Any) -> Any:
 
 def _plus_product(xp: Any, base: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
-    made = times(xp, product(xp, widened(a), widened(b)), alpha)
+    a, b = widened(a), widened(b)
+    if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
+        made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
+    else:
+        made = times(xp, product(xp, a, b), alpha)
     if beta != 0:
         xp.add(made, times(xp, widened(base), beta), made)
     return made.astype(base.dtype, copy=False)
@@ -254,11 +258,11 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
     _check_inner(a, b)
     _expandable(self, (a[0], b[1]))
-    _same_dtype(mat1, mat2)
-    if self.dtype is not mat1.dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {self.dtype.legacy} and {mat2.dtype.legacy}"
-        )
+    for name, t in (("self", self), ("mat1", mat1)):
+        if t.dtype is not mat2.dtype:
+            raise RuntimeError(
+                f"{name} and mat2 must have the same dtype, but got {t.dtype.legacy} and {mat2.dtype.legacy}"
+            )
     _no_bool("addmm_impl_cpu_", self)
     check_factors(self.dtype, self, beta, alpha)
 
@@ -561,13 +565,16 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
+    if not isinstance(dims, int) and not (isinstance(dims, (tuple, list)) and len(dims) == 2):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+            f"but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(
-                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}, ndim_a={a.dim()}, ndim_b={b.dim()}"
-            )
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims = (range(-dims, 0), range(dims))
     over_a, over_b = [[d] if isinstance(d, int) else list(d) for d in dims]
     if len(over_a) != len(over_b):
@@ -604,6 +611,7 @@ publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="fu
 def _check_trace(self: Tensor) -> None:
     if self.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
+    _no_bool("trace", self)
 
 
 def _trace(xp: Any, self: Any) -> Any:

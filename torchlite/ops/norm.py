@@ -177,7 +177,9 @@ def check_types(label: str, input: Tensor, *parameters: Tensor | None) -> None:
     given = {p.dtype for p in parameters if p is not None}
     if given <= {input.dtype} or (given == {dt.float32} and input.dtype in dt.HALVES):
         return
-    raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    alike = dt.float32 in given
+    wanted = "all inputs must share same datatype." if alike else "expect parameter to have scalar type of Float"
+    raise RuntimeError(f"mixed dtype (CPU): {wanted}")
 
 
 def of_statistics(input: Any, *parameters: Any) -> Any:

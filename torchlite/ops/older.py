@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..core.publish import method
+from ..core.publish import function, method
 from ..core.storage import STORAGES, storage_name
 from ..core.tensor import Tensor
 
@@ -33,7 +33,7 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 @method("storage_type")
 def storage_type(self: Tensor) -> Any:
     """The class of typed storages of this tensor's dtype."""
-    return STORAGES[storage_name(self.dtype)]
+    return STORAGES.get(storage_name(self.dtype))
 
 
 @method("to_dense")
@@ -82,7 +82,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 
 def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
-    def call(self: Tensor, *_: Any, **__: Any) -> NoReturn:
+    def call(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError(
             f"This function was deprecated since version 1.9 and is now removed. `torch.{name}` is deprecated in favor "
             f"of `torch.linalg.{instead}`."
@@ -91,5 +91,9 @@ def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
     return call
 
 
-for _name, _instead in {"eig": "eig", "lstsq": "lstsq", "symeig": "eigh", "solve": "solve"}.items():
-    method(_name)(_removed(_name, _instead))
+_INSTEAD = {"eig": "eig", "lstsq": "lstsq", "matrix_rank": "matrix_rank", "symeig": "eigh", "solve": "solve"}
+
+for _name, _instead in _INSTEAD.items():
+    function(_name)(_removed(_name, _instead))
+    if _name != "matrix_rank":
+        method(_name)(_removed(_name, _instead))

@@ -88,9 +88,9 @@ def _rot90(backend: Any, array: Any, k: int, dims: Ints) -> Any:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     first, second = [wrap_dim(d, ndim) for d in dims]
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     k %= 4
     if not k:
         return array.copy("C")

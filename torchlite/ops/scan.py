@@ -214,6 +214,12 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
     for other in (prepend, append):
         if other is not None and other.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for at, (n_input, n_other) in enumerate(zip(input.shape, () if other is None else other.shape)):
+            if at != dim and n_input != n_other:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({at}) = {n_input}, but got tensor.size({at}) = {n_other}"
+                )
     if not n:
         return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]

@@ -25,6 +25,8 @@ def _slices(xp: Any, array: Any, dim: int) -> tuple[Any, Any]:
     if not array.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     moved = xp.moveaxis(array, errors.wrap_dim(dim, array.ndim), 0)
+    if array.shape.count(0) > 1:
+        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied")
     if not array.size and moved.shape[0]:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     return moved, moved.reshape(len(moved), math.prod(moved.shape[1:]))

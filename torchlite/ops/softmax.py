@@ -111,7 +111,12 @@ def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) 
 
 def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     """The public op, and the one with an underscore, which other ops' gradients are written with."""
-    refuse = refused(label, *NOT_FLOAT)
+    refuse, refuse_last = refused(label, *NOT_FLOAT), refused(label.replace("_kernel", "_lastdim_kernel"), *NOT_FLOAT)
+
+    def check(self: Tensor, dim: int, d: dt.dtype | None) -> None:
+        if dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
+            raise error
+
     inner = Along(
         f"_{name}(Tensor self, int dim, bool half_to_float)",
         lambda xp, array, axis, half_to_float: kernel(xp, array, axis),
@@ -119,7 +124,8 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
         refuse=refuse,
     )
     publish(inner, forms="function")
-    op = Along(f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)", kernel, vjp, refuse=refuse, exact_out=True)
+    schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
+    op = Along(schema, kernel, vjp, check=check, refuse=refuse, exact_out=True)
     gradient_by_kernel(op, back, renamed={"output": "result"})
     publish(op)
     return op

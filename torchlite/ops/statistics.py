@@ -21,10 +21,9 @@ from .rules import requirement
 
 
 def _refuse(name: str) -> Any:
-    words = f"{name} only support" + ("s" if "_" in name else "")
 
     def refuse(d: dt.dtype) -> Exception | None:
-        return RuntimeError(f"{words} floating point and complex dtypes") if d.category < dt.FLOAT else None
+        return RuntimeError(f"{name} only support floating point and complex dtypes") if d.category < dt.FLOAT else None
 
     return refuse
 
@@ -40,7 +39,7 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
     def kernel(backend: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
         xp, count = backend.xp, reduced_count(array, axis)
         freedom = _freedom(count, correction)
-        if freedom <= 0:
+        if freedom <= 0 or not array.size:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
@@ -54,7 +53,7 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
         if root:
             result = xp.sqrt(result)
         if with_mean:
-            if backend.values and not xp.isfinite(mean).all().item():
+            if array.size and backend.values and not xp.isfinite(mean).all().item():
                 mean = _running(xp, array, all_dims(array, axis), mean)
             return result, mean if keepdim else mean.reshape(result.shape)
         return result

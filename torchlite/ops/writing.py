@@ -9,6 +9,7 @@ from ..core.laid import OnBackend
 from ..core.mode import local
 from ..core.op import Op
 from ..core.operands import fitting_array, tensors_in
+from ..core.out_dtypes import check_out_dtype
 from ..core.tensor import TensorBase
 from ..core.write import bump, check_apart, check_no_overlap
 from .copy import in_order_of
@@ -30,8 +31,7 @@ class Picking(Op):
         if not isinstance(out, TensorBase):
             raise TypeError(f"{self.signature.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         wanted = self.gives or values[0].dtype
-        if out.dtype is not wanted:
-            raise RuntimeError(f"Expected out tensor to have dtype {wanted.cname}, but got {out.dtype.cname} instead")
+        check_out_dtype(self.signature.name, wanted, out.dtype, exact=True)
         check_no_overlap(out)
         for value in values:
             for other in tensors_in(value):

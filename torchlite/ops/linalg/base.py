@@ -97,6 +97,8 @@ def any_matrices(name: str, low: str) -> Callable[..., None]:
 
 
 def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A") -> None:
+    if b.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
     (m, n), (p, q) = a.array.shape[-2:], b.array.shape[-2:]
     if a.dtype is not b.dtype:
         raise RuntimeError(

@@ -45,7 +45,7 @@ def _as_far(xp: Any, a: Any) -> tuple[Any, int]:
     return made, 0
 
 
-def _cholesky(xp: Any, a: Any, upper: bool, check_errors: bool) -> Any:
+def _cholesky(xp: Any, a: Any, upper: bool, caller: str | None) -> Any:
     lower = adjoint(a) if upper else a
     info = xp.zeros(a.shape[:-2], "int32")
     try:
@@ -54,9 +54,9 @@ def _cholesky(xp: Any, a: Any, upper: bool, check_errors: bool) -> Any:
         parts, faults = zip(*[_as_far(xp, m) for m in one_by_one(lower)])
         made = xp.stack(parts).reshape(a.shape)
         info = xp.asarray(faults, dtype="int32").reshape(info.shape)
-    if check_errors:
+    if caller is not None:
         check_info(
-            info, "linalg.cholesky",
+            info, caller,
             "The factorization could not be completed because the input is not positive-definite (the leading minor of "
             "order {} is not positive-definite).",
         )  # fmt: skip
@@ -73,7 +73,7 @@ def _cholesky_vjp(g: Tensor, upper: bool, L: Tensor) -> Tensor:
 
 cholesky_ex = Exact(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
-    _cholesky,
+    lambda xp, a, upper, check_errors: _cholesky(xp, a, upper, "linalg.cholesky_ex" if check_errors else None),
     {"self": _cholesky_vjp},
     check=square("linalg.cholesky", "cholesky_cpu"),
     batch=LEADING,
@@ -83,7 +83,7 @@ offer_op(cholesky_ex)
 
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """The triangular matrix whose product with its adjoint is a positive-definite one."""
-    return cholesky_ex.apply(self, upper, True)[0]
+    return _cholesky_op.apply(self, upper, "linalg.cholesky")
 
 
 def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
@@ -93,11 +93,11 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
-    return _cholesky_op.apply(self, upper)
+    return _cholesky_op.apply(self, upper, "cholesky")
 
 
 _cholesky_op = Op(
-    "_cholesky(Tensor self, bool upper)", lambda xp, a, upper: _cholesky(xp, a, upper, True)[0],
+    "_cholesky(Tensor self, bool upper, str caller)", lambda xp, a, upper, caller: _cholesky(xp, a, upper, caller)[0],
     {"self": lambda g, upper, result: _cholesky_vjp(g, upper, result)},
     check=cholesky_ex.check, node="CholeskyBackward0", batch=LEADING,
 )  # fmt: skip

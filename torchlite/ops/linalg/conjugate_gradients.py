@@ -83,6 +83,8 @@ def lobpcg(
     if tracker is not None:
         raise NotImplementedError("torch.lobpcg: a tracker of the iterations is not supported")
     rows = A.shape[-1]
+    if X is not None and X.shape != (wanted := (*A.shape[:-1], X.shape[-1])):
+        raise AssertionError(f"X shape mismatch: got {X.shape}, expected {wanted}")
     k = (1 if X is None else X.shape[-1]) if k is None else k
     n = (k if X is None else X.shape[-1]) if n is None else n
     if rows < 3 * n:

@@ -116,7 +116,7 @@ def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tenso
     vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.array.shape == A.array.shape[:-1])
     if vectors and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
-    matrices = B.unsqueeze(-1) if vectors else B
+    matrices = B.unsqueeze(-1) if vectors and B.dim() else B
     check_equation(name, A, matrices, left)
     A, matrices = common_batch(A, matrices)
     return solving.apply(A, matrices.squeeze(-1) if vectors else matrices, left, vectors, caller)

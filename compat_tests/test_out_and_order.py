@@ -1,0 +1,161 @@
+"""What `out=` may be, arguments in an older order, and the errors of maths that no sample covers."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import pytest
+
+from .side_by_side import same_story
+
+
+def _tried(tell, call):
+    try:
+        tell(call())
+    except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
+        tell(type(error).__name__, str(error).strip())
+
+
+def _values(torch, d="float32"):
+    return torch.arange(1, 5, dtype=getattr(torch, d))
+
+
+@same_story
+def test_numbers_may_come_before_what_they_scale(torch, tell):
+    x = torch.ones(2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tell(x.clone().add_(-0.5, x * 3), x.add(2, x), torch.sub(x, 0.5, x))
+        tell(x.clone().addcdiv_(-0.5, x, x * 2), torch.addcmul(x, 3, x, x), x.clone().addr_(2, 3, x[0], x[0]))
+        tell(torch.addmm(2, x, x, x), torch.addmm(2, x, 3, x, x), x.addmm(2, 3, x, x))
+
+
+def test_an_older_order_is_told_of():
+    import torchlite as torch
+
+    with pytest.warns(UserWarning, match=r"This overload of addcmul_ is deprecated"):
+        torch.ones(2).addcmul_(0.5, torch.ones(2), torch.ones(2))
+
+
+@same_story
+def test_too_many_arguments_are_refused(torch, tell):
+    x = torch.ones(2)
+    for call in (lambda: torch.mul(x, x, x), lambda: torch.add(x, x, x), lambda: torch.mul(x, 2, x)):
+        with pytest.raises(TypeError):
+            call()
+
+
+@same_story
+def test_in_place_methods_are_told_by_their_names(torch, tell):
+    x = torch.ones(2)
+    for name in ("atan2_", "logical_and_", "hypot_"):
+        getattr(torch.ones(2), name)(torch.ones(2))
+        _tried(tell, lambda name=name: getattr(x, name)(2))
+
+
+@same_story
+def test_dtypes_of_out(torch, tell):
+    x, other = _values(torch), torch.empty(0, dtype=torch.float64)
+    places = torch.tensor([0])
+    calls = [
+        lambda: torch.sum(x, 0, dtype=torch.float64, out=torch.empty(0)),
+        lambda: torch.cumsum(x, 0, dtype=torch.float64, out=torch.empty(0)),
+        lambda: torch.amax(x, 0, out=other),
+        lambda: torch.kthvalue(x, 2, out=(other, torch.empty(0, dtype=torch.int64))),
+        lambda: torch.median(x, 0, out=(other, torch.empty(0, dtype=torch.int64))),
+        lambda: torch.index_select(x, 0, places, out=other),
+        lambda: torch.take(x, places, out=other),
+        lambda: torch.where(x > 2, x, x, out=other),
+        lambda: torch.float_power(x, 2, out=torch.empty(0)),
+        lambda: torch.clamp(x, 0, out=places),
+        lambda: torch.tril(torch.ones(2, 2), out=other),
+        lambda: torch.linalg.norm(x, out=other),
+        lambda: torch.linalg.eigvals(torch.eye(2), out=torch.empty(0)),
+        lambda: torch.linalg.matrix_rank(torch.eye(2), out=torch.empty(0, dtype=torch.bool)),
+        lambda: torch.quantile(x, 0.5, 0, out=other),
+        lambda: torch.histc(x, 3, out=other),
+    ]
+    for call in calls:
+        _tried(tell, call)
+
+
+@same_story
+def test_out_is_a_tensor_or_a_tuple_of_so_many(torch, tell):
+    x = _values(torch)
+    _tried(tell, lambda: torch.topk(x, 1, out=torch.empty(1)))
+    _tried(tell, lambda: torch.topk(x, 1, out=(torch.empty(1),)))
+    _tried(tell, lambda: torch.sin(x, out=(torch.empty(4),)))
+    _tried(tell, lambda: torch.sin(x, out=1))
+
+
+@same_story
+def test_variances_by_all_their_forms(torch, tell):
+    x = _values(torch)
+    tell(torch.var(x, 0, unbiased=False), x.std(0, unbiased=False), x.var((0,), unbiased=True), torch.std(x, False))
+    for name in ("var_mean", "std_mean"):
+        tell(getattr(torch, name)(torch.ones(2, 0), dim=1), getattr(torch, name)(torch.ones(0)))
+        _tried(tell, lambda name=name: getattr(torch, name)(torch.ones(3, dtype=torch.int64)))
+
+
+@same_story
+def test_a_factor_of_zero_lets_no_nan_through(torch, tell):
+    wild, x = torch.full((2, 2), math.nan), torch.ones(2, 2)
+    tell(torch.addmm(x, wild, x, alpha=0), torch.addmm(wild, wild, x, alpha=0, beta=0))
+    tell(torch.addmv(x[0], wild, x[0], alpha=0))
+
+
+@same_story
+def test_errors_of_linear_algebra(torch, tell):
+    x = torch.ones(2, 3)
+    calls = [
+        lambda: torch.linalg.solve(torch.eye(2), torch.tensor(1.0)),
+        lambda: torch.linalg.cholesky(-torch.eye(2)),
+        lambda: torch.linalg.cholesky_ex(-torch.eye(2), check_errors=True),
+        lambda: torch.tensordot(x, x, dims=3),
+        lambda: torch.tensordot(x, x, dims="a"),
+        lambda: torch.lobpcg(torch.eye(9), X=torch.ones(8, 2)),
+        lambda: torch.trace(x > 0),
+        lambda: torch.softmax(torch.ones(2, 2, dtype=torch.int64), 1),
+        lambda: torch.softmax(torch.ones(2, 2, dtype=torch.int64), 0),
+    ]
+    for call in calls:
+        _tried(tell, call)
+    for name in ("eig", "lstsq", "matrix_rank", "solve", "symeig"):
+        with pytest.raises(RuntimeError, match="is now removed"):
+            getattr(torch, name)(torch.eye(2), torch.eye(2))
+
+
+@same_story
+def test_errors_of_einsum(torch, tell):
+    x = torch.ones(2, 3)
+    for equation in ("...ij...", "ij->...i...", "ij->i.j", "ijk", "ijk...", "i.j", "ij->i$"):
+        _tried(tell, lambda equation=equation: torch.einsum(equation, x))
+    _tried(tell, lambda: torch.einsum("ij"))
+    _tried(tell, lambda: torch.einsum(1, x))
+
+
+@same_story
+def test_errors_about_shapes(torch, tell):
+    x = torch.arange(4).reshape(2, 2)
+    for dims in ((0, 2), (0, -2), (0, 0), (0, -3), (0,)):
+        _tried(tell, lambda dims=dims: torch.rot90(x, 1, dims))
+    _tried(tell, lambda: torch.diff(x, prepend=torch.zeros(1, 3, dtype=torch.int64), dim=0))
+    _tried(tell, lambda: torch.unique(torch.ones(0, 0), dim=0))
+    _tried(tell, lambda: torch.heaviside(torch.tensor([1j]), torch.tensor([1.0])))
+
+
+@same_story
+def test_packed_scalars_of_lists(torch, tell):
+    x = [torch.ones(2)]
+    for scalars in (torch.tensor([2.0]), torch.tensor([2.0, 3.0]), torch.tensor([[2.0]])):
+        _tried(tell, lambda scalars=scalars: torch._foreach_addcmul(x, x, x, scalars))
+    _tried(tell, lambda: torch._foreach_addcmul(x, x, []))
+
+
+@same_story
+def test_gradients_are_unscaled(torch, tell):
+    for value in (2.0, math.inf):
+        grads, found = [torch.full((2,), value), torch.ones(1)], torch.zeros(1)
+        torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor([0.5]))
+        tell(grads, found)
