@@ -276,8 +276,12 @@ def test_print_to_a_stream():
 def test_a_number_that_loses_its_history_is_warned_of_once():
     errors.warn_once.cache_clear()
     x = tl.tensor(2.0, requires_grad=True)
+    double = x * 2
+    with warnings.catch_warnings(), tl.no_grad():
+        warnings.simplefilter("error")
+        float(double)  # no history is being made that it could be lost from
     with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True to a scalar"):
-        float(x * 2)
+        float(double)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         float(x), complex(x), int(x), x.item(), bool(x)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from .core import dtype as dt
+from .core.device import set_default_device
 from .core.errors import broadcast_shapes as _broadcast
+from .core.errors import type_name
 from .core.operands import result_type as _result_type
 from .core.overrides import overridable
 from .core.size import size
 from .core.tensor import Tensor, TensorBase
+from .ops.legacy import TYPES, tensortype
 
 
 def is_tensor(obj: Any, /) -> bool:
@@ -18,15 +23,30 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, TensorBase)
 
 
+def _checked_tensor(name: str, value: Any) -> None:
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}")
+
+
+def _checked_dtypes(name: str, **dtypes: Any) -> None:
+    for at, (parameter, value) in enumerate(dtypes.items(), 1):
+        if not isinstance(value, dt.dtype):
+            raise TypeError(
+                f"{name}(): argument '{parameter}' (position {at}) must be torch.dtype, not {type_name(value)}"
+            )
+
+
 @overridable
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's dtype is a floating-point one."""
+    _checked_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 @overridable
 def is_complex(input: Tensor) -> bool:
     """Whether a tensor's dtype is complex."""
+    _checked_tensor("is_complex", input)
     return input.is_complex()
 
 
@@ -71,16 +91,24 @@ def typename(obj: Any, /) -> str:
 
 def result_type(tensor1: Any, tensor2: Any) -> dt.dtype:
     """The dtype of the result of arithmetic on two tensors or numbers."""
+    if not all(isinstance(value, (TensorBase, int, float, complex, np.generic)) for value in (tensor1, tensor2)):
+        raise TypeError(
+            f"result_type() received an invalid combination of arguments - got ({type_name(tensor1)}, "
+            f"{type_name(tensor2)}), but expected one of:\n * (Tensor tensor, Tensor other)\n"
+            " * (Number scalar, Tensor tensor)\n * (Tensor tensor, Number other)\n * (Number scalar1, Number scalar2)"
+        )
     return _result_type(tensor1, tensor2)
 
 
 def promote_types(type1: dt.dtype, type2: dt.dtype) -> dt.dtype:
     """The smallest dtype to which both convert without loss of category."""
+    _checked_dtypes("promote_types", type1=type1, type2=type2)
     return dt.promote_types(type1, type2)
 
 
 def can_cast(from_: dt.dtype, to: dt.dtype) -> bool:
     """Whether promotion would ever convert `from_` to `to`."""
+    _checked_dtypes("can_cast", from_=from_, to=to)
     return dt.can_cast(from_, to)
 
 
@@ -89,17 +117,29 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return size(_broadcast(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
+def compiled_with_cxx11_abi() -> bool:
+    """Whether extensions in C++ use the newer ABI, as PyTorch's do."""
+    return True
+
+
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by a legacy tensor type's name."""
-    name = t if isinstance(t, str) else f"{t.__module__}.{t.__name__}"
-    legacy = name.removeprefix("torch.").removeprefix("cuda.").removesuffix("Tensor")
+    """Set the default dtype and device by a legacy tensor type, or its name."""
+    if isinstance(t, str):
+        module, _, name = t.rpartition(".")
+        if t not in TYPES:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        t = TYPES[t]
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives.",
         UserWarning,
         stacklevel=2,
     )
-    dt.set_default_dtype(next(d for d in dt.DTYPES if d.legacy == legacy))
+    if not isinstance(t, tensortype):
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    t.check_available()
+    dt.set_default_dtype(t.dtype)
+    set_default_device(t.kind if t.is_cuda else None)
 
 
 def is_distributed(input: Tensor) -> bool:
@@ -118,7 +158,7 @@ def _assert(condition: Any, message: str) -> None:
 
 
 __all__ = [
-    "_assert", "broadcast_shapes", "can_cast", "get_device", "is_complex", "is_distributed",
+    "_assert", "broadcast_shapes", "can_cast", "compiled_with_cxx11_abi", "get_device", "is_complex", "is_distributed",
     "is_floating_point", "is_inference", "is_nonzero", "is_signed", "is_tensor", "is_vulkan_available", "promote_types",
     "result_type", "set_default_tensor_type", "typename",
 ]  # fmt: skip

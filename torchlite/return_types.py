@@ -10,6 +10,8 @@ from .core.return_types import made
 def __getattr__(name: str) -> Any:
     if name in made:
         return made[name]
+    if name == "all_return_types":
+        return [made[each] for each in sorted(made)]
     raise AttributeError(f"torchlite has no torch.return_types.{name} yet")
 
 

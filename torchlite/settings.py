@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from .backends import cuda as _cuda
+from .core.determinism import determinism
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
@@ -96,10 +97,9 @@ def get_float32_matmul_precision() -> str:
     return _cuda.matmul.precision
 
 
-# ---- determinism: every kernel is deterministic, so nothing heeds this
+# ---- determinism: every kernel is deterministic; what heeds this is memory that nobody wrote to, and `put_`
 
 _DEBUG_MODES = ("default", "warn", "error")
-_debug_mode = 0
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -113,17 +113,16 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic kernels were asked for."""
-    return _debug_mode > 0
+    return determinism.debug_mode > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether others were to cause no more than a warning."""
-    return _debug_mode == 1
+    return determinism.debug_mode == 1
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """The same as numbers or words: 0 "default", 1 "warn", 2 "error"."""
-    global _debug_mode
     if not isinstance(debug_mode, (str, int)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -134,12 +133,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _DEBUG_MODES.index(debug_mode)
     if debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _debug_mode = debug_mode
+    determinism.debug_mode = debug_mode
 
 
 def get_deterministic_debug_mode() -> int:
     """What `set_deterministic_debug_mode` said, as a number."""
-    return _debug_mode
+    return determinism.debug_mode
 
 
 # ---- warnings and numbers

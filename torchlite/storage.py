@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from .core.storage import TypedStorage, UntypedStorage
+from .core.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
 
 __all__ = ["TypedStorage", "UntypedStorage"]
+
+_warn_typed_storage_removal = warn_typed_storage_removal
 
 
 def _load_from_bytes(b: bytes) -> Any:

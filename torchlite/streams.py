@@ -11,12 +11,14 @@ __all__ = ["Event", "Stream", "get_device_module"]
 
 def get_device_module(device: Any = None) -> Any:
     """The module of a type of device: `torch.cpu`, `torch.cuda`."""
-    from . import cpu, cuda
+    from . import cpu, cuda, mps, xpu
 
+    if device is not None and not isinstance(device, (str, Device)):
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
     kind = ("cuda" if cuda.is_available() else "cpu") if device is None else Device(device).type
-    found = {"cpu": cpu, "cuda": cuda}.get(kind)
+    found = {"cpu": cpu, "cuda": cuda, "mps": mps, "xpu": xpu}.get(kind)
     if found is None:
-        raise RuntimeError(f"Invalid device module '{kind}'. torchlite has the modules torch.cpu and torch.cuda")
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.")
     return found
 
 

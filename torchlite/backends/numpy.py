@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..core import dtype as dt
-from ..core.shared_memory import root
+from ..core.shared_memory import Resized, root
 from .base import Backend, register_backend
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ class NumPyBackend(Backend):
 
     def storage(self, array: np.ndarray) -> np.ndarray:
         owner = root(array)
+        if isinstance(owner, Resized):
+            return owner.view(np.ndarray)[: owner.held]
         low, high = np.lib.array_utils.byte_bounds(owner)
         if high - low == owner.nbytes or not owner.size:
             return owner.ravel("K").view(_FLAT)

@@ -109,6 +109,12 @@ def _allocate(descriptor: int, nbytes: int) -> None:
 _mapped: weakref.WeakValueDictionary[tuple[int, int], SharedPages] = weakref.WeakValueDictionary()
 
 
+class Resized(np.ndarray):
+    """Bytes of which a storage holds only the first so many; tensors may reach further."""
+
+    held: int
+
+
 def root(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory (or borrowed it first)."""
     base = array.base

@@ -1,4 +1,4 @@
-"""Moving tensors and storages that exist to memory which processes share."""
+"""Moving tensors and storages that exist to other memory: what processes share, or of another size."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
-from .shared_memory import SharedPages, pages_behind, root
+from .shared_memory import Resized, SharedPages, pages_behind, root
 from .storage import UntypedStorage
 from .tensor import TensorBase
 
@@ -27,29 +28,59 @@ def share(holder: TensorBase | UntypedStorage) -> None:
     old = holder.backend.home.storage(owner)
     new = SharedPages.fresh(old.nbytes).array(0, old.nbytes)
     new[...] = old
-    start = _address(old)
-    for other in (holder,) if alone else _holders():
-        there = _memory(other)
-        if isinstance(there, np.ndarray) and root(there) is owner:
-            at = _address(there) - start
-            strides = [step * there.itemsize for step in other.backend.home.strides(there)]
-            moved = np.ndarray(there.shape, there.dtype, new, at, strides)
-            setattr(other, "array" if isinstance(other, TensorBase) else "bytes", moved)
+    for other in (holder,) if alone else _holders(owner):
+        _move(other, _memory(other), old, new)
+
+
+def resize(storage: UntypedStorage, nbytes: int) -> None:
+    """Give the memory of a storage another size, for all who show any of it.
+
+    Tensors keep their geometry. The memory beyond the end that they reach is never written by this, so that the system
+    need not provide it.
+    """
+    if not storage.resizable():
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    owner = root(storage.bytes)
+    old = storage.backend.home.storage(owner)
+    whole, parts = [], []
+    for holder in _holders(owner):
+        there = _memory(holder)
+        if isinstance(holder, UntypedStorage) and there.size == old.size:
+            whole.append(holder)
+        else:
+            parts.append((holder, there))
+    new = Resized((max([nbytes, *[byte_bounds(there)[1] - _address(old) for _, there in parts]]),), np.uint8)
+    new.held = nbytes
+    kept = min(nbytes, old.size)
+    new[:kept] = old[:kept]
+    for holder in whole:
+        holder.bytes = new.view(np.ndarray)[:nbytes]
+    for holder, there in parts:
+        _move(holder, there, old, new)
+
+
+def _move(holder: TensorBase | UntypedStorage, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+    """Let one who shows memory of `old` show the same place of `new`."""
+    at = _address(there) - _address(old)
+    strides = [step * there.itemsize for step in holder.backend.home.strides(there)]
+    moved = np.ndarray(there.shape, there.dtype, new, at, strides)
+    setattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", moved)
 
 
 def _memory(holder: TensorBase | UntypedStorage) -> Any:
     return getattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", None)  # None while it is being made
 
 
-def _holders() -> list[Any]:
-    """All tensors and storages of this process."""
+def _holders(owner: np.ndarray) -> list[Any]:
+    """All tensors and storages of this process that show an array's memory."""
     kinds: set[type] = {TensorBase, UntypedStorage}
     found = list(kinds)
     while found:
         more = [cls for cls in type.__subclasses__(found.pop()) if cls not in kinds]
         kinds.update(more)
         found += more
-    return [obj for obj in gc.get_objects() if type(obj) in kinds]
+    found = [obj for obj in gc.get_objects() if type(obj) in kinds]
+    return [obj for obj in found if isinstance(there := _memory(obj), np.ndarray) and root(there) is owner]
 
 
 def _address(array: np.ndarray) -> int:

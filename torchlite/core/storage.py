@@ -6,6 +6,7 @@ Tensors hold arrays; a storage is made when someone asks for one, over the alloc
 from __future__ import annotations
 
 import mmap
+import operator
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from . import dtype as dt
 from .device import CPU, device, find_backend
+from .errors import warn_once
 from .shared_memory import SharedPages, pages_behind, root
 
 if TYPE_CHECKING:
@@ -28,14 +30,22 @@ _BYTE = np.dtype(np.uint8)
 class UntypedStorage:
     """A stretch of memory, as bytes."""
 
-    __slots__ = ("__weakref__", "backend", "bytes")
+    __slots__ = ("__dict__", "__weakref__", "backend", "bytes")
+
+    is_sparse = is_sparse_csr = False
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         self.backend = find_backend[0](device or CPU)
         if isinstance(size, int):
-            self.bytes = self.backend.full((size,), 0, _BYTE)
+            self.bytes = self.backend.full((_checked_size(size),), 0, _BYTE)
         else:
-            self.bytes = self.backend.from_host(np.array(list(size) if isinstance(size, bytes) else size, np.uint8))
+            for item in size:
+                if not isinstance(item, int):
+                    raise RuntimeError(
+                        f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(size).__name__}),"
+                        f" but one of the items was of type {type(item).__name__} instead of int"
+                    )
+            self.bytes = self.backend.from_host(np.array(list(size), np.int64).astype(np.uint8))
 
     @classmethod
     def over(cls, memory: Any, backend: Any = None) -> UntypedStorage:
@@ -59,9 +69,16 @@ class UntypedStorage:
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         view = memoryview(buffer).cast("B")
-        stop = len(view) if count < 0 else offset + count * dtype.itemsize
-        if offset < 0 or stop > len(view):
-            raise ValueError(f"buffer of {len(view)} bytes has no bytes {offset} to {stop}")
+        size, item = len(view), dtype.itemsize
+        if not 0 <= offset <= size:
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({offset}) , but got {size}"
+            )
+        if count < 0 and (size - offset) % item:
+            raise ValueError(f"buffer size ({size}) must be a multiple of element size ({item})")
+        stop = size if count < 0 else offset + count * item
+        if stop > size:
+            raise ValueError(f"buffer has only {size} elements after offset {offset}, but specified a size of {count}")
         made = cls.over(np.frombuffer(view[offset:stop], np.uint8).copy())
         if byte_order not in ("native", sys.byteorder):
             made.byteswap(dtype)
@@ -114,17 +131,36 @@ class UntypedStorage:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return UntypedStorage.over(self.bytes[index], self.backend)
-        return int(self.backend.to_host(self.bytes)[index])
+            return UntypedStorage.over(self.bytes[_without_step(index)], self.backend)
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        return int(self.backend.to_host(self.bytes)[in_range(index, self.nbytes())])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.backend.write(self.bytes[index if isinstance(index, slice) else slice(index, index + 1)], value)
+        if not isinstance(value, int):
+            raise RuntimeError(f"can only set storage content with a int types, but got {type(value).__name__} instead")
+        if isinstance(index, slice):
+            part = _without_step(index)
+        elif hasattr(index, "__index__"):
+            if not -self.nbytes() <= index < self.nbytes():
+                raise RuntimeError("out of bounds")
+            part = slice(index % self.nbytes(), index % self.nbytes() + 1)
+        else:
+            raise RuntimeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        self.backend.write(self.bytes[part], value & 255)
 
     def fill_(self, value: int) -> UntypedStorage:
-        self.backend.write(self.bytes, value)
+        if not isinstance(value, int):
+            raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+        self.backend.write(self.bytes, value & 255)
         return self
 
-    def copy_(self, source: UntypedStorage, non_blocking: bool | None = None) -> UntypedStorage:
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        source = source.untyped()
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
         self.backend.write(self.bytes, self.backend.from_host(source.backend.to_host(source.bytes)))
         return self
 
@@ -147,9 +183,11 @@ class UntypedStorage:
     def new(self) -> UntypedStorage:
         return UntypedStorage(device=self.device)
 
-    def type(self) -> str:
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         kind = self.device.type
-        return f"torch.{'storage' if kind == 'cpu' else kind}.UntypedStorage"
+        if dtype is None:
+            return f"torch.{'storage' if kind == 'cpu' else kind}.UntypedStorage"
+        return _of_type(self, dtype)
 
     def byteswap(self, dtype: dt.dtype) -> None:
         """Reverse the bytes of each element (of each half, for complex numbers)."""
@@ -158,7 +196,15 @@ class UntypedStorage:
             self.bytes[: self.bytes.size // unit * unit].view(f"u{unit}").byteswap(inplace=True)
 
     def resizable(self) -> bool:
-        return False
+        """Whether the memory is this process's own and nobody else's, and on the host."""
+        return isinstance(self.bytes, np.ndarray) and root(self.bytes).base is None
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Give the memory another size, for all tensors and storages over it. What there is no room for is gone."""
+        from .sharing import resize
+
+        resize(self, _checked_size(size))
+        return self
 
     def is_shared(self) -> bool:
         return self.is_cuda or pages_behind(self.bytes) is not None
@@ -179,9 +225,19 @@ class UntypedStorage:
     def is_pinned(self, device: Any = None) -> bool:
         return False
 
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
     @property
     def is_cuda(self) -> bool:
         return self.device.type == "cuda"
+
+    @property
+    def is_hpu(self) -> bool:
+        return self.device.type == "hpu"
+
+    def get_device(self) -> int | None:
+        return self.device.index
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and (self.data_ptr(), len(self)) == (other.data_ptr(), len(other))
@@ -211,6 +267,36 @@ class UntypedStorage:
         return _listing(self.tolist()) + f"[torch.storage.UntypedStorage({where}) of size {len(self)}]"
 
 
+def _checked_size(nbytes: int) -> int:
+    if nbytes < 0:
+        raise RuntimeError(f"a storage cannot have a negative number of bytes, {nbytes}")
+    return nbytes
+
+
+def _without_step(part: slice) -> slice:
+    if part.step not in (None, 1):
+        raise RuntimeError(f"Trying to slice with a step of {part.step}, but only a step of 1 is supported")
+    return part
+
+
+def in_range(index: int, size: int) -> int:
+    """The place of an index, which may count from the end."""
+    at = index + size if index < 0 else index
+    if not 0 <= at < size:
+        raise IndexError(f"index {index} out of range for storage of size {size}")
+    return at
+
+
+def warn_typed_storage_removal(stacklevel: int = 4) -> None:
+    """Warn, once, that storages with a dtype will go."""
+    warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+        "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+        "directly, use tensor.untyped_storage() instead of tensor.storage()",
+        stacklevel,
+    )
+
+
 def mapped(filename: Any, shared: bool, nbytes: int) -> np.ndarray:
     """The first bytes of a file as an array; what is written to it stays in memory unless `shared`."""
     path = os.fspath(filename)
@@ -238,28 +324,43 @@ def mapped(filename: Any, shared: bool, nbytes: int) -> np.ndarray:
 class TypedStorage:
     """A stretch of memory, as elements of one type."""
 
-    __slots__ = ("_untyped_storage", "dtype")
+    __slots__ = ("__weakref__", "_untyped_storage", "dtype")
+
+    is_sparse = False
 
     def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None) -> None:
         self.dtype = dtype or dt.get_default_dtype()
+        if not isinstance(self.dtype, dt.dtype):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
         if wrap_storage is None:
+            warn_typed_storage_removal()
+            if len(args) > 1:
+                raise RuntimeError(f"{_FORMS}Too many positional arguments")
             count = args[0] if args else 0
+            if isinstance(count, str):
+                raise TypeError("new(): invalid data type 'str'")
             values = np.zeros(count, self.dtype.numpy) if isinstance(count, int) else np.array(count, self.dtype.numpy)
             backend = find_backend[0](device or CPU)
             wrap_storage = UntypedStorage.over(backend.from_host(values.view(np.uint8)), backend)
+        elif not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(f"{_FORMS}Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
         self._untyped_storage = wrap_storage
 
-    @property
-    def filename(self) -> str | None:
-        return self._untyped_storage.filename
+    _dtype = property(lambda self: self.dtype)
+    filename = property(operator.attrgetter("_untyped_storage.filename"))
+    is_cuda = property(operator.attrgetter("_untyped_storage.is_cuda"))
+    is_hpu = property(operator.attrgetter("_untyped_storage.is_hpu"))
+    _cdata = property(operator.attrgetter("_untyped_storage._cdata"))
 
     def pickle_storage_type(self) -> str:
         """The name of the legacy class of storages of this dtype."""
         return storage_name(self.dtype)
 
-    def type(self) -> str:
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         kind = self.device.type
-        return f"torch.{storage_name(self.dtype)}" if kind == "cpu" else f"torch.{kind}.{storage_name(self.dtype)}"
+        if dtype is None:
+            return f"torch.{storage_name(self.dtype)}" if kind == "cpu" else f"torch.{kind}.{storage_name(self.dtype)}"
+        return _of_type(self, dtype)
 
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage
@@ -295,17 +396,50 @@ class TypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self.tolist()[index]
+        self._check_index(index)
+        return self.tolist()[in_range(index, self.size())]
+
+    def _check_index(self, index: Any) -> None:
+        if not hasattr(index, "__index__"):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        array = self._untyped_storage.as_array(self.dtype)
-        self._untyped_storage.backend.write(
-            array[index if isinstance(index, slice) else slice(index, index + 1)], value
-        )
+        if not isinstance(index, slice):
+            self._check_index(index)
+            at = in_range(index, self.size())
+            index = slice(at, at + 1)
+        if isinstance(value, str):
+            raise TypeError(f"can't assign a str to a torch.{self.dtype.legacy}Tensor")
+        self._untyped_storage.backend.write(self._untyped_storage.as_array(self.dtype)[index], value)
 
     def fill_(self, value: Any) -> TypedStorage:
         self[:] = value
         return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Take over the bytes of another storage."""
+        self._untyped_storage.copy_(source)
+        return self
+
+    def resizable(self) -> bool:
+        return self._untyped_storage.resizable()
+
+    def resize_(self, size: int) -> None:
+        """Give the memory room for so many elements, for all tensors and storages over it."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return self._untyped_storage.is_pinned(device)
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        return _typed_again(self._untyped_storage.pin_memory(device), self.dtype)
+
+    def get_device(self) -> int | None:
+        return self._untyped_storage.get_device()
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """This storage, or a copy of it, on a device."""
+        return _typed_again(self._untyped_storage.to(device=device), self.dtype)
 
     def is_shared(self) -> bool:
         return self._untyped_storage.is_shared()
@@ -333,10 +467,30 @@ class TypedStorage:
         return _typed_again, (self._untyped_storage, self.dtype)
 
     def __repr__(self) -> str:
-        return (
-            _listing(self.tolist())
-            + f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
-        )
+        about = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+        return (_listing(self.tolist()) if self.device.type != "meta" else "...\n") + about
+
+
+for _name in (
+    "data_ptr", "size", "nbytes", "element_size", "is_shared", "share_memory_", "resize_", "pickle_storage_type",
+):  # fmt: skip
+    setattr(TypedStorage, f"_{_name}", getattr(TypedStorage, _name))
+
+
+_FORMS = (
+    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+    " * (*, torch.device device, torch.dtype dtype)\n * (int size, *, torch.device device, torch.dtype dtype)\n"
+    " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+    " * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n"
+)
+
+
+def _of_type(storage: UntypedStorage | TypedStorage, kind: Any) -> TypedStorage:
+    """A storage converted to elements of another type, given as a class of storages or its name."""
+    name = kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
+    if name not in STORAGES:
+        raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return _converted(STORAGES[name].dtype)(storage)
 
 
 def _typed_again(storage: UntypedStorage, d: dt.dtype) -> TypedStorage:
@@ -360,6 +514,8 @@ for _name, _dtype in {
     "bool": dt.bool_, "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64,
     "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64,
     "complex_float": dt.complex64, "complex_double": dt.complex128,
+    "float8_e4m3fn": dt.float8_e4m3fn, "float8_e5m2": dt.float8_e5m2,
+    "float8_e4m3fnuz": dt.float8_e4m3fnuz, "float8_e5m2fnuz": dt.float8_e5m2fnuz,
 }.items():  # fmt: skip
     for _cls in (UntypedStorage, TypedStorage):
         setattr(_cls, _name, _converted(_dtype))
@@ -373,14 +529,26 @@ class _OfDtype(type):
 
     dtype: dt.dtype
 
-    def __call__(cls, *args: Any, wrap_storage: Any = None, device: Any = None) -> TypedStorage:
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device)
+    def __call__(cls, *args: Any, wrap_storage: Any = None, **named: Any) -> TypedStorage:
+        wrong = "Too many positional arguments" if len(args) > 1 else None
+        for keyword in named:
+            wrong = f"Keyword argument '{keyword}' cannot be specified"
+        if wrong:
+            raise RuntimeError(
+                f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
+                f" * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n{wrong}"
+            )
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     def __instancecheck__(cls, storage: Any) -> bool:
         return type(storage) is TypedStorage and storage.dtype is cls.dtype
 
-    def from_buffer(cls, buffer: Any, byte_order: str = "native", *, count: int = -1, offset: int = 0) -> TypedStorage:
-        """A copy of a buffer of elements in this byte order."""
+    def from_buffer(cls, buffer: Any, byte_order: str = "", count: int = -1, offset: int = 0) -> TypedStorage:
+        """A copy of a buffer of elements in this byte order, which matters unless they are bytes."""
+        if not byte_order:
+            if cls.dtype.itemsize > 1:
+                raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+            byte_order = "native"
         raw = UntypedStorage.from_buffer(buffer, byte_order, dtype=cls.dtype, count=count, offset=offset)
         return _typed_again(raw, cls.dtype)
 

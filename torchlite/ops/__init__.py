@@ -27,6 +27,7 @@ try:
         einsum,
         elementary,
         embedding,
+        exchange,
         extremes,
         fft,
         fold,
@@ -54,6 +55,7 @@ try:
         norm,
         norms,
         older,
+        other_kinds,
         padding,
         parts,
         pickles,
@@ -85,7 +87,7 @@ def __getattr__(name: str) -> object:
     """`torch.ops.name`: a namespace of operators that a program declared, or PyTorch's `aten`."""
     if name.startswith("__"):
         raise AttributeError(name)
-    from .. import library
+    from .. import _ops
 
-    found = globals()[name] = library.load_library if name == "load_library" else library.Namespace(name)
+    found = globals()[name] = _ops.load_library if name == "load_library" else _ops.Namespace(name)
     return found

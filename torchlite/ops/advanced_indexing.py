@@ -13,6 +13,7 @@ from ..core.errors import rather
 from ..core.layout import contiguous_strides, reshaped_strides, result_strides
 from ..core.op import Op
 from ..core.publish import publish, publish_python
+from ..core.write import warn_of_overlap
 from .copy import expands
 from .shape import inverse
 from .writing import Writing, check_range, combine, from_front, out_of_bounds
@@ -318,6 +319,7 @@ class _IndexPut(Writing):
     def check_memory(self, target: Tensor, values: Any) -> None:
         read = values[:1] if _fills(values[0], values[1], values[2]) else values  # one value is read before
         super().check_memory(target, read)
+        warn_of_overlap(target, "index_put", "indices] = tensor")
 
 
 index_put = _IndexPut(

@@ -225,14 +225,12 @@ def _cuda_device(where: Any) -> device:
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps."""
     shape = self.array.shape
-    if memory_format is contiguous_format:
+    if memory_format is contiguous_format or memory_format is preserve_format:
         return bool(self.array.flags.c_contiguous)
     refuse_batch(
         (self,),
         "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format",
     )
-    if memory_format is preserve_format:
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if len(shape) != _RANKS[memory_format]:
         return False
     wanted = channels_last_strides(shape)
@@ -242,12 +240,12 @@ def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format
 @method("contiguous")
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
     """This tensor, copied only if its elements do not yet lie in order."""
-    if memory_format is preserve_format:
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    if memory_format is not contiguous_format:
+    if memory_format in _RANKS:
         check_format(self.dim(), memory_format)
     if is_contiguous(self, memory_format=memory_format):
         return self
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return clone.apply(self, memory_format)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from ..backends.base import get_backend
 from ..backends.cpu_random.arithmetic import multiply_add
 from ..core import dtype as dt
+from ..core.determinism import determinism
 from ..core.device import get_default_device
-from ..core.errors import not_implemented_for
+from ..core.errors import not_implemented_for, warn
 from ..core.layout import (
     channels_last,
     channels_last_3d,
@@ -21,6 +22,7 @@ from ..core.layout import (
     contiguous_strides,
     dense_strides,
     memory_format,
+    preserve_format,
     strided,
 )
 from ..core.mode import local
@@ -31,6 +33,7 @@ from ..core.schema import Signature
 from ..core.size import Size
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.write import write_out
+from .copy import check_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,12 +84,14 @@ def factory(
                     return dispatch(call, args, kwargs)
                 if spread and len(args) > like and hasattr(args[like], "__index__"):
                     args = (*args[:like], tuple(args[like:]))
-                values = signature.bind(args, kwargs)
+                values = signature.bind(args, kwargs, forms == "method")
             d, laid, where, _, requires_grad, out = values[own:]
             if laid not in (None, strided):
                 raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
             if out is not None and d not in (None, out.dtype):
                 raise RuntimeError(f"dtype {d.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
+            if out is not None and where not in (None, out.device):
+                raise RuntimeError(f"device type {where} does not match device type of out parameter ({out.device})")
             if like:
                 source = values[0]
                 d = d or source.dtype
@@ -97,7 +102,15 @@ def factory(
                 result = f(*values[:own], d or out.dtype, out.backend.home)
                 if flat and out.numel() == result.numel():
                     result = result.reshape(out.shape)
-                elif not warns:
+                elif warns and out.numel():
+                    warn(
+                        f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which "
+                        f"does not match the computed number of elements {result.numel()}. Note that this may occur as "
+                        f"a result of rounding error. The out tensor will be resized to a tensor of shape "
+                        f"({result.numel()},)."
+                    )
+                    out.resize_(result.shape)
+                else:
                     out.resize_(result.shape)
                 write_out(out, result)
                 return out
@@ -144,7 +157,16 @@ def ones(size: Any, d: Any, backend: Any) -> Tensor:
 @factory("empty(int[] size, *, MemoryFormat? memory_format=None)")
 def empty(size: Any, format_: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of whatever is in memory."""
-    return uninitialized(size, d or dt.get_default_dtype(), backend, format_)
+    return settled(uninitialized(size, d or dt.get_default_dtype(), backend, format_))
+
+
+def settled(fresh: Tensor) -> Tensor:
+    """Memory as it is; where deterministic algorithms are asked for, with NaN or the largest integer in it."""
+    if determinism.debug_mode and determinism.fill_uninitialized_memory:
+        d = fresh.dtype
+        largest = True if d is dt.bool_ else (1 << d.itemsize * 8 - d.is_signed) - 1
+        return _with_value(fresh, math.nan if d.category >= dt.FLOAT else largest)
+    return fresh
 
 
 def _with_value(fresh: Tensor, value: Any) -> Tensor:
@@ -157,7 +179,7 @@ def _with_value(fresh: Tensor, value: Any) -> Tensor:
 def full(size: Any, value: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of one value."""
     d = d or dt.of_number(value)
-    return _with_value(wrap(backend.empty(_checked(size, "full"), d.numpy), d, backend), value)
+    return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
 
 
 @factory("scalar_tensor(Scalar s)")
@@ -171,7 +193,10 @@ def uninitialized(size: Sequence[int], d: dt.dtype, backend: Any, format_: memor
     """A tensor of whatever is in memory."""
     _checked(size, "empty")
     if format_ in (channels_last, channels_last_3d):
+        check_format(len(size), format_)
         return empty_in(size, channels_last_strides(size), d, backend)
+    if format_ is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
     return wrap(backend.empty(tuple(size), d.numpy), d, backend)
 
 
@@ -183,8 +208,7 @@ def empty_in(size: Any, strides: Any, d: dt.dtype, backend: Any) -> Tensor:
 def _check_strides(size: Any, strides: Any) -> None:
     if len(size) != len(strides):
         raise RuntimeError(
-            f"mismatch in length of sizes and strides: got sizes.size() = {len(size)} and strides.size() = "
-            f"{len(strides)}"
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(strides)})"
         )
     if any(s < 0 for s in strides):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
@@ -194,7 +218,7 @@ def _check_strides(size: Any, strides: Any) -> None:
 def empty_strided(size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory with the strides given."""
     _check_strides(size, strides)
-    return empty_in(_checked(size, "empty"), strides, d or dt.get_default_dtype(), backend)
+    return settled(empty_in(_checked(size, "empty"), strides, d or dt.get_default_dtype(), backend))
 
 
 @factory("empty_permuted(int[] size, int[] physical_layout)")
@@ -217,7 +241,7 @@ def empty_permuted(size: Any, order: Any, d: Any, backend: Any) -> Tensor:
         seen.add(dim)
         strides[dim] = step
         step *= max(size[dim], 1)
-    return empty_in(size, strides, d or dt.get_default_dtype(), backend)
+    return settled(empty_in(size, strides, d or dt.get_default_dtype(), backend))
 
 
 # ---- like another tensor
@@ -229,6 +253,7 @@ def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
     if format_ is contiguous_format:
         return contiguous_strides(shape)
     if format_ in (channels_last, channels_last_3d):
+        check_format(len(shape), format_)
         return channels_last_strides(shape)
     strides = t.stride()
     return strides if strides == contiguous_strides(shape) else dense_strides(shape, strides)
@@ -249,7 +274,7 @@ def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Any)
 @factory("empty_like(Tensor self, *, MemoryFormat? memory_format=None)")
 def empty_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory of a tensor's form."""
-    return like(self, format_, d, backend)
+    return settled(like(self, format_, d, backend))
 
 
 @factory("zeros_like(Tensor self, *, MemoryFormat? memory_format=None)")
@@ -273,32 +298,32 @@ def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Any) -> T
 @factory("new_zeros(Tensor self, int[] size)", forms="method")
 def new_zeros(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Zeros of this tensor's dtype on its device."""
-    return _filled(_checked(size, "zeros"), 0, d, backend)
+    return _filled(_checked(size, "empty"), 0, d, backend)
 
 
 @factory("new_ones(Tensor self, int[] size)", forms="method")
 def new_ones(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Ones of this tensor's dtype on its device."""
-    return _filled(_checked(size, "ones"), 1, d, backend)
+    return _filled(_checked(size, "empty"), 1, d, backend)
 
 
 @factory("new_empty(Tensor self, int[] size)", forms="method")
 def new_empty(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory of this tensor's dtype on its device."""
-    return uninitialized(size, d, backend)
+    return settled(uninitialized(size, d, backend))
 
 
 @factory("new_full(Tensor self, int[] size, Scalar fill_value)", forms="method")
 def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Any) -> Tensor:
     """One value in this tensor's dtype on its device."""
-    return _with_value(wrap(backend.empty(_checked(size, "full"), d.numpy), d, backend), value)
+    return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
 
 
 @factory("new_empty_strided(Tensor self, int[] size, int[] stride)", forms="method")
 def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory with these strides, of this tensor's dtype on its device."""
     _check_strides(size, strides)
-    return empty_in(size, strides, d, backend)
+    return settled(empty_in(size, strides, d, backend))
 
 
 # ---- ranges
@@ -453,23 +478,26 @@ def eye(n: int, m: int | None, d: Any, backend: Any) -> Tensor:
     return wrap(backend.xp.eye(n, n if m is None else m, dtype=d.numpy), d, backend)
 
 
-def _triangle(rows: int, columns: int, keep: Any, d: Any, backend: Any) -> Tensor:
+def _triangle(op: str, rows: int, columns: int, keep: Any, d: Any, backend: Any) -> Tensor:
     for name, size in (("row", rows), ("col", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")
+    if d not in (None, dt.int32, dt.int64):
+        raise not_implemented_for(op, d)
     return _from_host(np.stack(np.nonzero(keep)), d or dt.int64, backend)
 
 
 @factory("tril_indices(int row, int col, int offset=0)")
 def tril_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
     """Rows and columns of a matrix's lower triangle."""
-    return _triangle(rows, columns, np.tri(max(rows, 0), max(columns, 0), offset, bool), d, backend)
+    return _triangle("tril_indices", rows, columns, np.tri(max(rows, 0), max(columns, 0), offset, bool), d, backend)
 
 
 @factory("triu_indices(int row, int col, int offset=0)")
 def triu_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
     """Rows and columns of a matrix's upper triangle."""
-    return _triangle(rows, columns, ~np.tri(max(rows, 0), max(columns, 0), offset - 1, bool), d, backend)
+    keep = ~np.tri(max(rows, 0), max(columns, 0), offset - 1, bool)
+    return _triangle("triu_indices", rows, columns, keep, d, backend)
 
 
 @factory("vander(Tensor x, int? N=None, bool increasing=False)")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.batching import LEADING
+from ..core.determinism import determinism
 from ..core.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
 from ..core.node import NOT_IMPLEMENTED
 from ..core.publish import publish, publish_python
@@ -305,6 +306,8 @@ publish(take)
 
 
 def _check_put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> None:
+    if not accumulate:
+        determinism.alert("put_")
     _long("put_", index)
     if self.dtype is not source.dtype:
         raise RuntimeError(

@@ -10,6 +10,7 @@ import numpy as np
 from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.device import CPU, get_default_device
+from ..core.errors import type_name, warn, warn_once
 from ..core.mode import local
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, functions, method
@@ -36,12 +37,17 @@ def _inferred(data: Any) -> dt.dtype:
         return dt.of_number(data)
     if isinstance(data, (TensorBase, np.ndarray)):
         return data.dtype if isinstance(data, TensorBase) else dt.of_numpy(data.dtype)
-    if isinstance(data, str):
+    if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if not _sequence(data):
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        raise RuntimeError(f"Could not infer dtype of {type_name(data)}")
     found: dt.dtype | None = None
     for item in data:
+        if isinstance(item, np.ndarray):
+            warn_once(
+                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
+                "list to a single numpy.ndarray with numpy.array() before converting to a tensor."
+            )
         if isinstance(item, str) and found is None:
             raise ValueError(f"too many dimensions '{type(item).__name__}'")
         d = _inferred(item)
@@ -54,7 +60,7 @@ def _inferred(data: Any) -> dt.dtype:
 def _shape_of(data: Any) -> tuple[int, ...]:
     shape: list[int] = []
     while True:
-        if isinstance(data, (TensorBase, np.ndarray)):
+        if isinstance(data, np.ndarray):
             return (*shape, *data.shape)
         if not _sequence(data):
             return tuple(shape)
@@ -69,15 +75,13 @@ def _fill(array: np.ndarray, data: Any, dim: int, d: dt.dtype) -> None:
     if not array.shape:
         array[...] = _value(data, d)
         return
-    if isinstance(data, (TensorBase, np.ndarray)):
-        if isinstance(data, TensorBase) and data.dim():
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        if tuple(data.shape) != array.shape:
+    if isinstance(data, np.ndarray):
+        if data.shape != array.shape:
             raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
         array[...] = data
         return
     if not _sequence(data):
-        raise TypeError(f"'{type(data).__name__}' object is not a sequence")
+        raise TypeError("not a sequence")
     if len(data) != array.shape[0]:
         raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
     for part, item in zip(array, data) if array.ndim > 1 else ():
@@ -89,9 +93,15 @@ def _fill(array: np.ndarray, data: Any, dim: int, d: dt.dtype) -> None:
 
 def _value(item: Any, d: dt.dtype) -> Any:
     if isinstance(item, TensorBase):
+        if item.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         item = item.item()
-    if isinstance(item, str) or _sequence(item):
+    if isinstance(item, str):
         raise ValueError(f"too many dimensions '{type(item).__name__}'")
+    if _sequence(item):
+        kind = type(item).__name__
+        integer = f"'{kind}' object cannot be interpreted as an integer"
+        raise TypeError(f"must be real number, not {kind}" if d.category >= dt.FLOAT else integer)
     if isinstance(item, np.generic):
         return item
     if isinstance(item, complex) and not d.is_complex and d is not dt.bool_:
@@ -103,21 +113,20 @@ def _value(item: Any, d: dt.dtype) -> Any:
         if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
             raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
         item = int(item)
-        low, high = (-(1 << d.itemsize * 8 - 1), (1 << d.itemsize * 8) - 1)
+        count = 1 << d.itemsize * 8  # of an unsigned type's values; negative ones are counted from its end
+        low, high = (-count // 2, count // 2 - 1) if d.is_signed else (1 - count, count - 1)
         if not low <= item <= high:
             raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
-        bits = (1 << d.itemsize * 8) - 1
-        item &= bits
-        return item - bits - 1 if d.is_signed and item > bits >> 1 else item
+        return item if d.is_signed else item % count
     return item
 
 
 def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
     """A fresh NumPy array of `data`, and the dtype it stands for."""
     if isinstance(data, np.ndarray):
-        own = dt.of_numpy(data.dtype)
+        own = _own_dtype(data)
         d = d or own
-        array = data.astype(own.numpy, order="C")  # native byte order
+        array = data.astype(own.numpy, order="K")
         return array if d is own else get_backend(CPU).cast(array, d.numpy), d
     if isinstance(data, (list, tuple)) and _plain_numbers(data):
         try:
@@ -132,7 +141,10 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
             return local.state.quiet(array.astype, d.numpy), d
     found = d or _inferred(data)
     array = np.empty(_shape_of(data), found.numpy)
-    _fill(array, data, 0, found)
+    if found.category < dt.FLOAT:
+        _fill(array, data, 0, found)
+    else:
+        local.state.quiet(_fill, array, data, 0, found)
     return array, found
 
 
@@ -160,11 +172,11 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
     return _made(data, d, where, requires_grad)
 
 
-def _made(data: Any, d: Any, where: Any, requires_grad: bool) -> Tensor:
+def _made(data: Any, d: Any, where: Any, requires_grad: bool, called: str = "torch.tensor") -> Tensor:
     if isinstance(data, TensorBase):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            f"sourceTensor.detach().clone().requires_grad_(True), rather than {called}(sourceTensor).",
             UserWarning,
             stacklevel=3,
         )
@@ -187,7 +199,7 @@ _new_tensor = Signature(f"new_tensor(Tensor self, any data, *, {_NEW})")
 def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype on its device."""
     _, data, d, where, requires_grad, _ = _new_tensor.bind((self, *args), kwargs)
-    return _made(data, d or self.dtype, where or self.device, requires_grad)
+    return _made(data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
 
 
 _as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
@@ -211,7 +223,7 @@ def _shared(data: Any, d: Any, where: Any) -> Tensor:
 
 
 _asarray = Signature(
-    "asarray(any obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, bool requires_grad=False)"
+    "asarray(any obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, bool? requires_grad=None)"
 )
 
 
@@ -219,25 +231,46 @@ _asarray = Signature(
 def asarray(*args: Any, **kwargs: Any) -> Tensor:
     """`obj` as a tensor; `copy` says whether its memory must or must not be shared."""
     obj, d, where, copy, requires_grad = _asarray.bind(args, kwargs)
-    if isinstance(obj, (bytes, bytearray, memoryview)):
-        obj = np.frombuffer(obj, dtype=(d or dt.get_default_dtype()).numpy)
-    elif not isinstance(obj, (TensorBase, np.ndarray)) and hasattr(obj, "__dlpack__"):
-        obj = functions["from_dlpack"](obj)
     if isinstance(obj, np.generic):
         obj = np.asarray(obj)
+    elif not isinstance(obj, (TensorBase, np.ndarray)):
+        if hasattr(obj, "__dlpack__"):
+            obj = functions["from_dlpack"](obj)
+        elif hasattr(obj, "__buffer__") or _has_buffer(obj):
+            obj = np.frombuffer(obj, dtype=(d or dt.get_default_dtype()).numpy)
+    if requires_grad is None:
+        requires_grad = isinstance(obj, TensorBase) and obj.requires_grad
+        if requires_grad:
+            warn(
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+                "requires_grad=False explicitly to get the old behavior and silence this warning."
+            )
     shares = isinstance(obj, (TensorBase, np.ndarray))
     if copy is False and not shares:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     result = _shared(obj, d, where)
     if shares and copy and result.data_ptr() == _address(obj):
         result = clone.apply(result, None)
-    if copy is False and result.data_ptr() != _address(obj):
-        raise ValueError("can't alias tensor with another dtype or device")
+    if copy is False:
+        at = obj.device if isinstance(obj, TensorBase) else CPU
+        if result.device != at:
+            raise ValueError(f"can't alias tensor from device '{at}' to '{result.device}'.")
+        had = dt.of_numpy(obj.dtype) if isinstance(obj, np.ndarray) else obj.dtype
+        if result.dtype is not had:
+            raise ValueError(f"can't alias tensor with dtype '{had.legacy}' into dtype '{result.dtype.legacy}'.")
     if isinstance(obj, TensorBase):
         if not requires_grad:
             return result.detach() if result.requires_grad else result
         return result if result.requires_grad else (result.detach() if result is obj else result)._require_grad(True)
     return result._require_grad(True) if requires_grad else result
+
+
+def _has_buffer(obj: Any) -> bool:
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
 
 
 def _address(obj: Any) -> int:
@@ -262,18 +295,19 @@ def _warn_read_only(what: str, verb: str) -> None:
         )
 
 
-def type_name(value: Any) -> str:
-    """The name of a type as C code knows it: types made outside Python carry their module."""
-    cls = type(value)
-    made_in_python = cls.__flags__ & (1 << 9)
-    return cls.__name__ if made_in_python or cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
-
-
 @function("from_numpy")
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
+    d = _own_dtype(ndarray)
+    if not ndarray.flags.writeable:
+        _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
+    return wrap(ndarray.view(np.ndarray), d, get_backend(CPU))
+
+
+def _own_dtype(ndarray: np.ndarray) -> dt.dtype:
+    """The dtype of a tensor over an array; an error if there can be no such tensor."""
     if any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
@@ -286,14 +320,12 @@ def from_numpy(ndarray: Any) -> Tensor:
             "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
             "currently not supported."
         )
-    if not ndarray.flags.writeable:
-        _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
     if any(s % ndarray.itemsize for s in ndarray.strides):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
             "memory."
         )
-    return wrap(ndarray.view(np.ndarray), d, get_backend(CPU))
+    return d
 
 
 _frombuffer = Signature(

@@ -21,11 +21,13 @@ from ..core.op import Op
 from ..core.operands import requires_grad
 from ..core.overrides import PLAIN
 from ..core.publish import Composite, publish, publish_python
+from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tangent import moves, set_tangent, stop, tangents_of
 from ..core.tensor import Tensor, TensorBase, wrap, wrap_shown
 from ..core.view import CopySlices, View, check_writable, reshaped, resolve
 from ..core.write import bump
 from .copy import check_format
+from .create import settled
 from .shape import Ints, as_strided, extent, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
 
 
@@ -128,7 +130,7 @@ def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) ->
     needed = extent(size, strides, offset)
     storage = backend.storage(source)
     if needed * source.itemsize > storage.size:
-        larger = backend.empty((needed,), source.dtype)
+        larger = settled(wrap(backend.empty((needed,), source.dtype), self.dtype, backend)).array
         backend.storage(larger)[: storage.size] = storage
         source = larger
     self.array = backend.as_strided(source, size, strides, offset)
@@ -149,6 +151,9 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
         check_format(len(size), memory_format)
         strides = channels_last_strides(size)
     elif size == self.array.shape:
+        return self
+    if self.backend.home.level:
+        self.array = self.backend.home.resized(self.array, size, memory_format)
         return self
     return _place(self, self.array, size, strides, self.storage_offset())
 
@@ -176,6 +181,13 @@ def _in_storage(source: Any, d: dt.dtype) -> Tensor:
     """A tensor as it is; all of a storage as elements of `d`."""
     if isinstance(source, TensorBase):
         return source
+    if isinstance(source, TypedStorage) and source.dtype is not d:
+        raise RuntimeError(
+            f"Expected a Storage of type {d.cname} or an UntypedStorage, but got type {source.dtype.legacy} for "
+            "argument 1 'storage'"
+        )
+    if not isinstance(source, (UntypedStorage, TypedStorage)):
+        raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     storage = source.untyped()
     return wrap(storage.as_array(d), d, storage.backend)
 
@@ -189,6 +201,15 @@ def _set_tensor(self: Tensor, source: Any) -> Tensor:
 def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
     """Show the memory of `source`, a tensor or a storage, with another geometry."""
     source = _in_storage(source, self.dtype)
+    if source.device != self.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
+            f'"{source.device}".  This is no longer allowed; the devices must match.'
+        )
+    if storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if stride and len(size) != len(stride):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
     if local.state.mode.grad:

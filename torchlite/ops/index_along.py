@@ -9,6 +9,7 @@ from ..core.errors import warn_once, wrap_dim
 from ..core.operands import scalar_array
 from ..core.publish import publish
 from ..core.tensor import TensorBase
+from ..core.write import warn_of_overlap
 from .gather import gather, scatter_add, scatter_src, scatter_value
 from .reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from .rules import scaled
@@ -249,6 +250,7 @@ class _IndexFill(WritingValue):
 
     def check_memory(self, target: Tensor, values: Any) -> None:
         super().check_memory(target, values[1:2])  # the value is read before
+        warn_of_overlap(target, "index_fill", "mask] = scalar")
 
 
 def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:

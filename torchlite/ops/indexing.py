@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.errors import wrap_dim
+from ..core.errors import type_name, wrap_dim
 from ..core.mode import local
 from ..core.node import UNVERSIONED, Counter
 from ..core.operands import fitting_array
@@ -21,7 +21,7 @@ from ..core.view import NO_GRAD, ORDINARY, View, requires_grad
 from ..core.write import bump
 from .advanced_indexing import index as index_op
 from .advanced_indexing import index_put
-from .host import tensor, type_name
+from .host import tensor
 from .parts import select, slice_
 from .shape import alias, unsqueeze
 from .writing import check_apart

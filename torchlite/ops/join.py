@@ -314,6 +314,16 @@ def _some(error: Exception) -> Callable[..., None]:
     return check
 
 
+def _filled_up(tensors: Sequence[Tensor], dim: int) -> tuple[Any, ...]:
+    """Tensors of shape (0,), which may stand beside any others, in a shape that batches of them may have too."""
+    shape = next((t.array.shape for t in tensors if len(t.array.shape) != 1), None)
+    if shape is None or all([t.array.shape != (0,) for t in tensors]):
+        return tensors, dim
+    at = wrap_dim(dim, len(shape))
+    empty = (*shape[:at], 0, *shape[at + 1 :])
+    return tuple([t.reshape(empty) if t.array.shape == (0,) else t for t in tensors]), dim
+
+
 cat = Cat(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
@@ -321,7 +331,7 @@ cat = Cat(
     promote=("tensors",),
     check=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
     linear=True,
-    batch=LEADING,
+    batch=Leading(given=_filled_up),
 )
 publish(cat, names=("cat", "concat", "concatenate"), forms="function")
 

@@ -13,6 +13,7 @@ from ..core.laid import OnBackend
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method, publish
 from ..core.tensor import TensorBase
+from ..core.write import warn_of_overlap
 from .choosing import where
 from .writing import Picking, Writing, WritingValue
 
@@ -39,6 +40,7 @@ class _MaskedFill(WritingValue):
 
     def check_memory(self, target: Tensor, values: Any) -> None:
         super().check_memory(target, values[:1])  # the value is read before
+        warn_of_overlap(target, "masked_fill", "mask] = scalar")
 
 
 def _filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:

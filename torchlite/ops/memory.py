@@ -1,23 +1,21 @@
-"""A tensor's memory: its storage, copies of it, files as memory, and its exchange with other libraries."""
+"""A tensor's memory: its storage, copies of it, and files as memory."""
 
 from __future__ import annotations
 
 import copy
-import enum
 from typing import Any
 
 import numpy as np
 
-from ..backends.base import get_backend
 from ..core import dtype as dt
+from ..core.mode import local
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method
 from ..core.schema import Signature
 from ..core.shared_memory import pages_behind
 from ..core.sharing import share
-from ..core.storage import TypedStorage, UntypedStorage
-from ..core.tensor import Tensor, TensorBase, as_class, wrap, wrap_shown
-from .host import from_numpy
+from ..core.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
+from ..core.tensor import Tensor, as_class, wrap, wrap_shown
 from .shape import extent
 
 # ---- storages
@@ -29,10 +27,16 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return UntypedStorage.of(self)
 
 
-@method("storage", "_typed_storage")
+@method("_typed_storage")
+def _typed_storage(self: Tensor) -> TypedStorage:
+    return TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype)
+
+
+@method("storage")
 def storage(self: Tensor) -> TypedStorage:
     """The memory that this tensor is part of, as elements of its dtype."""
-    return TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype)
+    warn_typed_storage_removal()
+    return _typed_storage(self)
 
 
 @function("is_storage")
@@ -105,7 +109,18 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     return _rewritten(self, [callable(a, b) for a, b in zip(self.flatten().tolist(), other)])
 
 
+@method("map2_")
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it and two other tensors'."""
+    if any(t.requires_grad for t in (self, x, y)):
+        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    values = [t.expand(self.array.shape).flatten().tolist() for t in (self, x, y)]
+    return _rewritten(self, [callable(*items) for items in zip(*values, strict=True)])
+
+
 def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
+    if t.backend.home.level:
+        t.data_ptr()  # which tensors of transforms have none of
     return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
 
 
@@ -172,88 +187,9 @@ def _as_instance(t: Tensor, cls: type) -> Tensor:
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
     """An instance of a subclass over the memory of `data`."""
     made = as_class(data.detach() if type(data) is not cls else wrap(data.array, data.dtype, data.backend.real), cls)
+    if made.is_inference() and not local.state.mode.inference:
+        made.counter = None
     return made._require_grad(True) if require_grad else made
 
 
 Tensor._make_subclass = _make_subclass  # type: ignore[attr-defined]
-
-
-# ---- other libraries
-
-
-class DLDeviceType(enum.IntEnum):
-    kDLCPU = 1
-    kDLCUDA = 2
-
-
-@method("__dlpack_device__")
-def __dlpack_device__(self: Tensor) -> tuple[Any, int]:
-    kind = DLDeviceType.kDLCUDA if self.is_cuda else DLDeviceType.kDLCPU
-    return kind, self.device.index or 0
-
-
-@method("__dlpack__")
-def __dlpack__(
-    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
-) -> Any:
-    """A capsule that hands this tensor's memory to another library."""
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if self.is_conj():
-        raise BufferError("Can't export tensors with the conjugate bit set")
-    array = self.array
-    if copy:
-        array = self.backend.real.copy(array)
-    if not isinstance(array, np.ndarray):
-        return array.__dlpack__(stream=stream)
-    return array.__dlpack__() if max_version is None else array.__dlpack__(max_version=max_version)
-
-
-@function("from_dlpack")
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of another library's tensor."""
-    if isinstance(ext_tensor, TensorBase):
-        if ext_tensor.is_conj():
-            raise BufferError("Can't export tensors with the conjugate bit set")
-        t = wrap(ext_tensor.array, ext_tensor.dtype, ext_tensor.backend.home)
-    else:
-        source = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
-        kind = int(source.__dlpack_device__()[0])
-        if kind == DLDeviceType.kDLCUDA:
-            backend = get_backend("cuda")
-            array = backend.xp.from_dlpack(source)
-            t = wrap(array, dt.of_numpy(array.dtype), backend)
-        else:
-            t = _from_host(np.from_dlpack(source))
-    t = t if device is None else t.to(device)
-    return t.clone() if copy else t
-
-
-class _Capsule:
-    """A bare capsule of the old protocol, as an object that NumPy takes."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-
-def _from_host(array: np.ndarray) -> Tensor:
-    if array.flags.writeable:
-        return from_numpy(array)
-    # NumPy marks what comes through the protocol's first version read-only; PyTorch's tensors can be written to.
-    interface = array.__array_interface__
-    writable = np.asarray(_Memory({**interface, "data": (interface["data"][0], False)}, array))
-    return from_numpy(writable)
-
-
-class _Memory:
-    """Memory that some array owns, with an interface of its own."""
-
-    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
-        self.__array_interface__ = interface
-        self.owner = owner

@@ -174,7 +174,7 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
     made = func(*args)
     if type(made) is not new_type:
         made = as_class(made, new_type)
-    if hasattr(new_type, "__setstate__"):
+    if getattr(new_type, "__setstate__", Tensor.__setstate__) is not Tensor.__setstate__:
         made.__setstate__(state)
         return made
     return set_object_state(made, state)

@@ -289,6 +289,7 @@ class _Detach(_Alias):
 detach = _Detach("detach(Tensor self)", lambda xp, self: self)
 publish(detach)
 alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
+publish(alias, forms="aten")
 
 
 def reshape(input: Tensor, shape: Ints) -> Tensor:

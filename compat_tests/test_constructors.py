@@ -1,0 +1,169 @@
+"""Tensors from sizes, values, arrays and buffers: the legacy constructors, and what each refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlite
+
+from .side_by_side import same, same_story, story
+
+LEGACY = """
+torch.Tensor(2, 3).shape
+torch.Tensor(size=(2,)).shape
+torch.Tensor(torch.tensor(2), torch.tensor(3)).shape
+torch.Tensor(np.int64(3)).shape
+torch.Tensor([1, 2])
+torch.Tensor(data=[1.0])
+torch.Tensor(other=torch.ones(2))
+torch.Tensor(torch.ones(2, dtype=torch.double))
+torch.Tensor(torch.ones(2, requires_grad=True))
+torch.Tensor(True)
+torch.Tensor({})
+torch.Tensor(3.5)
+torch.Tensor(2, 3.5)
+torch.Tensor(-1)
+torch.Tensor(2, device="meta")
+torch.Tensor(np.float32(3))
+torch.FloatTensor(torch.ones(2, dtype=torch.double))
+torch.FloatTensor(torch.ones(2)._typed_storage())
+torch.FloatTensor(torch.ones(2).double()._typed_storage())
+torch.FloatTensor.is_cuda, torch.FloatTensor.layout, torch.FloatTensor.dtype, str(torch.FloatTensor)
+torch.ByteTensor(b"abc")
+torch.IntTensor([2**31])
+torch.cuda.FloatTensor(2)
+torch.ones(3).new(size=(2,)).shape
+torch.ones(3).new(torch.ones(2).double())
+torch.ones(3).new(2, device="meta")
+torch.ones(2).type(int)
+torch.ones(2).type(torch.Tensor)
+torch.ones(2).type(3)
+"""
+VALUES = """
+torch.tensor([1, [2]])
+torch.tensor([1.0, [2]])
+torch.tensor([[1], 2])
+torch.tensor(b"ab")
+torch.tensor(128, dtype=torch.int8)
+torch.tensor(-200, dtype=torch.uint8)
+torch.tensor(-300, dtype=torch.uint8)
+torch.tensor(1e40)
+torch.tensor([torch.tensor([1.0]), torch.tensor([[2.0]])])
+torch.tensor([torch.ones(2), torch.ones(2)])
+torch.tensor(torch.device("cpu"))
+torch.tensor(np.ones((2, 3)).T).stride()
+torch.tensor(np.arange(4)[::-1])
+torch.tensor(np.array([1, 2], dtype=">i4"))
+torch.ones(3).new_tensor(torch.ones(2))
+"""
+SHARING = """
+torch.asarray(torch.ones(2, requires_grad=True))
+torch.asarray(torch.ones(2, requires_grad=True) * 2).grad_fn.name()
+torch.asarray(torch.ones(2, requires_grad=True), requires_grad=False).requires_grad
+torch.asarray(torch.ones(2), dtype=torch.int, copy=False)
+torch.asarray(torch.ones(2), device="meta", copy=False)
+torch.asarray(bytearray(8), dtype=torch.int32)
+torch.from_dlpack(3)
+torch.from_dlpack(torch.ones(2, requires_grad=True))
+torch.from_dlpack(torch.ones(3)[1:]).storage_offset()
+torch.from_dlpack(torch.to_dlpack(torch.ones(2, dtype=torch.bfloat16)))
+torch.from_dlpack(torch.ones(2, dtype=torch.float8_e5m2)).dtype
+torch.from_dlpack(torch.ones(2, device="meta"))
+torch.ones(2).__dlpack__(stream=1)
+torch.ones(2).__dlpack__(stream="a")
+torch.ones(2, device="meta").__dlpack_device__()
+torch.ones(2) == np.array([1.0, 2.0])
+np.array([1.0, 2.0]) == torch.ones(2)
+"""
+FORMS = """
+torch.empty(2, 3, memory_format=torch.channels_last)
+torch.empty(2, 3, memory_format=torch.preserve_format)
+torch.zeros_like(torch.ones(2, 3), memory_format=torch.channels_last)
+torch.ones(2).contiguous(memory_format=torch.preserve_format)
+torch.ones(2, 3).t().contiguous(memory_format=torch.preserve_format)
+torch.ones(2, 3).t().is_contiguous(memory_format=torch.preserve_format)
+torch.empty_strided((2,), (1, 1))
+torch.ones(3).new_zeros(-1)
+torch.ones(3).new_zeros("a")
+torch.full((-1,), 3)
+torch.zeros(3, out=torch.ones(3), device="meta")
+torch.arange(3, out=torch.ones(2))
+torch.triu_indices(3, 3, dtype=torch.float)
+torch.add(torch.ones(2), np.ones(2))
+torch.set_default_tensor_type("torch.FooTensor")
+torch.set_default_tensor_type(3)
+torch.set_default_tensor_type(torch.cuda.FloatTensor)
+torch.set_default_dtype(torch.float8_e4m3fn)
+torch.can_cast(1, torch.float)
+torch.promote_types(torch.int, 3)
+torch.is_floating_point(3)
+torch.get_device_module(3)
+torch.get_device_module("meta")
+torch.device("")
+torch.device("cuda", -1)
+torch.device("cuda", "1")
+torch.device("cpu") < torch.device("cuda")
+torch.Size([2]) + (1.5,)
+torch.int.to_complex()
+torch.Size, torch.device, torch.dtype, torch.layout, torch.memory_format, torch.finfo
+torch.ones(2).values()
+torch.ones(2).is_coalesced()
+torch.ones(2).map2_(torch.ones(2), torch.ones(2), lambda a, b, c: a + b + c)
+torch.ones(2).bool()._is_all_true()
+torch.ones(2).__delitem__(0)
+"""
+
+
+@pytest.mark.parametrize("expression", (LEGACY + VALUES + SHARING + FORMS).strip().splitlines())
+def test_what_is_made_or_refused(expression: str) -> None:
+    torch = pytest.importorskip("torch")
+    wanted, found = [
+        story(lambda torch, tell: eval(expression, {"torch": torch, "np": np}), each) for each in (torch, torchlite)
+    ]
+    assert same(wanted, _as_torch(found))
+
+
+def _as_torch(told: Any) -> Any:
+    if isinstance(told, str):
+        return told.replace("torchlite", "torch")
+    return type(told)(map(_as_torch, told)) if isinstance(told, (tuple, list)) else told
+
+
+@same_story
+def test_memory_that_nobody_wrote_to(torch: Any, tell: Any) -> None:
+    torch.use_deterministic_algorithms(True)
+    try:
+        tell(torch.empty(2), torch.empty(2, dtype=torch.int16), torch.empty(1, dtype=torch.bool), torch.Tensor(2))
+        tell(torch.empty_like(torch.ones(2)), torch.ones(1).new_empty(2), torch.empty_strided((2,), (1,)))
+        tell(torch.ones(2).resize_(4))
+        torch.zeros(3).put_(torch.tensor([0]), torch.ones(1), accumulate=True)
+        torch.zeros(3).put_(torch.tensor([0]), torch.ones(1))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@same_story
+def test_expanded_tensors_are_still_written_to_by_indexing(torch: Any, tell: Any) -> None:
+    x = torch.zeros(4).expand(2, 4)
+    x[torch.tensor([0])] = 1.0
+    x.masked_fill_(torch.ones(2, 4, dtype=torch.bool), 2.0)
+    x.index_fill_(0, torch.tensor([0]), 3.0)
+    tell(x)
+
+
+@same_story
+def test_a_capsule_is_taken_once(torch: Any, tell: Any) -> None:
+    capsule = torch.utils.dlpack.to_dlpack(torch.ones(2))
+    tell(torch.from_dlpack(capsule))
+    torch.from_dlpack(capsule)
+
+
+def test_arrays_in_lists_are_slow() -> None:
+    from torchlite.core import errors
+
+    errors.warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="extremely slow"):
+        assert torchlite.tensor([np.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]

@@ -1,0 +1,131 @@
+"""Storages: the memory behind tensors, resized, copied, indexed, and made from buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import torchlite
+
+from .side_by_side import same_story
+
+# Each is tried for itself: what it gives, or raises, is told.
+BYTES = """
+s[0]; s[3]; s[12]; s[0:4].tolist(); s[0:8:2]; s["a"]; s.fill_("a"); s.fill_(300).tolist(); s.copy_(t)
+s.copy_(r); s.size(); s.nbytes(); len(s); s.element_size(); s.is_shared(); s.is_pinned(); s.is_cuda; s.is_hpu
+s.is_sparse; s.get_device(); s.resizable(); s.device; s.type(); s.new().size(); s.untyped().nbytes()
+s.clone().tolist(); s.to(device="cpu").tolist(); s.__setitem__(0, 300); s[0]; s.__setitem__(slice(1, 3), 9)
+s.tolist(); s.__setitem__("a", 3); s.__setitem__(20, 3); s.__setitem__(0, 1.5); torch.UntypedStorage("a")
+torch.UntypedStorage([1, 2]).tolist(); torch.UntypedStorage(b"ab").tolist()
+torch.UntypedStorage(3, device="cpu").nbytes(); torch.is_storage(s)
+"""
+TYPED = """
+f[0]; f[5]; f[-1]; f["a"]; f.__setitem__("a", 1); f.__setitem__(0, "a"); f._size(); f._nbytes()
+f._element_size(); f._data_ptr() != 0; f._is_shared(); f._pickle_storage_type(); f.is_sparse; f.is_pinned()
+f.get_device(); f.copy_(torch.FloatStorage([4, 5, 6])).tolist(); f.resize_(2); f.tolist()
+f._resize_(4); f.fill_(3).size()
+f.size(); f.float8_e5m2().dtype; f.to(device="cpu").tolist(); f.type(); f.fill_(2).tolist(); f._dtype
+f._untyped_storage.nbytes(); f._share_memory_().is_shared(); torch.FloatStorage("a"); torch.FloatStorage(1, 2)
+torch.FloatStorage(dtype=torch.int); torch.TypedStorage(1, 2)
+torch.TypedStorage(wrap_storage=3, dtype=torch.int); torch.TypedStorage(dtype=3)
+torch.FloatStorage(wrap_storage=s).size()
+"""
+BUFFERS = """
+torch.IntStorage.from_buffer(bytearray(8)); torch.IntStorage.from_buffer(bytearray(7), "native")
+torch.IntStorage.from_buffer(bytearray(8), "native", 1, 1).tolist()
+torch.ByteStorage.from_buffer(b"abc").tolist()
+torch.IntStorage.from_buffer(bytearray(8), "native", offset=-4)
+torch.IntStorage.from_buffer(bytearray(8), "native", count=5)
+torch.IntStorage.from_buffer(bytearray(8), "odd")
+torch.IntStorage.from_buffer(bytearray(range(8)), "big").tolist()
+"""
+
+
+def _each(torch: Any, tell: Any, expressions: str) -> None:
+    names = {
+        "torch": torch,
+        "s": torch.arange(3.0).untyped_storage(),
+        "t": torch.zeros(3).untyped_storage(),
+        "r": torch.zeros(2).untyped_storage(),
+        "f": torch.arange(3.0)._typed_storage(),
+    }
+    for expression in expressions.replace("\n", ";").split(";"):
+        if expression.strip():
+            try:
+                tell(expression, eval(expression, names))
+            except Exception as error:
+                tell(expression, error)
+
+
+@same_story
+def test_bytes(torch: Any, tell: Any) -> None:
+    _each(torch, tell, BYTES)
+
+
+@same_story
+def test_elements(torch: Any, tell: Any) -> None:
+    torch.zeros(1).storage()  # which warns, once in a process
+    torch.FloatStorage(1)
+    _each(torch, tell, TYPED)
+
+
+@same_story
+def test_buffers(torch: Any, tell: Any) -> None:
+    _each(torch, tell, BUFFERS)
+
+
+@same_story
+def test_a_resized_storage_stays_that_of_its_tensors(torch: Any, tell: Any) -> None:
+    x = torch.arange(6.0)
+    v = x.view(2, 3)[1:]
+    storage = x.untyped_storage()
+    storage.resize_(40)
+    tell(x.untyped_storage().nbytes(), v.untyped_storage().nbytes(), x, v)
+    x[4] = 9
+    tell(v, v._base is x)
+    part = storage[0:8]
+    storage.resize_(24)
+    tell(part.nbytes(), storage.size(), x, v.storage_offset(), v.stride())
+
+
+@same_story
+def test_memory_freed_and_had_again(torch: Any, tell: Any) -> None:
+    weight = torch.nn.Parameter(torch.ones(2, 3))
+    row = weight.detach()[1]
+    size = weight.untyped_storage().size()
+    weight.untyped_storage().resize_(0)
+    tell(size, weight.untyped_storage().size(), weight.untyped_storage().data_ptr(), weight.shape, row.stride())
+    weight.untyped_storage().resize_(size)
+    with torch.no_grad():
+        weight.copy_(torch.full((2, 3), 4.0))
+    tell(weight, row)
+
+
+@same_story
+def test_memory_of_others_is_not_resized(torch: Any, tell: Any) -> None:
+    x = torch.frombuffer(bytearray(8), dtype=torch.int32)
+    tell(x.untyped_storage().resizable())
+    x.untyped_storage().resize_(16)
+
+
+@same_story
+def test_set_refuses(torch: Any, tell: Any) -> None:
+    x = torch.arange(6.0)
+    for source in (
+        (x, -1, (2, 2), (1, 2)), (x, 0, (2, 2), (1,)), (torch.ones(2).double()._typed_storage(),),
+        (torch.ones(2, device="meta"),),
+    ):  # fmt: skip
+        try:
+            tell(torch.empty(0).set_(*source))
+        except RuntimeError as error:
+            tell(error)
+
+
+def test_typed_storages_say_that_they_go() -> None:
+    from torchlite.core import errors
+
+    errors.warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="TypedStorage is deprecated") as seen:
+        torchlite.ones(2).storage()
+    assert seen[0].filename == __file__

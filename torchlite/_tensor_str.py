@@ -1,0 +1,17 @@
+"""`torch._tensor_str`: how tensors print, and the options that shape it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import format as _format
+from .core.format import get_printoptions, printoptions, set_printoptions
+from .core.format import tensor_str as _str
+
+__all__ = ["_str", "get_printoptions", "printoptions", "set_printoptions"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PRINT_OPTS":  # those in force
+        return _format._options
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
