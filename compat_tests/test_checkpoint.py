@@ -507,3 +507,26 @@ def test_what_is_saved_goes_to_the_cpu_and_comes_back():
     assert str(device) == "strict:0" and str(kept.device) == "cpu"
     z.sum().backward()
     assert str(x.grad.device) == "strict:0"
+
+
+@same_story
+def test_a_region_is_run_again_under_the_autocast_it_began_in(torch, tell):
+    checkpoint = of(torch).checkpoint
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(3, 3)
+
+    def region(x):
+        y = layer(x)
+        tell(y.dtype, torch.is_autocast_enabled("cpu"))
+        return y
+
+    for reentrant in (False, True):
+        x = torch.ones(2, 3, requires_grad=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = checkpoint(region, x, use_reentrant=reentrant)
+        y.float().sum().backward()
+        tell(x.grad.dtype, layer.weight.grad.dtype)
+        y = checkpoint(region, x, use_reentrant=reentrant)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y.sum().backward()
+        tell(torch.is_autocast_enabled("cpu"))

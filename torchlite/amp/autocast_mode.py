@@ -74,6 +74,10 @@ class Casts:
         self.weights = weights
         self.cached = cached
 
+    def anew(self) -> Casts:
+        """The same casts, of no weights yet."""
+        return Casts(self.dtypes, {}, self.cached)
+
     def cast(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
         """The operands of an op as it is to have them."""
         kind = next((_place(t) for v in values for t in _tensors(v)), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import hooks
+from . import grad_mode, hooks
 from .backward import backward, grad
 from .grad_mode import (
     _unsafe_preserve_version_counter,
@@ -13,22 +13,33 @@ from .grad_mode import (
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from .gradcheck import gradcheck, gradgradcheck  # now, since the module would hide the function of its name
 
+__all__ = [
+    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
+    "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+]  # fmt: skip
+
 # Loaded when first used: modules, and names with the module that has them.
-_MODULES = frozenset(("anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "variable"))
+_MODULES = frozenset(
+    ("anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "profiler_util", "variable")
+)
 _NAMES = {
+    "DeviceType": "profiler_util",
     "Function": "function",
     "NestedIOFunction": "function",
+    "SavedTensor": "saved_hooks",
     "Variable": "variable",
     "detect_anomaly": "anomaly_mode",
+    "kineto_available": "profiler",
     "enforce_grad_layout_policy": "accepted",
-    "is_multithreading_enabled": "variable",
     "set_detect_anomaly": "anomaly_mode",
-    "set_multithreading_enabled": "variable",
 }
 
 

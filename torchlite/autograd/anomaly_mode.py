@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.mode import local
-from ..core.node import name_of
+from ..core.node import Node, name_of
 from ..core.tensor import TensorBase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from ..core.node import Node
+
+# The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
+_WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "ops")])
 
 
 class Anomaly:
@@ -26,9 +30,12 @@ class Anomaly:
 
     def note(self, node: Node) -> None:
         """Write down where a new node comes from: the lines of the program, and the node whose backward makes it."""
-        node.metadata["traceback_"] = traceback.format_stack()[:-1]
+        frames = traceback.extract_stack()
+        while frames and frames[-1].filename.startswith(_WITHIN):
+            frames.pop()
+        node.metadata["traceback_"] = frames.format()
         task = local.state.task
-        if task is not None and task.node.__class__ is not int:
+        if task is not None and isinstance(task.node, Node):
             node.metadata["parent_"] = task.node
 
     def watch(self, node: Node, grads: list[Any]) -> Sequence[Any]:
@@ -40,32 +47,30 @@ class Anomaly:
                     if isinstance(g, TensorBase) and bool((g.detach() != g.detach()).any()):
                         raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {at}th output.")
         except Exception:
-            warnings.warn(_origin(node), UserWarning, stacklevel=2)
+            for said in _origins(node):
+                warnings.warn(said, UserWarning, stacklevel=2)
             raise
         return results
 
 
-def _origin(node: Node) -> str:
-    lines = node.metadata.get("traceback_")
-    if lines is None:
-        return (
-            f"Error detected in {name_of(node)}. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information."
-        )
-    said = f"Error detected in {name_of(node)}. Traceback of forward call that caused the error:\n{''.join(lines)}"
-    while (node := node.metadata.get("parent_")) is not None:  # type: ignore[assignment]
+def _origins(node: Node) -> Iterator[str]:
+    """Where a node comes from, and where the nodes do whose backward made it."""
+    induced = False
+    while node is not None:
         lines = node.metadata.get("traceback_")
         if lines is None:
-            said += (
-                f"\n\nPrevious calculation was induced by {name_of(node)}. No forward pass information available. "
-                "Enable detect anomaly during forward pass for more information."
+            yield (
+                f"Error detected in {name_of(node)}. No forward pass information available. Enable detect anomaly "
+                "during forward pass for more information."
             )
-            break
-        said += (
-            f"\n\nPrevious calculation was induced by {name_of(node)}. Traceback of forward call that induced the "
-            f"previous calculation:\n{''.join(lines)}"
-        )
-    return said
+            return
+        if induced:
+            how = f"\n\nPrevious calculation was induced by {name_of(node)}. Traceback of forward call that induced "
+            yield f"{how}the previous calculation:\n{''.join(lines)}"
+        else:
+            how = f"Error detected in {name_of(node)}. Traceback of forward call that caused the error:\n"
+            yield how + "".join(lines)
+        node, induced = node.metadata.get("parent_"), True
 
 
 class set_detect_anomaly:

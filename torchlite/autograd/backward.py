@@ -53,9 +53,9 @@ def _edge(place: Any) -> Any:
 
 def _roots(places: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> list[tuple[Any, Tensor]]:
     """The edges of the outputs, each with the gradient that enters there."""
-    if len(grads) != len(places):
+    if len(grads) < len(places):
         raise RuntimeError(f"got {len(places)} tensors and {len(grads)} gradients")
-    roots = [_root(at, place, g, create_graph) for at, (place, g) in enumerate(zip(places, grads, strict=True))]
+    roots = [_root(at, place, g, create_graph) for at, (place, g) in enumerate(zip(places, grads, strict=False))]
     for at, (edge, _) in enumerate(roots):
         if edge is None:
             raise RuntimeError(f"element {at} of tensors does not require grad and does not have a grad_fn")

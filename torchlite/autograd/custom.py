@@ -57,6 +57,9 @@ class FunctionCtx:
         """Say which outputs have no gradient. Backward still gets one for them, of zeros."""
         self.non_differentiable: Any = args
 
+    # Whether None reaches backward as zeros for outputs without gradient too.
+    _materialize_non_diff_grads: bool = True
+
     def set_materialize_grads(self, value: bool) -> None:
         """Whether gradients (and tangents) that nobody gave reach backward as zeros (the default) or as None."""
         self.materialize_grads = value
@@ -262,6 +265,9 @@ def conclude(ctx: BackwardCFunction, inputs: Sequence[Any], output: Any, separat
         results = outcome.results(outputs)
         differentiable = outcome.differentiable
         ctx.output_forms = tuple([form_of(r) for r in results])
+        if not ctx._materialize_non_diff_grads:
+            numbers = differentiable.values()
+            ctx.output_forms = tuple([form if nr in numbers else None for nr, form in enumerate(ctx.output_forms)])
         if moving:
             push_tangents(ctx, inputs, outputs, results, outcome.dirty, outcome.fixed)
         if not isinstance(output, tuple):

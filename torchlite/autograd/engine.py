@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 import threading
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.elementwise import fit_gradient
 from ..core.layout import contiguous_format, is_dense
-from ..core.mode import Mode, local, with_grad
+from ..core.mode import Mode, State, local, with_grad
 from ..core.node import ACCUMULATE, FIRST, LEAF, Node, name_of
 from ..core.operands import computed, form_of
 from ..core.tensor import Tensor, wrap
 from ..core.view import last_edge
 from ..core.write import bump
-from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
+from .hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _accumulating = threading.Lock()
 _numbers = itertools.count()
+_NESTED = 16  # of so many passes, each run by a node of the one before, the next gets a stack of its own
 
 
 def run(
@@ -35,6 +37,7 @@ def run(
     create_graph: bool,
     accumulate: bool,
     tensors: bool = False,
+    fresh_stack: bool = False,
 ) -> list[Tensor | None]:
     """Send gradients from `roots`, pairs of an edge and the gradient that enters there.
 
@@ -43,8 +46,11 @@ def run(
     """
     state = local.state
     outer_mode, outer_task = state.mode, state.task
+    if outer_task is not None and outer_task.depth % _NESTED == _NESTED - 1 and not fresh_stack:
+        arguments = (roots, goals, keep_graph, create_graph, accumulate, tensors, True)
+        return _on_fresh_stack(functools.partial(run, *arguments), state)
     mode = state.mode = with_grad(outer_mode, create_graph)
-    task = state.task = GraphTask(keep_graph, create_graph, accumulate, mode)
+    task = state.task = GraphTask(keep_graph, create_graph, accumulate, mode, outer_task)
     if tensors:
         task.tensors = True
     try:
@@ -57,6 +63,18 @@ def run(
     finally:
         state.mode, state.task = outer_mode, outer_task
     return [] if goals is None else [task.captured.get(_place(edge)) for edge in goals]
+
+
+def _on_fresh_stack(call: Callable[[], Any], state: State) -> Any:
+    """What a call gives that is made in a thread of its own, which has this thread's state while this one waits."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def body() -> Any:
+        local.state = state
+        return call()
+
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(body).result()
 
 
 def _target(edge: Any) -> Any:
@@ -79,12 +97,16 @@ class GraphTask:
     """
 
     __slots__ = (
-        "__weakref__", "accumulate", "anomaly", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph",
-        "node", "tensors", "waiting", "wanted",
+        "__weakref__", "accumulate", "anomaly", "callbacks", "captured", "captures", "create_graph", "depth", "id",
+        "keep_graph", "node", "roots", "tensors", "waiting", "wanted",
     )  # fmt: skip
 
-    def __init__(self, keep_graph: bool, create_graph: bool, accumulate: bool, mode: Mode) -> None:
+    def __init__(
+        self, keep_graph: bool, create_graph: bool, accumulate: bool, mode: Mode, outer: GraphTask | None
+    ) -> None:
         self.id = next(_numbers)
+        self.depth: int = 0 if outer is None else outer.depth + 1  # in how many other passes it runs
+        self.roots: Sequence[tuple[Any, Tensor]] = ()
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
@@ -92,7 +114,7 @@ class GraphTask:
         self.tensors = create_graph or bool(mode.moving)  # whether gradients have a history, or tangents
         self.waiting: dict[Any, list[Any]] = {}
         self.callbacks: list[Callable[[], Any]] = []
-        self.node: Any = None  # the node, or id of a leaf, whose hooks and formulas are run now
+        self.node: Any = None  # the node, or leaf, whose hooks and formulas are run now
         self.captures: dict[Any, list[int]] | None = None  # of which nodes and leaves, which gradients are asked for
         self.captured: dict[tuple[Any, int], Tensor] = {}
         self.wanted: set[Any] | None = None  # the nodes that must run, where not all must
@@ -104,12 +126,14 @@ class GraphTask:
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
                 "This is currently not supported."
             )
-        return target == self.node or target in self.waiting
+        now = self.node
+        return target == (now if now is None or isinstance(now, Node) else id(now)) or target in self.waiting
 
     # ---- before
 
     def count(self, roots: Sequence[tuple[Any, Tensor]]) -> None:
         """Fill `waiting`: how many edges lead to each node."""
+        self.roots = roots
         waiting = self.waiting
         stack: list[Any] = []
         for edge, _ in roots:
@@ -204,6 +228,8 @@ class GraphTask:
                     results = node.on_arrays(entry[1], quiet)
                 if results is None:
                     results = self.apply(node, entry[1::2])
+                    if results is None:
+                        break
                 if not keep_graph and node.saved_entries:
                     node.saved_entries = None
                 following = leaves = None
@@ -249,8 +275,8 @@ class GraphTask:
                     following = heappushpop(ready, (-following.sequence_nr, following))[1]
                 node = following
 
-    def apply(self, node: Node, grads: list[Any]) -> Sequence[Any]:
-        """Run a node on tensors, with its hooks."""
+    def apply(self, node: Node, grads: list[Any]) -> Sequence[Any] | None:
+        """Run a node on tensors, with its hooks; None for one of which only the gradients are asked for."""
         self.node = node
         hooks, captures = node.node_hooks, self.captures
         for nr, form in enumerate(node.output_forms):
@@ -262,7 +288,7 @@ class GraphTask:
             for nr in captures[node]:
                 self.captured[node, nr] = grads[nr]
         if not runs:
-            return ()
+            return None
         if hooks is not None:
             run_tensor_hooks(hooks, grads)
             grads = run_pre_hooks(hooks, grads)
@@ -283,14 +309,16 @@ class GraphTask:
                 continue
             special = False
             if edge.__class__ is tuple:
-                shape, d = edge[0].output_forms[edge[1]][:2]
+                shape, d, backend = edge[0].output_forms[edge[1]]
             else:
-                shape, d = edge.array.shape, edge.dtype
+                shape, d, backend = edge.array.shape, edge.dtype, edge.backend
                 if edge.extra is not None:
                     wanted = edge.extra.dtype_of_grad(d)
                     special, d = wanted is not d, wanted or grad.dtype
             if grad.dtype is not d or grad.array.shape != shape:
                 grad = fitted(grad, shape, d, at, node)
+            if grad.backend is not backend and grad.backend.device is not backend.device:
+                grad = _moved(grad, backend, at, node)
             found.append(grad if special else self.bare(grad))
         return found
 
@@ -320,7 +348,7 @@ class GraphTask:
             if grad is not None:
                 accumulate_into(leaf, grad, self.create_graph)
             return
-        self.node = id(leaf)
+        self.node = leaf
         grads = [_tensor(grad, form_of(leaf))]
         grad = hooks = None
         if extra is not None:
@@ -341,9 +369,8 @@ class GraphTask:
             if grad.dtype is leaf.dtype:
                 grad = self.bare(grad)
             accumulate_into(leaf, grad, self.create_graph)
-            if extra is not None and extra.post_hooks:
-                for hook in list(extra.post_hooks.values()):
-                    hook(leaf)
+        if extra is not None and extra.post_hooks:
+            run_post_accumulate_hooks(extra.post_hooks, leaf)
         if hooks is not None:
             run_post_hooks(hooks, (), [leaf._grad])
 
@@ -365,6 +392,16 @@ def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node 
             f"{who}invalid gradient at index {at} - got {list(have)} but expected shape compatible with {list(shape)}"
         )
     return fit_gradient(grad, shape, d, real_parts=False)
+
+
+def _moved(grad: Tensor, backend: Any, at: int, giver: Node) -> Tensor:
+    """A gradient from another device than that of what it is for, where only single numbers may come from."""
+    if grad.array.shape:
+        raise RuntimeError(
+            f"Function {name_of(giver)} returned an invalid gradient at index {at} - expected device {backend.device} "
+            f"but got {grad.backend.device}"
+        )
+    return grad.to(backend.device)
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -156,5 +156,5 @@ class _set_fwd_grad_enabled(_Switch):
         state = local.state
         state.mode = state.mode.but(forward=self.enabled)
 
-    def _again(self) -> Any:
+    def clone(self) -> Any:
         return type(self)(self.enabled)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from typing import Any
+
+import numpy as np
 
 from ..core.mode import Mode, left, local, with_grad
 from ..core.node import shared_counter
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
 class _Switch:
@@ -18,7 +23,8 @@ class _Switch:
     def _enter(self, mode: Mode) -> Mode:
         raise NotImplementedError
 
-    def _again(self) -> _Switch:
+    def clone(self) -> _Switch:
+        """A switch to the same, for another `with`."""
         return type(self)()
 
     def __enter__(self) -> None:
@@ -32,6 +38,13 @@ class _Switch:
 
     def __call__(self, func: Any) -> Any:
         if inspect.isclass(func):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+                "the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
             func.__init__ = self(func.__init__)
             return func
         if inspect.isgeneratorfunction(func):
@@ -39,7 +52,7 @@ class _Switch:
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self._again():
+            with self.clone():
                 return func(*args, **kwargs)
 
         return wrapper
@@ -53,7 +66,7 @@ class _Switch:
             send, value = generator.send, None
             while True:
                 try:
-                    with self._again():
+                    with self.clone():
                         item = send(value)
                 except StopIteration as stop:
                     return stop.value
@@ -61,7 +74,7 @@ class _Switch:
                     value = yield item
                     send = generator.send
                 except GeneratorExit:
-                    with self._again():
+                    with self.clone():
                         generator.close()
                     raise
                 except BaseException as error:
@@ -95,11 +108,17 @@ class enable_grad(_OptionalCall):
         return with_grad(mode, True)
 
 
+def _checked(switch: str, enabled: Any) -> bool:
+    if not isinstance(enabled, (bool, np.bool_)):
+        raise TypeError(f"{switch}(): argument 'enabled' (position 1) must be bool, not {type(enabled).__name__}")
+    return bool(enabled)
+
+
 class set_grad_enabled(_Switch):
     """Turn recording on or off: at once, and inside a `with` until its end."""
 
     def __init__(self, mode: bool) -> None:
-        self.enabled = bool(mode)
+        self.mode = self.enabled = mode if mode.__class__ is bool else _checked("set_grad_enabled", mode)
         state = local.state
         self._outer = state.mode
         state.mode = with_grad(state.mode, self.enabled)
@@ -108,7 +127,7 @@ class set_grad_enabled(_Switch):
         state = local.state
         state.mode = with_grad(state.mode, self.enabled)
 
-    def _again(self) -> _Switch:
+    def clone(self) -> _Switch:
         return type(self)(self.enabled)
 
     def __call__(self, func: Any) -> Any:
@@ -126,10 +145,33 @@ class inference_mode(_Switch):
         self.enabled = mode
 
     def _enter(self, mode: Mode) -> Mode:
-        return mode.but(inference=self.enabled, grad=not self.enabled and mode.grad)
+        return mode.but(inference=self.enabled, grad=not self.enabled)
 
-    def _again(self) -> _Switch:
+    def clone(self) -> _Switch:
         return type(self)(self.enabled)
+
+
+class set_multithreading_enabled(_Switch):
+    """Accepted for PyTorch's sake: a backward pass runs in the thread that asks for it, whatever this says."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = _checked("set_multithreading_enabled", mode)
+        self.outer = is_multithreading_enabled()
+        self.__enter__()
+
+    def __enter__(self) -> None:
+        local.state.multithreading = self.mode
+
+    def __exit__(self, *_: object) -> None:
+        local.state.multithreading = self.outer
+
+    def clone(self) -> _Switch:
+        return type(self)(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was told in this thread."""
+    return local.state.multithreading
 
 
 class _unsafe_preserve_version_counter:
@@ -157,7 +199,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("enforce_grad_layout_policy", "set_multithreading_enabled"):
+    if name == "enforce_grad_layout_policy":
         from .. import autograd
 
         return getattr(autograd, name)

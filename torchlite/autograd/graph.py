@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import RemovableHandle
 from ..core.mode import local
-from ..core.node import Node
+from ..core.node import Node, accumulator_of
 from ..core.tensor import Tensor, TensorBase
 from ..core.view import resolve
 from ..core.write import bump
@@ -26,7 +27,7 @@ from .saved_hooks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
@@ -38,8 +39,22 @@ __all__ = [
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a write to the memory of a tensor, or of several, that was made behind autograd's back."""
-    for t in (tensor,) if isinstance(tensor, TensorBase) else tensor:
-        bump(t)
+    written = (tensor,) if isinstance(tensor, TensorBase) else tensor
+    if not isinstance(written, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for t in written:
+        if not t.is_inference():  # which has none
+            bump(t)
+
+
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node:
+    """The node that the gradient of `t` goes to."""
+    if isinstance(t, GradientEdge):
+        return t.node
+    edge = resolve(t)
+    if edge is None:
+        raise AssertionError("Expected gradient function to be set")
+    return edge[0] if edge.__class__ is tuple else accumulator_of(edge)
 
 
 class _MultiHandle(RemovableHandle):
@@ -72,6 +87,8 @@ def register_multi_grad_hook(
     """
     if mode not in _MODES:
         raise ValueError(f"Expects mode to be one of {_MODES} but got {mode}")
+    for t in tensors:
+        _get_grad_fn_or_grad_acc(t)
     gathering = (_All if mode == "all" else _First)(tensors, fn)
     return _MultiHandle(tuple([t.register_hook(gathering.hook(at)) for at, t in enumerate(tensors)]))
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import Hooks, RemovableHandle, register
+from ..core.layout import contiguous_format
 from ..core.mode import local
 from ..core.node import hooks_of
 from ..core.overrides import dispatch, needs_dispatch
@@ -88,11 +89,15 @@ def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     return None if hooks is None else hooks.tensor_pre.get(nr)
 
 
+@method("_backward_hooks")
 @_backward_hooks.setter
 def _set_backward_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
     if requires_grad(self):
         where, nr = _hooks_of(self)
-        where.tensor_pre[nr] = OrderedDict() if hooks is None else hooks
+        if hooks is None:
+            where.tensor_pre.pop(nr, None)
+        else:
+            where.tensor_pre[nr] = hooks
 
 
 @method("_post_accumulate_grad_hooks")
@@ -100,6 +105,12 @@ def _set_backward_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> No
 def _post_accumulate_grad_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     """The hooks to be called after this leaf's gradient was accumulated, or None."""
     return None if self.extra is None else self.extra.post_hooks
+
+
+@method("_post_accumulate_grad_hooks")
+@_post_accumulate_grad_hooks.setter
+def _set_post_accumulate_grad_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
+    self.more().post_hooks = hooks
 
 
 # ---- running them
@@ -117,7 +128,20 @@ def run_tensor_hooks(hooks: Hooks, grads: list[Any]) -> None:
     for nr, reference in hooks.retain.items():
         tensor = reference()
         if tensor is not None and grads[nr] is not None:
-            tensor._grad = grads[nr] if tensor._grad is None else tensor._grad + grads[nr]
+            own = tensor._grad
+            tensor._grad = grads[nr].clone(memory_format=contiguous_format) if own is None else own + grads[nr]
+
+
+def run_post_accumulate_hooks(hooks: OrderedDict[int, Any], leaf: Tensor) -> None:
+    """Call the hooks of a leaf whose gradient was accumulated."""
+    told = leaf
+    for hook in list(hooks.values()):
+        changed = hook(told)
+        if changed is not None:
+            _check_replacement(hook, changed, told)
+            told = changed
+    if told is not leaf:
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def run_pre_hooks(hooks: Hooks, grads: list[Any]) -> list[Any]:

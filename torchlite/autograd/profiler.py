@@ -18,7 +18,7 @@ from ..core.mode import local
 from ..core.node import name_of
 from ..core.op import functions, registry
 from ..core.tensor import TensorBase
-from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
+from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:
     import os
@@ -32,7 +32,13 @@ __all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "EventList", "
 _NAMES = {
     "__getitem__": "index", "__setitem__": "index_put_", "float": "to", "double": "to", "half": "to", "bfloat16": "to",
     "int": "to", "long": "to", "short": "to", "bool": "to", "cpu": "to", "cuda": "to", "type_as": "to",
+    "cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd",
 }  # fmt: skip
+# Its operations that are functions made of others here.
+_COMPOSITE = frozenset((
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "cross_entropy_loss", "item", "l1_loss",
+    "linear", "nll_loss_nd", "one_hot", "pad", "scaled_dot_product_attention", "to",
+))  # fmt: skip
 
 
 class Recorder:
@@ -46,15 +52,14 @@ class Recorder:
         self.entering = False
         self.thread = threading.get_ident()
         self.start = time.perf_counter_ns()
-        self.operations = {name.partition(".")[0] for name in registry} | functions.keys()
+        self.operations = {name.partition(".")[0] for name in registry} | functions.keys() | _COMPOSITE
 
     def now(self) -> float:
         return (time.perf_counter_ns() - self.start) / 1000
 
     def begin(self, name: str, args: Sequence[Any] = (), annotation: bool = False) -> FunctionEvent:
         parent = self.open[-1] if self.open else None
-        event = FunctionEvent(len(self.events) + 1, name, self.thread, Interval(self.now()))
-        event.is_user_annotation = annotation
+        event = FunctionEvent(len(self.events) + 1, name, self.thread, self.now(), is_user_annotation=annotation)
         if self.shapes:
             event.input_shapes = [list(a.shape) if isinstance(a, TensorBase) else [] for a in args]
         if self.stacks:
@@ -86,7 +91,10 @@ class Recorder:
         event = self.begin(title, args) if known and not again else None
         self.entering = True
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            if event is not None and isinstance(result, TensorBase) and result.grad_fn is not None:
+                event.sequence_nr = result.grad_fn.sequence_nr
+            return result
         finally:
             self.entering = False
             if event is not None:
@@ -106,11 +114,17 @@ class NodeRecorder:
 
     def watch(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         whole = self.recorder.begin(f"autograd::engine::evaluate_function: {name_of(node)}")
-        self.recorder.begin(name_of(node), grads)
+        inner = self.recorder.begin(name_of(node), grads)
+        whole.sequence_nr = inner.sequence_nr = node.sequence_nr
         try:
             return node.apply(grads) if self.anomaly is None else self.anomaly.watch(node, grads)
         finally:
             self.recorder.end(whole)
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's tracing library is there: the profiler writes its traces by itself."""
+    return False
 
 
 class profile:
@@ -145,6 +159,7 @@ class profile:
         self.record_shapes = record_shapes
         self.with_stack = with_stack
         self.function_events: Any = EventList() if enabled else None
+        self.finished = False
         self.entered = False
         self._outer: Recorder | None = None
 
@@ -169,6 +184,7 @@ class profile:
         if recorder.open:
             recorder.end(recorder.open[0])
         self.function_events = EventList(recorder.events)
+        self.finished = True
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
@@ -189,8 +205,17 @@ class profile:
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         self.function_events.export_chrome_trace(path)
 
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write what a flame graph is drawn from; `with_stack` must have been asked for."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.function_events.export_stacks(path, metric)
+
+    def __repr__(self) -> str:
+        return repr(self.function_events) if self.finished else "<unfinished torch.autograd.profile>"
+
     def __str__(self) -> str:
-        return str(self.function_events)
+        return str(self.function_events) if self.finished else repr(self)
 
 
 class record_function:
@@ -199,6 +224,7 @@ class record_function:
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
+        self.run_callbacks_on_exit = True
         self._event: FunctionEvent | None = None
 
     def __enter__(self) -> record_function:

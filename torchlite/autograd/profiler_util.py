@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
+
+
+class DeviceType(enum.IntEnum):
+    """Where an event took place."""
+
+    CPU = 0
+    CUDA = 1
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    MTIA = 19
+    PrivateUse1 = 20
 
 
 @dataclass
@@ -14,7 +28,7 @@ class Interval:
     """A span of time, in microseconds since profiling began."""
 
     start: float
-    end: float = 0.0
+    end: float
 
     def elapsed_us(self) -> float:
         return self.end - self.start
@@ -26,6 +40,16 @@ class _Timed:
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
+    # What is not measured here.
+    device_time = device_time_total = self_device_time_total = 0.0
+    cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = 0
+    device_time_str = device_time_total_str = self_device_time_total_str = "0.000us"
+    device_type = DeviceType.CPU
+    use_device: str | None = None
+    overload_name: str | None = None
+    flops: int | None = None
+    scope = 0
+    is_async = is_remote = is_legacy = False
 
     @property
     def cpu_time(self) -> float:
@@ -34,15 +58,15 @@ class _Timed:
 
     @property
     def cpu_time_str(self) -> str:
-        return format_time(self.cpu_time)
+        return _format_time(self.cpu_time)
 
     @property
     def cpu_time_total_str(self) -> str:
-        return format_time(self.cpu_time_total)
+        return _format_time(self.cpu_time_total)
 
     @property
     def self_cpu_time_total_str(self) -> str:
-        return format_time(self.self_cpu_time_total)
+        return _format_time(self.self_cpu_time_total)
 
 
 @dataclass(eq=False, repr=False)
@@ -52,13 +76,27 @@ class FunctionEvent(_Timed):
     id: int
     name: str
     thread: int
-    time_range: Interval
+    start_us: InitVar[float]
+    end_us: InitVar[float] = 0.0
+    trace_name: str | None = None
+    fwd_thread: int | None = None
     input_shapes: list[list[int]] = field(default_factory=list)
     stack: list[str] = field(default_factory=list)
+    scope: int = 0
+    sequence_nr: int = -1  # the number of the node that an operation made, or that is run
+    node_id: int = -1
+    is_async: bool = False
+    is_remote: bool = False
+    is_legacy: bool = False
     is_user_annotation: bool = False
-    parent: weakref.ref[FunctionEvent] | None = None  # which owns this event
-    cpu_children: list[FunctionEvent] = field(default_factory=list)
-    count: int = 1
+    time_range: Interval = field(init=False)
+    parent: weakref.ref[FunctionEvent] | None = field(default=None, init=False)  # which owns this event
+    cpu_children: list[FunctionEvent] = field(default_factory=list, init=False)
+    kernels: tuple[Any, ...] = field(default=(), init=False)
+    count: int = field(default=1, init=False)
+
+    def __post_init__(self, start_us: float, end_us: float) -> None:
+        self.time_range = Interval(start_us, end_us)
 
     @property
     def key(self) -> str:
@@ -67,6 +105,12 @@ class FunctionEvent(_Timed):
     @property
     def cpu_parent(self) -> FunctionEvent | None:
         return None if self.parent is None else self.parent()
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        self.parent = weakref.ref(parent)
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -90,7 +134,7 @@ class FunctionEvent(_Timed):
 class FunctionEventAvg(_Timed):
     """All events of one name, or all there are."""
 
-    key: str = "Total"
+    key: str | None = None
     count: int = 0
     cpu_time_total: float = 0.0
     self_cpu_time_total: float = 0.0
@@ -101,11 +145,15 @@ class FunctionEventAvg(_Timed):
     cpu_children: list[FunctionEvent] = field(default_factory=list)
 
     def add(self, event: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        if self.key is None:
+            self.key = event.key
         self.count += event.count
         self.cpu_time_total += event.cpu_time_total
         self.self_cpu_time_total += event.self_cpu_time_total
         self.cpu_children += event.cpu_children
         return self
+
+    __iadd__ = add
 
     def __repr__(self) -> str:
         return (
@@ -116,6 +164,27 @@ class FunctionEventAvg(_Timed):
 
 class EventList(list[Any]):
     """Events, or their sums."""
+
+    supported_export_stacks_metrics = ("self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total")
+
+    def _populate_cpu_children(self) -> None:
+        """Say which event is inside of which, from their times."""
+        of_thread: dict[tuple[int, int], list[FunctionEvent]] = {}
+        for event in self:
+            if not event.is_async:
+                of_thread.setdefault((event.thread, event.node_id), []).append(event)
+        for events in of_thread.values():
+            around: list[FunctionEvent] = []
+            for event in sorted(events, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                span = event.time_range
+                while around and not (span.start < around[-1].time_range.end >= span.end):
+                    around.pop()
+                if around:
+                    around[-1].append_cpu_child(event)
+                    event.set_cpu_parent(around[-1])
+                around.append(event)
+
+    _build_tree = _populate_cpu_children
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -144,10 +213,22 @@ class EventList(list[Any]):
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
-        total = FunctionEventAvg(input_shapes=[])
+        total = FunctionEventAvg("Total", input_shapes=[])
         for event in self:
             total.add(event)
         return total
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        """Write for each event its stack, outermost line first, and its time: what a flame graph is drawn from."""
+        if metric not in self.supported_export_stacks_metrics:
+            raise ValueError(f"metric should be one of: {list(self.supported_export_stacks_metrics)}")
+        spaces = str.maketrans(" ;\t\n", "____")
+        with open(path, "w", encoding="utf-8") as file:
+            for event in self:
+                time = int(getattr(event, metric.replace("cuda", "device").replace("xpu", "device")))
+                if event.stack and time > 0:
+                    stack = ";".join([line.translate(spaces) for line in reversed(event.stack)])
+                    file.write(f"{stack} {time}\n")
 
     def table(
         self,
@@ -171,7 +252,7 @@ class EventList(list[Any]):
 
         def cells(e: Any) -> list[str]:
             times = e.self_cpu_time_total, e.cpu_time_total, e.cpu_time
-            own, whole, average = (format_time(t, time_unit) for t in times)
+            own, whole, average = (_format_time(t, time_unit) for t in times)
             return [
                 _shortened(e.key, max_name_column_width), _percent(times[0], total), own, _percent(times[1], total),
                 whole, average, str(e.count), *([_shortened(str(e.input_shapes), max_shapes_column_width)] * shown),
@@ -188,13 +269,13 @@ class EventList(list[Any]):
         if top_level_events_only:
             lines += [double, "This report only display top-level ops statistics"]
         lines += [rule, _row(titles, widths), rule, *(_row(cells(e), widths) for e in events), rule]
-        return "\n".join([*lines, f"Self CPU time total: {format_time(total, time_unit)}", ""])
+        return "\n".join([*lines, f"Self CPU time total: {_format_time(total, time_unit)}", ""])
 
     def __str__(self) -> str:
         return self.table()
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the events to a file that chrome://tracing and Perfetto show."""
+    def export_chrome_trace(self, path: str | os.PathLike[str], **besides: Any) -> None:
+        """Write the events to a file that chrome://tracing and Perfetto show, and what else it shall say."""
         process = os.getpid()
         events = [
             {
@@ -205,13 +286,13 @@ class EventList(list[Any]):
             for e in self
         ]  # fmt: skip
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events}, file)
+            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events, **besides}, file)
 
 
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
 
-def format_time(microseconds: float, unit: str | None = None) -> str:
+def _format_time(microseconds: float, unit: str | None = None) -> str:
     """A time in the largest unit that it fills, or in the one given."""
     if unit is None:
         unit = next((u for u, size in _UNITS.items() if microseconds >= size), "us")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.mode import local
 from ..core.node import Counter, shared_counter, version_of
+from ..core.saved import SavedTensor
 from ..core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -106,6 +107,11 @@ class _SavedBeforeWrites:
         # What was saved of one memory, by its counter of writes.
         self.of_memory: dict[Counter, weakref.WeakSet[_Kept]] = {}
 
+    @property
+    def tid_to_weakhandle(self) -> dict[tuple[int, int], _Kept]:
+        """All that stands for a tensor, by identity and version."""
+        return {(id(kept), kept.version): kept for kept in (*self.original, *self.cloned)}
+
     def clear(self) -> None:
         """Forget all tensors: what was saved here cannot be brought back."""
         self.original.clear()
@@ -166,4 +172,10 @@ def allow_mutation_on_saved_tensors() -> Iterator[_SavedBeforeWrites]:
         pop_hooks()
 
 
-__all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu",
+    "saved_tensors_hooks",
+]  # fmt: skip
+
+for _hooks in (allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks):
+    _hooks.__module__ = "torch.autograd.graph"

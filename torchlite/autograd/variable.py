@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from ..core.mode import local
@@ -36,29 +38,17 @@ class Variable(metaclass=_VariableMeta):
 
     _execution_engine = _Engine()
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False) -> Tensor:  # type: ignore[misc]
-        made = data.detach()
+    def __new__(  # type: ignore[misc]
+        cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool = False
+    ) -> Tensor:
+        if not isinstance(data, (TensorBase, NoneType)):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        made = Tensor() if data is None else data.detach()
         return made._require_grad(True) if requires_grad else made
 
-
-
-
-class set_multithreading_enabled:
-    """Accepted for PyTorch's sake: a backward pass runs in the thread that asks for it, whatever this says."""
-
-    _enabled = True
-
-    def __init__(self, mode: bool) -> None:
-        self.outer = set_multithreading_enabled._enabled
-        set_multithreading_enabled._enabled = bool(mode)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        set_multithreading_enabled._enabled = self.outer
-
-
-def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` was told."""
-    return set_multithreading_enabled._enabled

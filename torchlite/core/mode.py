@@ -78,7 +78,7 @@ NO_GRAD = Mode(grad=False)
 def with_grad(mode: Mode, enabled: bool) -> Mode:
     if mode.plain:
         return GRAD if enabled else NO_GRAD
-    if mode.grad is enabled:
+    if mode.grad is enabled or mode.inference:  # in which nothing is recorded
         return mode
     toggled = mode.toggled
     if toggled is None:
@@ -116,15 +116,20 @@ class State:
     `numpy.errstate` is neither read nor changed.
     """
 
-    __slots__ = ("adopted", "default_device", "hooks_refused", "levels", "mode", "quiet", "task")
+    __slots__ = (
+        "adopted", "default_device", "hooks_refused", "leaves_allowed", "levels", "mode", "multithreading", "quiet",
+        "task",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.mode = GRAD
         self.default_device: Any = None
         self.hooks_refused: str | None = None  # why hooks for saved tensors may not be turned on
         self.task: Any = None
+        self.multithreading = True  # what autograd was told, which makes no difference to it
         self.levels: tuple[Any, ...] = ()  # the transforms of functions that run, innermost last: func/transform.py
         self.adopted = 0  # how many tensors they have taken over
+        self.leaves_allowed = False  # whether `requires_grad_` may be called while they run
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.quiet = context.run

@@ -189,6 +189,8 @@ class Node:
 
     def __call__(self, *grads: Any) -> Any:
         """The gradients this node makes of `grads`, with no hook called."""
+        if len(grads) != len(self.output_forms):
+            raise TypeError(f"expected {len(self.output_forms)} arguments, got {len(grads)} instead")
         results = tuple(self.apply(list(grads)))
         return results[0] if len(results) == 1 else results
 
@@ -199,8 +201,8 @@ class Node:
         return self.node_metadata
 
     @property
-    def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        return tuple([InputMetadata(form) for form in self.output_forms])
+    def _input_metadata(self) -> tuple[_InputMetadata, ...]:
+        return tuple([_InputMetadata(form) for form in self.output_forms])
 
     def _sequence_nr(self) -> int:
         return self.sequence_nr
@@ -216,6 +218,9 @@ class Node:
     def requires_grad(self) -> bool:
         return True
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
     def __repr__(self) -> str:
         return f"<{name_of(self).rpartition('::')[2]} object at {id(self):#x}>"
 
@@ -225,7 +230,10 @@ def name_of(node: Node) -> str:
     return type(node).name(node)
 
 
-class InputMetadata:
+Node.__module__ = "torch.autograd.graph"
+
+
+class _InputMetadata:
     """What a node expects of the gradient of one of its outputs."""
 
     __slots__ = ("device", "dtype", "shape")
@@ -257,6 +265,8 @@ class AccumulateGrad(Node):
         ACCUMULATE[0](self.variable, grads[0])
         return ()
 
+
+AccumulateGrad.__module__ = "builtins"
 
 # autograd/engine.py puts here the function that adds a gradient to a leaf's.
 ACCUMULATE: list[Callable[[Tensor, Any], None]] = []

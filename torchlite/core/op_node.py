@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .errors import freed
@@ -78,12 +80,20 @@ def _value(op: Op, name: str) -> Callable[[OpNode], Any]:
         if op.signature.params[op.signature.by_name[name]].type == "Scalar":
             return lambda node: node.plain_values[at]
         return lambda node: _unsigned(node.plain_values[at])
-    operand, what = next((name.removesuffix(end), what) for end, what in _OF_SHAPE.items() if name.endswith(end))
+    dimension = _DIMENSION.fullmatch(name)
+    if dimension is not None:
+        operand, number = dimension[1], int(dimension[3]) * (-1 if dimension[2] else 1)
+        what: Callable[[tuple[int, ...]], Any] = operator.itemgetter(number)
+    else:
+        operand, what = next((name.removesuffix(end), what) for end, what in _OF_SHAPE.items() if name.endswith(end))
     at = [op.signature.params[i].name for i, _ in op.rules].index(operand)
     return lambda node: what(_shape(node.next_edges[at]))
 
 
-_OF_SHAPE: dict[str, Callable[[tuple[int, ...]], Any]] = {"_sym_sizes": tuple, "_sym_numel": math.prod, "_dim": len}
+_DIMENSION = re.compile("(.*)_sym_argsize_(minus_)?([0-9])")
+_OF_SHAPE: dict[str, Callable[[tuple[int, ...]], Any]] = {
+    "_sym_sizes": tuple, "_sym_sizes_opt": lambda shape: shape or (0,), "_sym_numel": math.prod, "_dim": len,
+}  # fmt: skip
 
 
 def _unsigned(value: Any) -> Any:

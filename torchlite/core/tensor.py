@@ -7,6 +7,7 @@ Python protocols.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
@@ -121,7 +122,7 @@ class Tensor(TensorBase):
         if "_plain" not in cls.__dict__:
             cls._plain = False
         if overrides(cls):
-            _offer_properties(cls)
+            _offer_attributes(cls)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -240,20 +241,27 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._require_grad(value)
+        if value.__class__ is not bool:
+            raise RuntimeError("requires_grad must be a bool")
+        self._require_grad(value, "only Tensors of floating point and complex dtype")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for this leaf's gradient, or stop asking."""
-        if _mode.local.state.levels:
+        if _mode.local.state.levels and not _mode.local.state.leaves_allowed:
             raise RuntimeError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                 "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
                 "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
                 "requires_grad_() outside of a function being transformed instead."
             )
-        return self._require_grad(requires_grad)
+        if requires_grad.__class__ is not bool:
+            got = type(requires_grad).__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {got}")
+        return self._require_grad(requires_grad, "only Tensors of floating point dtype")
 
-    def _require_grad(self, requires_grad: bool) -> Tensor:
+    def _require_grad(
+        self, requires_grad: bool, which: str = "Only Tensors of floating point and complex dtype"
+    ) -> Tensor:
         edge = self.edge
         if (edge.edge if edge.__class__ is View else edge).__class__ is tuple:
             if not requires_grad:
@@ -263,11 +271,12 @@ class Tensor(TensorBase):
                 )
             return self
         if requires_grad and self.dtype.category < FLOAT:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if requires_grad and self.is_inference() and not _mode.local.state.mode.inference:
+            raise RuntimeError(f"{which} can require gradients")
+        if requires_grad and self.counter is UNVERSIONED and not _mode.local.state.mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         levels = [level for level in _mode.local.state.levels if level.elements is None]
-        if requires_grad and levels and self.counter and self.counter.born > levels[-1].serial:
+        inside = levels and self.backend.real.level < levels[-1].serial
+        if requires_grad and inside and self.counter and self.counter.born > levels[-1].serial:
             levels[-1].over(self.backend.real).adopt(self)  # which it was made inside of: it is a leaf there
             edge = self.edge
         leaf = LEAF if requires_grad else None
@@ -307,7 +316,7 @@ class Tensor(TensorBase):
                 "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
                 "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
                 "by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 "
-                "for more informations.",
+                "for more information.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -386,10 +395,21 @@ class Tensor(TensorBase):
         if not isinstance(value, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         refuse_batch((self,), "mutating directly with `.data` under vmap transform is not allowed.")
+        if self.backend.home.level:
+            raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+        if value.is_meta is not self.is_meta:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                "type."
+            )
         if value.dtype.category < FLOAT and self.requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self.array, self.dtype = value.array, value.dtype
         self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     # ---- Python
 
@@ -422,6 +442,8 @@ class Tensor(TensorBase):
 
     def __bool__(self) -> bool:
         if self.array.size != 1:
+            if self.backend.home.level:
+                return self.backend.truth(self.array)
             if not self.array.size:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
@@ -441,7 +463,7 @@ class Tensor(TensorBase):
         return complex(self._number())
 
     def _warn_of_lost_history(self) -> None:
-        if self.edge is not None and requires_grad(self):
+        if self.edge is not None and _mode.local.state.mode.grad and requires_grad(self):
             from .errors import warn_once
 
             warn_once(
@@ -482,18 +504,24 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
-# Attributes whose reading a subclass with a __torch_function__ is asked about.
+# What is at hand of plain tensors, and asks a subclass with a __torch_function__.
 _PROPERTIES = (
     "H", "T", "data", "device", "grad", "grad_fn", "imag", "is_cpu", "is_cuda", "is_leaf", "layout", "mH", "mT", "ndim",
     "real", "requires_grad", "shape",
 )  # fmt: skip
+_METHODS = (
+    "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__", "contiguous", "cpu", "data_ptr", "dim",
+    "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_nonzero",
+    "is_signed", "item", "nelement", "requires_grad_", "retain_grad", "size", "storage_offset", "tolist",
+)  # fmt: skip
 
 
-def _offer_properties(cls: type) -> None:
-    for name in _PROPERTIES:
-        plain = getattr(Tensor, name, None)
-        if isinstance(plain, property) and getattr(cls, name, None) is plain:
-            setattr(cls, name, _offered(plain))
+def _offer_attributes(cls: type) -> None:
+    for names, offered in ((_PROPERTIES, _offered), (_METHODS, _offered_method)):
+        for name in names:
+            plain = getattr(Tensor, name, None)
+            if plain is not None and getattr(cls, name, None) is plain:
+                setattr(cls, name, offered(plain))
 
 
 def _offered(plain: property) -> property:
@@ -509,6 +537,15 @@ def _offered(plain: property) -> property:
             write(self, value)
 
     return property(get, set_, plain.__delete__)
+
+
+def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if needs_dispatch((self,), {}):
+            return dispatch(plain, (self, *args), kwargs)
+        return plain(self, *args, **kwargs)
+
+    return functools.wraps(plain)(call)
 
 
 Tensor.__module__ = "torch"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import gzip
+import json
 import os
 import shutil
 import socket
@@ -12,8 +13,9 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler import profile as _autograd_profile
-from ..autograd.profiler import record_function
+from ..autograd.profiler_util import DeviceType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "profile", "schedule", "supported_activities", "tensorboard_trace_handler", "ProfilerAction", "ProfilerActivity",
-    "kineto_available", "record_function", "ExecutionTraceObserver",
+    "kineto_available", "record_function", "DeviceType", "ExecutionTraceObserver",
 ]  # fmt: skip
 
 
@@ -50,11 +52,6 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
-def kineto_available() -> bool:
-    """Whether PyTorch's tracing library is there."""
-    return False
-
-
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
@@ -71,6 +68,8 @@ def schedule(
         warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
 
     def action(step: int) -> ProfilerAction:
+        if step < 0:
+            raise AssertionError(f"Step must be non-negative. Got {step}.")
         step -= skip_first
         if step < 0:
             return ProfilerAction.NONE
@@ -142,6 +141,7 @@ class profile:
         self.current_action = self.schedule(0)
         self.profiler: Any = None
         self.acc_events = acc_events
+        self.preset_metadata: dict[str, Any] = {}
         self._step: record_function | None = None
         self._recording = False
 
@@ -214,13 +214,25 @@ class profile:
         """Write the last recorded stretch to a file, packed if its name ends in `.gz`."""
         path = os.fspath(path)
         if not path.endswith(".gz"):
-            self._recorded().export_chrome_trace(path)
+            self._recorded().function_events.export_chrome_trace(path, **self.preset_metadata)
             return
         plain = path.removesuffix(".gz")
-        self._recorded().export_chrome_trace(plain)
+        self.export_chrome_trace(plain)
         with open(plain, "rb") as source, gzip.open(path, "wb") as target:
             shutil.copyfileobj(source, target)
         os.remove(plain)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Say something about the run in the traces that are written."""
+        self.preset_metadata[key] = value
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """The same with a value given as JSON."""
+        self.preset_metadata[key] = json.loads(value)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write what a flame graph of the last recorded stretch is drawn from."""
+        self._recorded().export_stacks(path, metric)
 
 
 def tensorboard_trace_handler(

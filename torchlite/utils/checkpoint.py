@@ -95,6 +95,12 @@ class DefaultDeviceType:
         return DefaultDeviceType._chosen or "cpu"
 
 
+def _infer_device_type(*args: Any) -> str:
+    """The type of the first device other than the CPU that tensors among the arguments lie on."""
+    kinds = [t.device.type for t in tree_leaves(args) if isinstance(t, TensorBase) and t.device.type != "cpu"]
+    return kinds[0] if kinds else DefaultDeviceType.get_device_type()
+
+
 def _devices(args: Any) -> list[device]:
     """The devices other than the CPU that tensors among the arguments lie on."""
     tensors = [t for t in tree_leaves(args) if isinstance(t, TensorBase)]
@@ -116,7 +122,7 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, devic
 
 
 class _Surroundings:
-    """What a function may depend on beside its arguments: random streams, and the device tensors are made on."""
+    """What a function may depend on beside its arguments: random streams, autocast, and where tensors are made."""
 
     def __init__(self, streams: bool, args: Any) -> None:
         for where in _devices(args) if streams else ():
@@ -124,6 +130,7 @@ class _Surroundings:
         self.streams = {where: g.stream.clone() for where, g in list(_defaults.items())} if streams else {}
         self.keeps_streams = streams
         self.default_device = local.state.default_device
+        self.autocast = local.state.mode.autocast
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
@@ -133,10 +140,13 @@ class _Surroundings:
             for where, stream in self.streams.items():
                 default_generator(where).stream.set_state(stream.get_state())
             outer, state.default_device = state.default_device, self.default_device
+            casts = None if self.autocast is None else self.autocast.anew()
+            autocast, state.mode = state.mode.autocast, state.mode.but(autocast=casts)
             try:
                 yield
             finally:
                 state.default_device = outer
+                state.mode = state.mode.but(autocast=autocast)
 
 
 # ---- regions
@@ -492,7 +502,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if local.state.task.captures is not None:
+        if local.state.task.wanted is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
                 "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
