@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import warnings
 from collections import namedtuple
 
 import pytest
@@ -295,16 +296,28 @@ def test_printing():
     assert shown(torchlite) == shown(torch)
 
 
-def test_fallback_is_right_and_warns_once():
-    from torchlite.func import batched
-
-    batched._warn.cache_clear()
+def test_fallback_is_right_and_warns():
     x = numbers(torchlite, (3, 10), dtype="float32")
-    with pytest.warns(UserWarning, match=re.escape("batching rule for aten::histc.")) as caught:
+    with pytest.warns(UserWarning, match=re.escape("batching rule for aten::histc.")):
         found = torchlite.vmap(lambda x: torchlite.histc(x, 4, -2, 2))(x)
-        torchlite.vmap(lambda x: torchlite.histc(x, 4, -2, 2))(x)
-    assert len(caught) == 1
     assert found.tolist() == [torchlite.histc(row, 4, -2, 2).tolist() for row in x]
+
+
+def test_fallback_can_be_switched_off():
+    switches, x = torchlite._C._functorch, torchlite.ones(2, 3)
+    assert switches._is_vmap_fallback_enabled()
+    try:
+        switches._set_vmap_fallback_warning_enabled(False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torchlite.vmap(torchlite.histc)(x)
+        switches._set_vmap_fallback_enabled(False)
+        with pytest.raises(RuntimeError, match="hit the vmap fallback which is currently disabled"):
+            torchlite.vmap(torchlite.histc)(x)
+        assert torchlite.vmap(torchlite.sin)(x).shape == (2, 3)
+    finally:
+        switches._set_vmap_fallback_enabled(True)
+        switches._set_vmap_fallback_warning_enabled(True)
 
 
 # ---- errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import pytest
@@ -258,3 +259,87 @@ def test_functional_call_hands_back_what_the_module_replaced(torch, tell):
 
     module, given = Counting(), {"count": torch.full((), 5.0)}
     return torch.func.functional_call(module, given, ones(torch)), module.count, given
+
+
+# ---- batches of what has no elements, gets another size, or is drawn
+
+
+def empty(torch):
+    return torch.tensor([])
+
+
+def matrices(torch):
+    return torch.arange(12.0).reshape(2, 2, 3)
+
+
+test_what_has_no_room = told({
+    "cat with a captured empty": lambda torch: torch.vmap(lambda x: torch.cat([x, empty(torch)]))(matrices(torch)),
+    "cat with empties along 1": lambda torch: torch.vmap(lambda x: torch.cat([empty(torch), x, empty(torch)], 1))(
+        matrices(torch)
+    ),
+    "cat with a batch of empties": lambda torch: torch.vmap(lambda x, y: torch.cat([y, x]))(
+        matrices(torch), torch.ones(2, 0, dtype=torch.float64)
+    ),
+    "the gradient of an empty": lambda torch: torch.func.grad(
+        lambda e: torch.vmap(lambda x: torch.cat([e, x]))(matrices(torch)).sum()
+    )(empty(torch)),
+    "resize": lambda torch: torch.vmap(lambda x: torch.zeros(4).resize_(2) + x)(torch.ones(3, 2)),
+    "resize a batch": lambda torch: torch.vmap(lambda x: x.resize_(2, 2))(torch.arange(12.0).reshape(3, 4)),
+    "resize what is differentiated": lambda torch: torch.func.grad(lambda x: x.resize_(1).sum())(ones(torch)),
+    "resize what moves": lambda torch: torch.func.jvp(lambda x: x.resize_(1), (ones(torch),), (ones(torch),)),
+    "out in jvp": lambda torch: torch.func.jvp(
+        lambda x: torch.mul(x, 2, out=torch.empty(3)), (ones(torch),), (ones(torch),)
+    ),
+    "data in grad": lambda torch: torch.func.grad(lambda x: setattr(x, "data", x * 2))(ones(torch)),
+    "an integer tangent": lambda torch: torch.func.jvp(torch.sin, (ones(torch),), (torch.ones(3, dtype=torch.int64),)),
+    "truth of several": lambda torch: torch.vmap(lambda x: x if x else -x)(rows(torch)),
+    "classes unknown": lambda torch: torch.vmap(torch.nn.functional.one_hot)(torch.ones(2, 3, dtype=torch.int64)),
+    "a partial's name": lambda torch: torch.vmap(functools.partial(torch.sum, dim=0), in_dims=7)(rows(torch)),
+    "randomness": lambda torch: torch.vmap(torch.sin, randomness="some"),
+    "an empty name": lambda torch: torch.func.functional_call(torch.nn.ReLU(), {"": ones(torch)}, ones(torch)),
+})
+
+
+DRAWS = {
+    "normal": lambda torch, x: torch.normal(x, x.abs()),
+    "normal of fewer dimensions": lambda torch, x: torch.normal(torch.ones(2, 3), x.abs()),
+    "bernoulli_ by a batch": lambda torch, x: x.clone().bernoulli_(x.sigmoid()),
+    "bernoulli_ of more dimensions": lambda torch, x: x[None].clone().bernoulli_(x.sigmoid()),
+    "multinomial of rows": lambda torch, x: torch.multinomial(x[None].softmax(-1).expand(2, 3), 2),
+    "Normal": lambda torch, x: torch.distributions.Normal(x, 1.0).sample(),
+    "Categorical": lambda torch, x: torch.distributions.Categorical(x.softmax(0)).sample((4,)),
+    "log_prob": lambda torch, x: torch.distributions.Normal(x, x.abs()).log_prob(x),
+}
+
+
+@pytest.mark.parametrize("randomness", ("error", "same", "different"))
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_draws_by_batches(draw, randomness):
+    @same_story
+    def story(torch, tell):
+        torch.manual_seed(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch checks arguments of distributions element by element
+            return torch.vmap(lambda x: draw(torch, x), randomness=randomness)(rows(torch))
+
+    story()
+
+
+@same_story
+def test_printed_inside(torch, tell):
+    """What is made inside of a transform that differentiates prints as one of its tensors."""
+    captured, left = ones(torch), []
+
+    def look(x):
+        tell(repr(captured), repr(captured + 1), repr(torch.zeros(2)), str(torch.tensor([1, 2])), f"{torch.zeros(())}")
+        tell(repr(x.long()), repr(torch.zeros_like(x) + torch.ones(3)))
+        left.append(x * 2)
+        return x.sum()
+
+    func, x = torch.func, ones(torch)
+    func.grad(look)(x)
+    func.jvp(look, (x,), (x,))
+    func.grad(lambda x: func.grad(look)(x).sum())(x)
+    func.vmap(func.grad(look))(rows(torch))
+    func.grad(lambda x: func.vmap(look)(x).sum())(rows(torch))
+    tell([repr(t) for t in left[:2]])

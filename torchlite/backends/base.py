@@ -61,6 +61,10 @@ class Backend:
         twin.real, twin.home = self, self.home
         return twin
 
+    def moves(self, array: Any) -> bool:
+        """Whether an array has a tangent beside it."""
+        return False
+
     def kernel(self, op: Op) -> Callable[..., Any]:
         """The function from arrays to arrays that runs `op` here."""
         own = self.kernels.get(op.name)

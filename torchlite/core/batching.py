@@ -32,10 +32,13 @@ class Leading:
 
     `call`: a function to be called in place of the op, on the operands of which those with a batch have it in front,
     and with the other arguments as they were.
+
+    `given`: a function of the op's arguments that gives those it is to be run on in their place.
     """
 
     more: int = 0
     call: Callable[..., Any] | None = None
+    given: Callable[..., tuple[Any, ...]] | None = None
 
 
 BROADCAST = "broadcast"

@@ -6,7 +6,9 @@ What an op declares as `batch=` (core/batching.py) says which rule is its own.
 from __future__ import annotations
 
 import functools
+import textwrap
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
@@ -58,6 +60,9 @@ class BatchLevel(Level):
         super().__init__(BatchedBackend)
         self.elements = self.size = size
         self.randomness = randomness
+
+    def shown(self, inside: str, array: Any = None) -> str:
+        return f"BatchedTensor(lvl={self.depth}, bdim={array.dim}, value=\n{textwrap.indent(inside, '    ')}\n)"
 
     def draws(self) -> int | None:
         if self.randomness == "error":
@@ -138,6 +143,8 @@ class BatchedBackend(Transform):
         reduction = isinstance(op, Reduction)
         if reduction and op.dim_at is None:
             raise AssertionError(f"op '{op.name}' reduces a whole tensor and has to say by what other op")
+        if rule.given is not None:
+            values = rule.given(*values)
         if rule.call is not None:
             return rule.call(*[v if v.__class__ in NO_TENSOR else self.each(v, self.front) for v in values])
         arguments = [v if v.__class__ in NO_TENSOR else self.each(v, self.expanded) for v in values]
@@ -183,7 +190,7 @@ class BatchedBackend(Transform):
 
     def one_by_one(self, op: Any, values: Sequence[Any]) -> Any:
         """The op on every element of the batch, and the results stacked."""
-        _warn(op.name)
+        _fall_back(op.name)
         if not self.owner.size:
             raise RuntimeError(
                 f"vmap: the operator aten::{op.name} has no batching rule yet, and a batch of size zero cannot do "
@@ -210,7 +217,8 @@ class BatchedBackend(Transform):
         state.levels = tuple([level for level in outer if level.serial < self.level])
         try:
             if different:
-                return op.apply(*[self.expanded(v) for v in values])
+                ndim = max([len(v.array.shape) for v in values if isinstance(v, TensorBase)])
+                return op.apply(*[self.expanded(v, ndim) for v in values])
             one = op.apply(*[self.element(0, v) for v in values])
         finally:
             state.levels = outer
@@ -227,12 +235,14 @@ class BatchedBackend(Transform):
         array = self.owner.array_of(value)
         return value if array is None else array.front()
 
-    def expanded(self, value: Any) -> Any:
-        """A tensor without a batch repeated for every element of it."""
+    def expanded(self, value: Any, ndim: int = 0) -> Any:
+        """A tensor without a batch repeated for every element of it; both with dimensions to make up for `ndim`."""
         array = self.owner.array_of(value)
         if array is not None:
-            return array.front()
-        return value.expand((self.owner.size, *value.shape)) if isinstance(value, TensorBase) else value
+            return array.front(ndim)
+        if not isinstance(value, TensorBase):
+            return value
+        return value.expand((self.owner.size, *(1,) * (ndim - value.dim()), *value.shape))
 
     def element(self, at: int, value: Any) -> Any:
         array = self.owner.array_of(value)
@@ -275,6 +285,12 @@ class BatchedBackend(Transform):
         t = array.front()
         return Batched(t.as_strided((self.owner.size, *shape), (t.stride(0), *strides), offset), 0)
 
+    def resized(self, array: Batched, shape: tuple[int, ...], memory_format: Any) -> Batched:
+        """In the memory of the whole batch, as in PyTorch: elements that get smaller do not stay apart."""
+        if array.dim or memory_format is not None:
+            raise RuntimeError("vmap: resize_ is there for contiguous batches in the first dimension alone")
+        return Batched(array.main.resize_((self.owner.size, *shape)), 0)
+
     def number(self, array: Batched) -> Any:
         raise RuntimeError(
             "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
@@ -293,9 +309,6 @@ class BatchedBackend(Transform):
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
             "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
         )
-
-    def describe(self, array: Batched) -> str:
-        return f"BatchedTensor(lvl={self.owner.depth}, bdim={array.dim}"
 
 
 def _with_one(value: Any) -> Any:
@@ -322,11 +335,17 @@ def _stacked(parts: Sequence[Tensor]) -> Tensor:
     return stack.apply(tuple(parts), 0)
 
 
-@functools.cache
-def _warn(name: str) -> None:
-    warnings.warn(
-        f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}. Please "
-        "file us an issue on GitHub so that we can prioritize its implementation.",
-        UserWarning,
-        stacklevel=2,
-    )
+fallback = SimpleNamespace(enabled=True, warns=True)
+"""Whether ops without a rule run element by element, and whether it is warned of that."""
+
+
+def _fall_back(name: str) -> None:
+    if not fallback.enabled:
+        raise RuntimeError(f"aten::{name} hit the vmap fallback which is currently disabled")
+    if fallback.warns:
+        warnings.warn(
+            f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}. "
+            "Please file us an issue on GitHub so that we can prioritize its implementation.",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -114,8 +114,11 @@ class DualBackend(Transform):
     def as_strided(self, array: Dual, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Dual:
         return self.map(array, lambda t: t.as_strided(shape, strides, offset))
 
-    def describe(self, array: Dual) -> str:
-        return f"GradTrackingTensor(lvl={self.owner.depth if self.owner.running else -2}"
+    def moves(self, array: Dual) -> bool:
+        return array.tangent is not None and not untouched(array.tangent)
+
+    def resized(self, array: Dual, shape: tuple[int, ...], memory_format: Any) -> Dual:
+        raise RuntimeError("cannot resize variables that has a forward grad")
 
 
 # ---- jvp
@@ -175,8 +178,9 @@ def jvp(
 
 
 def _dual(primal: Tensor, tangent: Tensor) -> Dual:
-    if primal.dtype.category < dt.FLOAT:
-        raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype!r}")
+    for name, t in (("primal", primal), ("tangent", tangent)):
+        if t.dtype.category < dt.FLOAT:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype!r}")
     if primal.array.shape != tangent.array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "

@@ -39,13 +39,10 @@ def vmap(
     """
     if chunk_size is not None and not chunk_size > 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    _check_randomness(randomness)
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        if randomness not in ("error", "different", "same"):
-            raise RuntimeError(
-                f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-            )
         batch = _Batch(func, args, kwargs, in_dims)
         if chunk_size is None or batch.size <= chunk_size:
             leaves, form, dims = batch.run(out_dims, randomness)
@@ -84,7 +81,7 @@ class _Batch:
         level = BatchLevel(self.size, randomness)
         with level:
             given = [
-                leaf if dim is None else level.wrap(Batched(leaf, dim % leaf.dim()))
+                leaf if dim is None else level.wrap(Batched(leaf, dim))
                 for leaf, dim in zip(self.leaves, self.dims, strict=True)
             ]
             outputs = self.func(*self.form.unflatten(given), **self.kwargs)
@@ -107,7 +104,14 @@ def _in_chunks(chunks: Sequence[_Batch], out_dims: Any, randomness: str) -> Any:
     return joined, form, dims
 
 
+def _check_randomness(randomness: str) -> None:
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+
 def _name(func: Callable[..., Any]) -> str:
+    if isinstance(func, functools.partial):
+        return f"functools.partial({_name(func.func)}, ...)"
     return getattr(func, "__name__", None) or repr(func)
 
 
@@ -131,7 +135,7 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
             f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{tree_flatten(in_dims)[1]} but inputs has structure {form}."
         )
-    for leaf, dim in zip(leaves, dims, strict=True):
+    for at, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
         if dim is None:
             continue
         if not isinstance(dim, int):
@@ -148,6 +152,7 @@ def _arguments(func: Callable[..., Any], args: tuple[Any, ...], in_dims: Any) ->
                 f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} "
                 f"so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
             )
+        dims[at] = dim % leaf.dim()
     return leaves, form, dims
 
 

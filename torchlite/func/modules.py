@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core.tensor import Tensor, TensorBase
@@ -44,13 +45,24 @@ def functional_call(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
+    from ..nn.parallel import DataParallel
+
+    if isinstance(module, DataParallel):
+        raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with reparametrized(module, given, tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+@contextmanager
+def reparametrized(module: Any, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
+    """Inside, a module holds what is given in place of its parameters and buffers."""
     wanted = _tied(module, given) if tie_weights else dict(given)
     if strict:
         _check_names(module, wanted)
     try:
         with _Replaced(module, wanted):
-            return module(*args, **(kwargs or {}))
+            yield
     finally:  # the module may have put others in their places
         given.update({name: wanted[name] for name in given})
 
@@ -113,6 +125,8 @@ class _Replaced:
             raise
 
     def replace(self, name: str, t: Any) -> None:
+        if not name:
+            raise KeyError('tensor name can\'t be empty string ""')
         path, _, last = name.rpartition(".")
         owner = self.module.get_submodule(path) if path else self.module
         place = owner._parameters if last in owner._parameters else owner._buffers
@@ -163,15 +177,17 @@ def _stacked(name: str, tensors: Sequence[Tensor]) -> Tensor:
     return stack.apply(tuple([t.detach() for t in tensors]), 0).requires_grad_(needs[0])
 
 
-def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Make every batch norm in a module use the statistics of the batch alone, and keep none."""
+def batch_norm_without_running_stats(module: Any) -> None:
+    """Make a batch norm, if the module is one, use the statistics of the batch alone, and keep none."""
     from .. import nn
 
-    kinds = nn.modules.batchnorm._BatchNorm
+    if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
+        module.track_running_stats = False
+        module.running_mean = module.running_var = module.num_batches_tracked = None
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Make every batch norm in a module use the statistics of the batch alone, and keep none."""
     for module in root.modules():
-        if isinstance(module, kinds):
-            module.track_running_stats = False
-            module.running_mean = None
-            module.running_var = None
-            module.num_batches_tracked = None
+        batch_norm_without_running_stats(module)
     return root

@@ -66,6 +66,11 @@ class Level:
         array = self.array_of(value)
         return value if array is None else array.main
 
+    def shown(self, inside: str, array: Any = None) -> str:
+        """The printed form of a tensor of this level, by that of the tensor inside."""
+        level = self.depth if self.running else -2
+        return f"GradTrackingTensor(lvl={level}, value=\n{textwrap.indent(inside, '    ')}\n)"
+
     def draws(self) -> int | None:
         """For how many elements random numbers are to be drawn here; None if they are the same for all."""
         return None
@@ -182,9 +187,9 @@ class Transform(Backend):
         """The results of an op on what this level has left behind: a tensor counts as what it is made of."""
         return op.apply(*self.insides(values))
 
-    def describe(self, array: Any) -> str:
-        """What the printed form of a tensor says first."""
-        raise NotImplementedError
+    def resized(self, array: Any, shape: tuple[int, ...], memory_format: Any) -> Any:
+        """The array when the tensors inside were given another shape."""
+        return self.map(array, lambda t: t.resize_(shape, memory_format=memory_format))
 
     # What the core asks
 
@@ -320,8 +325,7 @@ class Transform(Backend):
         op.overwrite_inside(self_, before, values)
 
     def shown(self, array: Any) -> str:
-        inside = textwrap.indent(repr(array.main), "    ")
-        return f"{self.describe(array)}, value=\n{inside}\n)"
+        return self.owner.shown(self.inside(repr, array.main), array)
 
     # What every backend offers
 
@@ -355,7 +359,10 @@ class Transform(Backend):
     def to_host(self, array: Any) -> Any:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
-    pointer = storage = to_host
+    pointer = to_host
+
+    def storage(self, array: Any) -> Any:
+        raise NotImplementedError("Cannot access storage of TensorWrapper")
 
     def number(self, array: Any) -> Any:
         return array.main.backend.real.number(array.main.array)

@@ -1,0 +1,98 @@
+"""`torch._C`: of PyTorch's compiled core, the few names that pickles hold and that other packages touch."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ..autograd import grad_mode, is_grad_enabled, is_inference_mode_enabled
+from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+from ..autograd.forward_ad import _is_fwd_grad_enabled, _set_fwd_grad_enabled
+from ..autograd.running import (
+    _current_autograd_node,
+    _current_graph_task_execution_order,
+    _current_graph_task_id,
+    _will_engine_execute_node,
+)
+from ..backends.cpu import get_cpu_capability as _get_cpu_capability
+from ..core.device import device
+from ..core.dtype import dtype
+from ..core.generator import Generator
+from ..core.layout import layout, memory_format
+from ..core.mode import local
+from ..core.op import functions
+from ..core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from ..core.overrides import pop_mode as _pop_torch_function_stack
+from ..core.overrides import push_mode as _push_on_torch_function_stack
+from ..core.size import Size
+from ..core.tensor import Tensor, TensorBase
+from ..overrides import (
+    _get_function_stack_at,
+    _get_torch_function_state,
+    _is_torch_function_enabled,
+    _len_torch_function_stack,
+    _set_torch_function_state,
+    _TorchFunctionState,
+)
+from ..overrides import has_torch_function as _has_torch_function
+from ..overrides import has_torch_function_unary as _has_torch_function_unary
+from ..overrides import has_torch_function_variadic as _has_torch_function_variadic
+from ..serialization.file_reader import PyTorchFileReader
+from . import _autograd, _functorch, _nn
+
+__all__ = [
+    "_autograd", "_nn", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
+    "_is_fwd_grad_enabled", "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "set_anomaly_enabled",
+    "device", "dtype", "Generator", "layout", "memory_format", "DisableTorchFunction", "DisableTorchFunctionSubclass",
+    "DispatchKey", "DispatchKeySet", "Size", "TensorBase", "_VariableFunctions", "_VariableFunctionsClass",
+    "PyTorchFileReader", "_TensorMeta", "_disabled_torch_function_impl", "_get_function_stack_at",
+    "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_enabled",
+    "_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack", "_log_api_usage_once",
+    "_TorchFunctionState", "_get_torch_function_state", "_set_torch_function_state", "_get_cpu_capability",
+    "_get_privateuse1_backend_name",
+]  # fmt: skip
+
+_is_multithreading_enabled = grad_mode.is_multithreading_enabled
+_set_grad_enabled, _set_multithreading_enabled = grad_mode.set_grad_enabled, grad_mode.set_multithreading_enabled
+
+DispatchKey = enum.Enum("DispatchKey", "CPU CUDA XPU Meta Autograd AutocastCPU AutocastCUDA AutocastXPU")
+
+
+class DispatchKeySet(frozenset[DispatchKey]):
+    """A set of keys; nothing is dispatched by them here."""
+
+    def __new__(cls, *keys: DispatchKey) -> DispatchKeySet:
+        return super().__new__(cls, keys)
+
+    def __or__(self, other: Any) -> DispatchKeySet:
+        return DispatchKeySet(*self, *other)
+
+
+_VariableFunctionsClass = type(
+    "_VariableFunctionsClass", (), {name: staticmethod(function) for name, function in functions.items()}
+)
+"""Where pickles say that torch's functions are."""
+_TensorMeta = type(Tensor)
+_VariableFunctions = _VariableFunctionsClass()
+
+
+def _log_api_usage_once(event: Any) -> None:
+    """Nothing is logged."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transform of functions runs in this thread."""
+    return bool(local.state.levels)
+
+
+_debug_only_display_vmap_fallback_warnings = _functorch._set_vmap_fallback_warning_enabled
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    return _functorch.fallback.warns
+
+
+def _get_privateuse1_backend_name() -> str:
+    """What devices of a backend from outside are called in PyTorch. Here each has the name it registers."""
+    return "privateuseone"

@@ -1,0 +1,23 @@
+"""`torch._C._nn`: operators that modules are made of, by their own names, and the reading of what `to` is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.op import functions
+from ..core.publish import aten
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, dtype, `non_blocking` and memory format that the arguments of `Module.to` ask for."""
+    from ..nn.modules.module_moves import _parse_to as parse
+
+    return parse(*args, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    if name in aten:
+        return aten[name]
+    if name in functions:
+        return functions[name]
+    raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")

@@ -1,0 +1,1 @@
+"""`torch._functorch`: where PyTorch keeps its transforms of functions, whose home here is `torchlite.func`."""

@@ -1,0 +1,5 @@
+"""`torch._functorch.einops`."""
+
+from ..func.rearrange import rearrange
+
+__all__ = ["rearrange"]

@@ -1,0 +1,5 @@
+"""`functorch.einops`."""
+
+from ...func import rearrange
+
+__all__ = ["rearrange"]
