@@ -193,6 +193,20 @@ def test_maxima(torch: Any, tell: Any) -> None:
 
 
 @same_story
+def test_maxima_may_be_written_to(torch: Any, tell: Any) -> None:
+    F, nn = torch.nn.functional, torch.nn
+    for pool, shape in ((F.max_pool1d, (2, 3, 8)), (F.max_pool2d, (2, 3, 8, 6)), (F.max_pool3d, (2, 3, 4, 4, 6))):
+        for options in ({"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1}):
+            x = _image(torch, *shape).requires_grad_()
+            made = pool(x, **options)
+            made.relu_()
+            tell(made, *torch.autograd.grad((made * made).sum(), x))
+    layers = nn.Sequential(nn.MaxPool2d(2), nn.ReLU(inplace=True), nn.AdaptiveMaxPool2d(2), nn.ReLU(inplace=True))
+    x = _image(torch, 2, 3, 8, 6).requires_grad_()
+    tell(layers(x), *torch.autograd.grad(layers(x).sum(), x))
+
+
+@same_story
 def test_means(torch: Any, tell: Any) -> None:
     F, x = torch.nn.functional, _image(torch, 2, 3, 7, 6)
     for options in (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+
+from typing_extensions import deprecated
 
 _PRECISIONS = {"none": "highest", "ieee": "highest", "tf32": "high"}
 
@@ -98,8 +100,28 @@ def is_flash_attention_available() -> bool:
     return False
 
 
+class SDPAParams(NamedTuple):
+    """What a choice among the kernels of attention looks at."""
+
+    query: Any
+    key: Any
+    value: Any
+    attn_mask: Any
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether PyTorch's CUDA kernel is there, and takes these."""
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
+
+
 @contextmanager
-def sdp_kernel(
+def sdp_kernels(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
 ) -> Iterator[dict[Any, Any]]:
     """Choose kernels of attention, for the time of a `with`."""
@@ -110,6 +132,13 @@ def sdp_kernel(
         yield {}
     finally:
         _kernels.update(before)
+
+
+sdp_kernel = deprecated(
+    "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
+    "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+    category=FutureWarning,
+)(sdp_kernels)
 
 
 # ---- libraries

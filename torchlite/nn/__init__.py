@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import attention, functional, init, modules, parallel, parameter, utils
+from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules.factory import factory_kwargs
 from .modules.module import Module

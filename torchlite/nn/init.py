@@ -155,6 +155,11 @@ def zeros_(tensor: Tensor) -> Tensor:
         return tensor.zero_()
 
 
+# What modules outside of PyTorch call, who know these by their private names.
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
+_no_grad_fill_, _no_grad_zero_ = constant_, zeros_
+
+
 # ---- maps that leave their input as it is
 
 

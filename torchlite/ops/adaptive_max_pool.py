@@ -16,7 +16,7 @@ from .average_pool import check_one, check_output_size, check_row
 from .max_pool import check_dtype, places_ops
 from .pool_kernels import best_of, maxima_and_places
 from .resample import uneven_windows
-from .windows import Ints, like
+from .windows import Ints, like, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,9 +159,13 @@ def _check_fractional(
     ):
         if not ok:
             raise RuntimeError(message)
+    kernel_size, output_size = spread(kernel_size, dims), spread(output_size, dims)
+    if min(output_size) < 0:
+        made = [*shape[: len(shape) - dims], *output_size]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(output_size)}: {made}")
     for axis, length, window, count in zip("THW"[3 - dims :], shape[len(shape) - dims :], kernel_size, output_size):
         word = {"T": "time", "H": "height", "W": "width"}[axis]
-        if count + window - 1 > length:
+        if count + window - 1 > length - (dims == 3):  # as PyTorch counts
             raise RuntimeError(f"{name}(): pool {word} {window} too large relative to input {word} {length}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ..backends import cuda
 from ..core import dtype as dt
 from ..core.errors import broadcast_shapes
 from ..core.mode import local
@@ -282,6 +283,35 @@ def _aligned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> 
     return tuple([t if t.array.shape[:-2] == lead else t.expand((*lead, *t.shape[-2:])) for t in (query, key, value)])
 
 
+def _takes(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, grouped: bool
+) -> bool:  # fmt: skip
+    """Whether PyTorch's fused kernel takes these."""
+    q, k, v = [t.array.shape for t in (query, key, value)]
+    if not len(q) == len(k) == len(v) == 4 or dropout_p or (mask is not None and requires_grad(mask)):
+        return False
+    heads = q[1] == k[1] == v[1] or (grouped and not (q[1] % k[1] or q[1] % v[1]))
+    return query.dtype in dt.FLOATS and heads and q[0] == k[0] == v[0] and q[3] == k[3] == v[3] and bool(q[2] and k[2])
+
+
+def _fused_sdp_choice(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
+    scale: float | None, enable_gqa: bool,
+) -> int:  # fmt: skip
+    """The number of the kernel that PyTorch would choose among those that are allowed."""
+    flash = cuda.flash_sdp_enabled()
+    if flash and _takes(query, key, value, attn_mask, dropout_p, enable_gqa):
+        return 1
+    if cuda.math_sdp_enabled():
+        return 0
+    if flash:
+        raise RuntimeError("No available kernel.  Aborting execution.")
+    raise RuntimeError(
+        "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math "
+        "kernel and the fused kernels."
+    )
+
+
 def _scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
     scale: float | None, enable_gqa: bool,
@@ -293,6 +323,8 @@ def _scaled_dot_product_attention(
     several heads of queries share one of keys and values.
     """
     _check(query, key, value, attn_mask)
+    if not cuda.math_sdp_enabled():
+        _fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 0.0
     if enable_gqa:
@@ -313,8 +345,11 @@ def _scaled_dot_product_attention(
     return matmul.apply(weights, value)
 
 
+_OPERANDS = (
+    "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, "
+    "float? scale=None, bool enable_gqa=False)"
+)
 scaled_dot_product_attention = publish_python(
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
-    "bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
-    _scaled_dot_product_attention, forms="",
-)  # fmt: skip
+    f"scaled_dot_product_attention{_OPERANDS}", _scaled_dot_product_attention, forms=""
+)
+publish_python(f"_fused_sdp_choice{_OPERANDS}", _fused_sdp_choice, forms="function")

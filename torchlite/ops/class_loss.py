@@ -38,7 +38,7 @@ def _places(xp: Any, self: Any, target: Any, ignore_index: int) -> tuple[Any, An
             raise IndexError(f"Target {target[wrong][0].item()} is out of bounds.")
     inner = math.prod(self.shape[2:])
     count = target.size
-    if inner == 1:
+    if inner == 1 or not count:
         return xp.arange(0, count * classes, classes) + target, target, kept
     outer = self.shape[0]
     first = xp.arange(0, outer * classes * inner, classes * inner).reshape((-1, 1)) + xp.arange(inner)
@@ -213,6 +213,8 @@ def nll_loss_nd(
     batch = classes[0] if classes else 1
     if ndim != 1 and shape[0] != batch:
         raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch}).")
+    if ndim == 1 and len(classes) == 1 and batch != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {batch}")
     if ndim <= 2:
         return nll_loss_forward.apply(self, target, weight, reduction, ignore_index)[0]
     if ndim == 4:

@@ -46,6 +46,8 @@ def _convolution(
 ) -> Any:  # fmt: skip
     inside = keeps_channels_inside(backend, x, weight)
     w = _sliding(x, weight, stride, padding, dilation, transposed, output_padding)
+    if not x.shape[1]:
+        return backend.xp.zeros((len(x), 0, *w.count), x.dtype)  # PyTorch makes no channels of none
     wide, factors = widened(x), widened(weight)
     offset = None if bias is None else widened(bias)
     if transposed:
@@ -63,6 +65,9 @@ def _convolution_backward(
     output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
     xp = backend.xp
+    if not x.shape[1]:
+        shapes = (x.shape, weight.shape, bias_sizes)
+        return tuple([xp.zeros(s, g.dtype) if wanted else None for s, wanted in zip(shapes, output_mask)])
     inside = keeps_channels_inside(backend, x, weight)
     w = _sliding(x, weight, stride, padding, dilation, transposed, output_padding)
     wide, images, factors = widened(g), widened(x), widened(weight)
@@ -301,6 +306,7 @@ convolution_backward = LaidOp(
     _gradients_of_gradients,
     batch=Leading(call=_backward_of_batch),
 )
+publish(convolution_backward, forms="")
 
 
 def _expanded(name: str, numbers: Ints, dims: int) -> Ints:
@@ -354,6 +360,10 @@ def _padding_of(name: str, input: Tensor, weight: Tensor, stride: Ints, dilation
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(weight.array.shape[2:], _expanded("dilation", dilation, dims), strict=True)]
     if any(n % 2 for n in total):
+        errors.warn(
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+            "input be created"
+        )
         more = [n for t in reversed(total) for n in (0, t % 2)]
         input = constant_pad_nd.apply(input, tuple(more), 0)
     return input, tuple([n // 2 for n in total])

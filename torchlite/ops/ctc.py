@@ -30,6 +30,8 @@ def _check(
 ) -> None:
     if log_probs.dtype not in (dt.float32, dt.float64):
         raise not_implemented_for("ctc_loss_cpu", log_probs.dtype)
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     steps, batch, labels = log_probs.shape
     if not 0 <= blank < labels:
         raise RuntimeError("blank must be in label range")
@@ -37,6 +39,9 @@ def _check(
         if len(lengths) != batch:
             raise RuntimeError(f"{name} must be of size batch_size")
     where = " (while checking arguments for ctc_loss_allocate_outputs)"
+    for n in target_lengths:
+        if n < 0:
+            raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {n}{where}")
     at, needed, compared = (0, sum(target_lengths), "size")
     if targets.dim() != 1:
         at, needed, compared = 1, max(target_lengths, default=0), "size at least"

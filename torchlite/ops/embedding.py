@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.errors import not_implemented_for
+from ..core.errors import not_implemented_for, type_text
 from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
@@ -136,10 +136,19 @@ def _check_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, padding_idx: int,
 ) -> None:  # fmt: skip
-    _check_indices("indices", indices, "embedding_bag")
+    for index in (indices, offsets):
+        _check_indices("indices", index, "embedding_bag")
     _refuse_sparse(sparse)
     if weight.dtype not in dt.FLOATS:
         raise not_implemented_for("embedding_bag", weight.dtype)
+    if per_sample is not None and per_sample.dtype is not weight.dtype:
+        one, other = [type_text(t.dtype, t.device) for t in (weight, per_sample)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {one} does not equal {other} (while checking arguments for embedding_bag)"
+        )
+    if include_last_offset and not offsets.numel():
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     backend = indices.backend.real
     if not backend.values or backend.level or not offsets.numel():
         return
@@ -282,6 +291,10 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
         elif num_classes <= largest:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
+        if backend.level:
+            raise RuntimeError(
+                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
+            )
         raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
     return (self.unsqueeze(-1) == tensors.arange(num_classes, device=self.device)).long()
 

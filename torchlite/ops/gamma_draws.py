@@ -42,14 +42,14 @@ def _dirichlet(backend: Any, alpha: Any, generator: Any) -> Any:
     return array_drawn(draw, alpha.shape, alpha.dtype, backend)
 
 
-def _dirichlet_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+def dirichlet_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """More of one concentration moves its own share, and the others in proportion."""
     total = self.sum(-1, True).expand(self.shape)
     return _share_shift.apply(result, self, total) * (g - (g * result).sum(-1, True))
 
 
 _sample_dirichlet = FromParameters(
-    "_sample_dirichlet(Tensor self, Generator? generator=None)", _dirichlet, {"self": _dirichlet_vjp}
+    "_sample_dirichlet(Tensor self, Generator? generator=None)", _dirichlet, {"self": dirichlet_vjp}
 )
 for _op in (_gamma_shift, _standard_gamma, _share_shift, _sample_dirichlet):
     publish(_op, forms="function")

@@ -39,10 +39,14 @@ class OnArrays:
     def __init__(self, xp: Any) -> None:
         self.floor, self.round, self.clip, self.where = xp.floor, xp.rint, xp.clip, xp.where
         self.abs, self.remainder, self.ones_like = xp.absolute, xp.remainder, xp.ones_like
-        self.int64 = xp.int64
+        self.int64, self.fmin, self.fmax = xp.int64, xp.fmin, xp.fmax
 
     def whole(self, at: Any) -> Any:
         return at.astype(self.int64)
+
+    def held(self, at: Any, high: int) -> Any:
+        """Positions from 0 to `high`; what is no number counts as 0."""
+        return self.fmin(self.fmax(at, 0), high)
 
 
 class OnTensors:
@@ -52,6 +56,9 @@ class OnTensors:
 
     def whole(self, at: Tensor) -> Tensor:
         return at.to(dt.int64)
+
+    def held(self, at: Tensor, high: int) -> Tensor:
+        return self.where(at.isnan(), 0, at).clip(0, high)
 
 
 class _Along(NamedTuple):
@@ -86,7 +93,7 @@ def _within(m: Any, at: Any, size: int, padding: int, align_corners: bool) -> tu
         odd = m.remainder(flips, 2) != 0
         at = m.where(odd, span - extra, extra) + low / 2
         slope = m.where(odd, -slope, slope)
-    return m.clip(at, 0, size - 1), slope * ((at > 0) & (at < size - 1))
+    return m.held(at, size - 1), slope * ((at > 0) & (at < size - 1))
 
 
 def _element(m: Any, at: Any) -> Any:

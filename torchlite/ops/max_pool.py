@@ -68,7 +68,8 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
 
 def _max_pool(backend: Any, self: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
-    return like(backend, maxima(backend.xp, self, geometry).astype(self.dtype, copy=False), self)
+    best = like(backend, maxima(backend.xp, self, geometry).astype(self.dtype, copy=False), self)
+    return best, best.copy()  # which backward looks for, whatever is written into the result meanwhile
 
 
 def _with_indices(backend: Any, self: Any, *values: Any) -> Any:
@@ -77,9 +78,9 @@ def _with_indices(backend: Any, self: Any, *values: Any) -> Any:
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)
 
 
-def _max_pool_backward(backend: Any, g: Any, self: Any, result: Any, *values: Any) -> Any:
+def _max_pool_backward(backend: Any, g: Any, self: Any, best: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
-    return like(backend, gradient_of_maxima(backend, g, self, result, geometry), self)
+    return like(backend, gradient_of_maxima(backend, g, self, best, geometry), self)
 
 
 def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
@@ -193,19 +194,25 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         return from_image.apply(g, places)
 
     backward = LaidOp(
-        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor result, {numbers})",
+        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor best, {numbers})",
         _max_pool_backward,
-        {"grad_output": second, "self": zero_gradient, "result": None},
+        {"grad_output": second, "self": zero_gradient, "best": None},
         node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
         batch=LEADING,
     )
 
     def gradient(
-        g: Any, self: Any, result: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
+        g: Any, self: Any, best: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
     ) -> Any:
-        return backward.apply(g, self, result, kernel_size, stride, padding, dilation, ceil_mode)
+        return backward.apply(g, self, best, kernel_size, stride, padding, dilation, ceil_mode)
 
-    alone = LaidOp(f"{name}(Tensor self, {numbers})", _max_pool, {"self": gradient}, node=node, batch=LEADING)
+    alone = LaidOp(
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor best)",
+        _max_pool,
+        {"self": gradient},
+        node=node,
+        batch=LEADING,
+    )
 
     def of(op: LaidOp) -> Any:
         def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
@@ -219,7 +226,8 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
             count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
             check_count(shape[len(shape) - dims - 1 :], count)
             check_dtype(name, self)
-            return op.apply(self, window, stride, padding, dilation, ceil_mode)
+            made = op.apply(self, window, stride, padding, dilation, ceil_mode)
+            return made[0] if op is alone else made
 
         return pool
 
@@ -289,7 +297,8 @@ def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
         )
     if 0 in self.array.shape[self.dim() - dims - 1 :]:
         raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(self.shape)}"
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(self.shape)} with "
+            f"dimension {self.array.shape.index(0, self.dim() - dims - 1)} being empty."
         )
 
 
@@ -300,11 +309,11 @@ def _unpool(backend: Any, self: Any, indices: Any, output_size: Ints) -> Any:
     lead = self.shape[: self.ndim - len(output_size)]
     images = math.prod(lead)
     if indices.size and backend.values:
-        low, high = indices.min().item(), indices.max().item()
-        if low < 0 or high >= cells:
+        outside = (indices < 0) | (indices >= cells)
+        if outside.any():
             raise RuntimeError(
-                f"Found an invalid max index: {low if low < 0 else high} (output volumes are of size "
-                f"{'x'.join(map(str, output_size))}"
+                f"Found an invalid max index: {indices[outside][0].item()} (output volumes are of size "
+                f"{'x'.join(map(str, output_size))})"
             )
     made = xp.zeros(images * cells, self.dtype)
     if self.size:
@@ -326,9 +335,11 @@ def _declare_unpool(dims: int) -> Any:
         batch=LEADING,
     )
 
-    def unpool(self: Tensor, indices: Tensor, output_size: Ints, *_: Any) -> Tensor:
+    def unpool(self: Tensor, indices: Tensor, output_size: Ints, stride: Ints = (), *_: Any) -> Tensor:
         """Images of zeros with values where the indices say."""
         _check_unpool(self, indices, output_size, dims)
+        if min(stride, default=1) < 1:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
         return op.apply(self, indices, output_size)
 
     more = "" if dims == 2 else f", {several} stride, {several} padding"

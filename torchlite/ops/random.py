@@ -17,6 +17,7 @@ from ..core.batching import FILLING, RANDOM, drawn
 from ..core.errors import broadcast_shapes
 from ..core.generator import default_generator
 from ..core.laid import OnBackend
+from ..core.layout import contiguous_strides
 from ..core.mode import local
 from ..core.node import NOT_IMPLEMENTED
 from ..core.op import Op
@@ -76,6 +77,10 @@ class _New(NamedTuple):
     """What a draw needs to know of a tensor that is still to be made."""
 
     dtype: dt.dtype
+    shape: tuple[int, ...]
+
+    def stride(self) -> tuple[int, ...]:
+        return contiguous_strides(self.shape)
 
     def is_contiguous(self) -> bool:
         return True
@@ -86,8 +91,10 @@ class _Draw(Op):
 
     batch = FILLING
 
-    def __init__(self, schema: str, draw: Callable[..., np.ndarray], parts: bool = False, **others: None) -> None:
-        super().__init__(schema, None, {"self": zero_gradient, **others})
+    def __init__(
+        self, schema: str, draw: Callable[..., np.ndarray], parts: bool = False, node: str | None = None, **others: Any
+    ) -> None:
+        super().__init__(schema, None, {"self": zero_gradient, **others}, node=node)
         self.draw = draw
         self.parts = parts  # whether complex numbers are drawn, as their real and imaginary parts
 
@@ -127,7 +134,7 @@ class _Draw(Op):
             return make(())
         *parameters, generator = parameters
         stream = stream_of(generator, backend)
-        values = state.quiet(self.numbers, stream, math.prod(size), _New(d), parameters)
+        values = state.quiet(self.numbers, stream, math.prod(size), _New(d, tuple(size)), parameters)
         return wrap(backend.from_fresh(values, size), d, backend)
 
     def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Any, *parameters: Any) -> Tensor:
@@ -186,10 +193,12 @@ log_normal_ = _Draw(
 random_all = _Draw(
     "random(Tensor self, *, Generator? generator=None)",
     lambda stream, n, d, t: stream.random_full(n, d),
+    node="RandomBackward2",
 )
 random_to = _Draw(
     "random.to(Tensor self, int to, *, Generator? generator=None)",
     lambda stream, n, d, t, high: stream.randint(n, d, 0, high),
+    node="RandomBackward1",
 )
 random_between = _Draw(
     "random.from(Tensor self, int from, int? to, *, Generator? generator=None)",
@@ -200,17 +209,23 @@ random_between = _Draw(
 bernoulli_number = _Draw(
     "bernoulli.float(Tensor self, float p=0.5, *, Generator? generator=None)",
     lambda stream, n, d, t, p: stream.bernoulli_scalar(n, p, d),
+    node="BernoulliBackward2",
 )
 
 
 def _bernoulli_each(stream: Any, n: int, d: np.dtype, t: Tensor, p: Tensor) -> np.ndarray:
     if p.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"Expected a floating-point tensor of probabilities, but got {p.dtype}")
-    laid = p.detach().expand(t.array.shape).permute(_in_memory_order(t.stride()))
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p.dtype.legacy}'")
+    laid = p.detach().expand(t.shape).permute(_in_memory_order(t.stride()))
     return stream.bernoulli_tensor(_flat(laid.host_array()), d)
 
 
-bernoulli_each = _Draw("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None)", _bernoulli_each, p=None)
+bernoulli_each = _Draw(
+    "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None)",
+    _bernoulli_each,
+    node="BernoulliBackward1",
+    p=lambda g, p_shape: g.new_zeros(p_shape),
+)
 for _op in (uniform_, normal_, exponential_, geometric_, cauchy_, log_normal_):
     publish(_op, forms="inplace")
 publish(random_all, random_to, random_between, names="random", forms="inplace")
@@ -327,8 +342,13 @@ class Sampler(FromParameters):
         def kernel(backend: Any, first: Any, *rest: Any) -> Any:
             *parameters, generator = rest
             stream = stream_of(generator, backend)
-            told = [_flat(backend.to_host(p)) if isinstance(p, backend.Array) else p for p in (first, *parameters)]
-            return array_drawn(lambda: draw(stream, *told), first.shape, first.dtype, backend)
+            tensors = [p for p in (first, *parameters) if isinstance(p, backend.Array)]
+            shape = broadcast_shapes(*[p.shape for p in tensors])
+
+            def told(p: Any) -> Any:
+                return _flat(np.broadcast_to(backend.to_host(p), shape)) if isinstance(p, backend.Array) else p
+
+            return array_drawn(lambda: draw(stream, *map(told, (first, *parameters))), shape, first.dtype, backend)
 
         super().__init__(schema, kernel, vjp, **more)
 
@@ -363,7 +383,8 @@ poisson = Sampler(
 binomial = Sampler(
     "binomial(Tensor count, Tensor prob, Generator? generator=None)",
     lambda stream, count, p: stream.binomial(count, p),
-    {"count": None, "prob": zero_gradient},
+    dict.fromkeys(("count", "prob"), undifferentiable("derivative for aten::binomial is not implemented")),
+    node=NOT_IMPLEMENTED,
 )
 publish(bernoulli, bernoulli_like)
 publish(poisson, forms="function")
@@ -373,7 +394,7 @@ publish(binomial, forms="function")
 def _multinomial(backend: Any, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
     def draw() -> np.ndarray:
         rows = backend.to_host(weights)  # drawn for in the order in which they lie in memory
-        rows = rows if rows.ndim == 2 else rows.reshape(1, -1)
+        rows = rows if rows.ndim == 2 else rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
         return stream_of(generator, backend).multinomial(rows, num_samples, replacement)
 
     return array_drawn(draw, (*weights.shape[:-1], num_samples), dt.int64.numpy, backend)
@@ -410,7 +431,7 @@ def _check_deviation(mean: Any, std: Any, generator: Any) -> None:
     if isinstance(std, Tensor):
         if std.dtype.is_complex:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.backend.values and not bool((std.detach() >= 0).all()):
+        if std.backend.values and not std.backend.home.level and not bool((std.detach() >= 0).all()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
 
 

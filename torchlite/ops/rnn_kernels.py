@@ -305,7 +305,7 @@ def forward(
         bias = own if bias is None else bias + own
     if bias is not None:
         rows += bias
-    gates = _columns(xp, rows.reshape((length, batch, -1)))
+    gates = _columns(xp, rows.reshape((length, batch, rows.shape[1])))
     _clear(gates, times)
     kept, h, c = cell.run(xp, gates, cell.arranged(xp, w_hh), apart, w_hr, h.T, None if c is None else c.T, times)
     last = xp.empty(0, h.dtype) if c is None else c.T.copy()

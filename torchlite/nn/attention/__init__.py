@@ -1,6 +1,7 @@
 """`torch.nn.attention`: which kernels may compute scaled dot-product attention, biases for it, and attention by rule.
 
-There is one kernel here, which takes everything, so that the choice is accepted and makes no difference.
+There is one kernel here, which takes everything, so that a choice makes no difference but that of PyTorch's which would
+not take what is given are refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from ...backends import cuda
+from ...backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +46,13 @@ class SDPBackend(enum.Enum):
 SDPBackend.__module__ = "torch.nn.attention"
 
 
+# The switches of the kernels, in the order in which `sdp_kernels` takes them.
+_SWITCHES = {
+    SDPBackend.FLASH_ATTENTION: cuda.flash_sdp_enabled, SDPBackend.MATH: cuda.math_sdp_enabled,
+    SDPBackend.EFFICIENT_ATTENTION: cuda.mem_efficient_sdp_enabled, SDPBackend.CUDNN_ATTENTION: cuda.cudnn_sdp_enabled,
+}  # fmt: skip
+
+
 @contextlib.contextmanager
 def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
     """Choose one or several kernels, for the time of a `with`."""
@@ -53,11 +62,14 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
             f"{type(backends).__name__}"
         )
     chosen = backends if isinstance(backends, list) else [backends]
-    kinds = (
-        SDPBackend.FLASH_ATTENTION, SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION,
-    )  # fmt: skip
-    with cuda.sdp_kernel(*[kind in chosen for kind in kinds]):
+    with cuda.sdp_kernels(*[kind in chosen for kind in _SWITCHES]):
         yield {}
+
+
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
+    """The kernels that are allowed now."""
+    order = (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
+    return [kind for kind in order if _SWITCHES[kind]()]
 
 
 # ---- libraries of CUDA kernels

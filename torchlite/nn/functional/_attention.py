@@ -74,7 +74,7 @@ def _merged(attn_mask: Tensor | None, padding: Tensor | None, batch: int, num_he
 # ---- checks
 
 
-def _check_shapes(
+def _mha_shape_check(
     query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, attn_mask: Tensor | None, num_heads: int
 ) -> bool:
     """Whether there is a batch."""
@@ -197,7 +197,7 @@ def multi_head_attention_forward(
     and `static_v` stand for keys and values that are projected already, `bias_k` and `bias_v` are one more of each for
     every sequence, as is the zero of `add_zero_attn`.
     """
-    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same = query is key, key is value
         query = query.unsqueeze(1)

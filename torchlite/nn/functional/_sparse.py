@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
@@ -66,7 +67,12 @@ def embedding_bag(
 ) -> Tensor:
     """Sums, means or maxima (`mode`) of rows of `weight` in bags: the rows of `input`, or what begins at `offsets`."""
     if weight.dtype is dt.int64 and input.is_floating_point():
-        input, weight = weight, input  # as arguments once stood
+        input, weight = weight, input
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "

@@ -235,10 +235,12 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return average_pool.adaptive_avg_pool3d(input, _numbers(_whole_size(output_size, input), 3))
 
 
-def _lp_pool(dims: int, avg_pool: Any) -> Any:
+def _lp_pool(dims: int, avg_pool: Any, max_pool: Any) -> Any:
     def lp_pool(
         input: Tensor, norm_type: int | float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
     ) -> Tensor:
+        if norm_type == math.inf:
+            return max_pool(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
         count = math.prod(_numbers(kernel_size, dims))
         made = avg_pool(input.pow(norm_type), kernel_size, () if stride is None else stride, 0, ceil_mode)
         return (made.sign() * made.abs().relu()).mul(count).pow(1.0 / norm_type)
@@ -246,7 +248,9 @@ def _lp_pool(dims: int, avg_pool: Any) -> Any:
     return _named(f"lp_pool{dims}d", "The norm of every window: the root of the sum of powers.", lp_pool)
 
 
-lp_pool1d, lp_pool2d, lp_pool3d = _lp_pool(1, avg_pool1d), _lp_pool(2, avg_pool2d), _lp_pool(3, avg_pool3d)
+lp_pool1d = _lp_pool(1, avg_pool1d, max_pool1d)
+lp_pool2d = _lp_pool(2, avg_pool2d, max_pool2d)
+lp_pool3d = _lp_pool(3, avg_pool3d, max_pool3d)
 
 
 # ---- resampling

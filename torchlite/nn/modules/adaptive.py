@@ -108,7 +108,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         output = input.new_zeros(target.size(0))
         places = target.new_empty(target.size(0))
         for i, (low, high) in enumerate(zip([0, *self.cutoffs], self.cutoffs)):
-            rows = ((target >= low) & (target < high)).nonzero().squeeze()
+            rows = ((target >= low) & (target < high)).nonzero().squeeze(1)
             if not rows.numel():
                 continue
             if i == 0:

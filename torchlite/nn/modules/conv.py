@@ -13,6 +13,9 @@ from ..parameter import Parameter, UninitializedParameter
 from ._sizes import for_each
 from .lazy import LazyModuleMixin
 from .module import Module
+from .utils import _pair as _pair
+from .utils import _single as _single
+from .utils import _triple as _triple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,11 +219,14 @@ class _ConvTransposeNd(_ConvNd):
             for_each(dilation, n), True, for_each(output_padding, n), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
-    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
+    def _output_padding(
+        self, input: Tensor, output_size: Sequence[int] | None, stride: Sequence[int], padding: Sequence[int],
+        kernel_size: Sequence[int], num_spatial_dims: int, dilation: Sequence[int] | None = None,
+    ) -> list[int]:  # fmt: skip
         """What is to be added at the end to get this size."""
-        n = self.dims
+        n = num_spatial_dims
         if output_size is None:
-            return self.output_padding
+            return list(for_each(self.output_padding, n))
         batched = input.dim() == n + 2
         if len(output_size) == n + 1 + batched:
             output_size = output_size[1 + batched :]
@@ -230,22 +236,24 @@ class _ConvTransposeNd(_ConvNd):
                 f"(got {len(output_size)})"
             )
         sizes = input.shape[1 + batched :]
-        geometry = zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size)
+        geometry = zip(sizes, stride, padding, dilation or (1,) * n, kernel_size)
         least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in geometry]
-        most = [low + s - 1 for low, s in zip(least, self.stride)]
+        most = [low + s - 1 for low, s in zip(least, stride)]
         if any(not low <= size <= high for low, size, high in zip(least, output_size, most)):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
                 f"input of {sizes})"
             )
-        return tuple([size - low for size, low in zip(output_size, least)])
+        return [size - low for size, low in zip(output_size, least)]
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         conv = getattr(F, f"conv_transpose{self.dims}d")
-        more = self._output_padding(input, output_size)
-        return conv(
-            input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
-        )  # fmt: skip
+        if self.padding_mode != "zeros":
+            raise ValueError(f"Only `zeros` padding mode is supported for {type(self).__name__}")
+        more = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self.dims, self.dilation
+        )
+        return conv(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
 
 class ConvTranspose1d(_ConvTransposeNd):

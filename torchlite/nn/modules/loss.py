@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import deprecated
+
 from ...core.tensor import Tensor
 from .. import _reduction
 from .. import functional as F
@@ -213,6 +215,11 @@ class NLLLoss(_WeightedLoss):
         )
 
 
+@deprecated(
+    "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+    "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+    category=FutureWarning,
+)
 class NLLLoss2d(NLLLoss):
     """What `NLLLoss` of images was called long ago."""
 

@@ -23,12 +23,14 @@ _TO = [
 ]
 
 
-def _destination(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The device, dtype, `non_blocking` and memory format that the arguments of `to` ask for."""
     for signature in _TO:
         values = signature.bind(args, kwargs, must=False) if signature.fits(args, kwargs, False) else None
         if values is not None:
-            *what, non_blocking, _, format_ = values
+            *what, non_blocking, copy, format_ = values
+            if copy:
+                raise RuntimeError(".to() does not accept copy argument")
             if len(what) == 1:
                 what = [None, what[0]] if signature is _TO[1] else [what[0].device, what[0].dtype]
             return what[0], what[1], non_blocking, format_
@@ -90,7 +92,7 @@ class ModuleMoves:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Change dtype, device or memory format: `to(device, dtype)`, `to(dtype)`, `to(tensor)`."""
-        where, dtype, non_blocking, format_ = _destination(args, kwargs)
+        where, dtype, non_blocking, format_ = _parse_to(*args, **kwargs)
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
@@ -150,6 +152,18 @@ class ModuleMoves:
     def cuda(self, device: Any = None) -> Self:
         """Move to a CUDA device."""
         return self._apply(lambda t: t.cuda(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move to an XPU device."""
+        return self._apply(lambda t: t.xpu(device))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Move to an IPU device."""
+        return self._apply(lambda t: t.ipu(device))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move to an MTIA device."""
+        return self._apply(lambda t: t.mtia(device))
 
     def share_memory(self) -> Self:
         """Move to memory that other processes share."""

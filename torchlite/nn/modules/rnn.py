@@ -8,6 +8,8 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import deprecated
+
 from ...core.op import functions
 from ...core.tensor import Tensor
 from .. import init
@@ -25,8 +27,21 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 _empty = functions["empty"]
 
 
+def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    return tensor.index_select(dim, permutation)
+
+
+@deprecated(
+    "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
+    category=FutureWarning,
+)
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """Slices in another order."""
+    return _apply_permutation(tensor, permutation, dim)
+
+
 def _permuted(t: Tensor, permutation: Tensor | None) -> Tensor:
-    return t if permutation is None else t.index_select(1, permutation)
+    return t if permutation is None else _apply_permutation(t, permutation)
 
 
 def _check_arguments(

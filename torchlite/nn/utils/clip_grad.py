@@ -55,6 +55,9 @@ def clip_grads_with_norm_(
         grad.mul_(factor.to(grad.device))
 
 
+_get_total_norm, _clip_grads_with_norm_ = get_total_norm, clip_grads_with_norm_  # as they were called before
+
+
 @no_grad()
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...core.op import functions
+from ...core.pickling import reduce_ex
 from ...core.tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
@@ -27,6 +28,8 @@ class BasePruningMethod(ABC):
     """
 
     _tensor_name: str
+
+    __reduce_ex__ = reduce_ex
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
@@ -191,24 +194,35 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
+def _validate_pruning_amount_init(amount: Any) -> None:
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+
+
+def _validate_pruning_amount(amount: int | float, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: int | float, tensor_size: int) -> int:
+    """How many an amount, which may be a share, stands for."""
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
 class _Amount(BasePruningMethod):
     """Prunes so many elements or slices, or such a share of them."""
 
     amount: int | float
 
     def _set_amount(self, amount: Any) -> None:
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
-            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        if self.amount > size:
-            raise ValueError(f"amount={self.amount} should be smaller than the number of parameters to prune={size}")
-        return self.amount
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
 class RandomUnstructured(_Amount):
@@ -253,18 +267,32 @@ class L1Unstructured(_Amount):
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
+def _validate_structured_pruning(t: Tensor) -> None:
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+            f"{t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t: Tensor, dim: int) -> None:
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
+    """The norms of the slices along a dimension."""
+    dim = dim + t.dim() if dim < 0 else dim
+    return functions["norm"](t, p=n, dim=[d for d in range(t.dim()) if d != dim])
+
+
 class _Structured(_Amount):
     dim: int
 
     def _slices(self, t: Tensor) -> int:
         """How many slices a tensor has."""
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                f"{t.shape} with {t.dim()} dims"
-            )
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         return t.shape[self.dim]
 
     def _mask(self, t: Tensor, kept: Tensor, default_mask: Tensor) -> Tensor:
@@ -313,9 +341,7 @@ class LnStructured(_Structured):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         slices = self._slices(t)
         count = self._count(slices)
-        dim = self.dim + t.dim() if self.dim < 0 else self.dim
-        norms = functions["norm"](t, p=self.n, dim=[d for d in range(t.dim()) if d != dim])
-        kept = norms.topk(k=slices - count, largest=True).indices
+        kept = _compute_norm(t, self.n, self.dim).topk(k=slices - count, largest=True).indices
         return self._mask(t, kept, default_mask) if count else default_mask
 
     @classmethod

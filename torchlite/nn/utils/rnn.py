@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.op import functions
+from ...core.pickling import Shown
 from ...core.tensor import Tensor
 from ...ops import packing
 
@@ -55,6 +56,9 @@ class PackedSequence(PackedSequence_):
                 "nn.utils.rnn. https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def __reduce__(self) -> Any:
+        return Shown(type(self)), tuple(self)
 
     def _with(self, data: Tensor, change: Any) -> Self:
         """The same sequences with other data, and the indices changed too; sizes stay on the host."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ...autograd.grad_mode import no_grad
+from ...core.pickling import reduce_ex
 from ...core.tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -165,3 +166,4 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 for _class in (SpectralNorm, SpectralNormLoadStateDictPreHook, SpectralNormStateDictHook):
     _class.__module__ = "torch.nn.utils.spectral_norm"
+    _class.__reduce_ex__ = reduce_ex

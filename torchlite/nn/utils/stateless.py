@@ -12,6 +12,21 @@ if TYPE_CHECKING:
 __all__ = ["functional_call"]
 
 
+def _functional_call(*args: Any, **kwargs: Any) -> Any:
+    from ...func.modules import functional_call as call
+
+    return call(*args, **kwargs)
+
+
+def _reparametrize_module(
+    module: Module, parameters_and_buffers: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
+) -> Any:
+    """Inside a `with`, a module holds other tensors in place of its parameters and buffers."""
+    from ...func.modules import reparametrized
+
+    return reparametrized(module, parameters_and_buffers, tie_weights, strict)
+
+
 def functional_call(
     module: Module,
     parameters_and_buffers: dict[str, Tensor],
@@ -28,6 +43,4 @@ def functional_call(
         FutureWarning,
         stacklevel=2,
     )
-    from ...func.modules import functional_call as call
-
-    return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from warnings import warn
 
 from ...core.op import functions
+from ...core.pickling import reduce_ex
 from ...core.tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -20,6 +21,8 @@ class WeightNorm:
 
     name: str
     dim: int
+
+    __reduce_ex__ = reduce_ex
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
