@@ -95,3 +95,125 @@ def test_schemas_are_inferred(torch: Any, tell: Any) -> None:
 
     tell(torch.library.infer_schema(f, mutates_args=()), torch.library.infer_schema(written, mutates_args={"x"}))
     tell(outcome(lambda: torch.library.infer_schema(lambda x: x, mutates_args=())))
+
+
+@same_story
+def test_lists_of_tensors_have_gradients(torch: Any, tell: Any) -> None:
+    Tensor = torch.Tensor
+
+    @torch.library.custom_op("torchlite_tests::doubled", mutates_args=())
+    def doubled(xs: list[Tensor]) -> list[Tensor]:
+        return [x * 2 for x in xs]
+
+    doubled.register_autograd(lambda ctx, grads: ([grad * 2 for grad in grads],))
+    a, b = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
+    results = doubled([a, b])
+    sum(r.sum() for r in results).backward()
+    tell(type(results).__name__, a.grad, b.grad)
+
+
+@same_story
+def test_a_batch_runs_by_its_rule_or_one_by_one(torch: Any, tell: Any) -> None:
+    Tensor = torch.Tensor
+
+    @torch.library.custom_op("torchlite_tests::sine", mutates_args=())
+    def sine(x: Tensor) -> Tensor:
+        return torch.from_numpy(x.numpy().copy()).sin()
+
+    tell(torch.vmap(sine)(torch.ones(2, 3)))
+
+    def rule(info: Any, in_dims: Any, x: Tensor) -> Any:
+        tell(info.batch_size, in_dims)
+        return sine(x), in_dims[0]
+
+    sine.register_vmap(rule)
+    tell(torch.vmap(sine, in_dims=1)(torch.ones(2, 3)))
+
+
+@same_story
+def test_what_an_operator_refuses(torch: Any, tell: Any) -> None:
+    Tensor = torch.Tensor
+
+    @torch.library.custom_op("torchlite_tests::picky", mutates_args=())
+    def picky(x: Tensor, n: int, *, how: str = "well") -> Tensor:
+        return x * n
+
+    x = torch.ones(2)
+    for call in (
+        lambda: picky(x),
+        lambda: picky(1, 2),
+        lambda: picky(x, "a"),
+        lambda: picky(x, 2, "a"),
+        lambda: picky(x, 2, how=3),
+        lambda: picky(x, 2, how="a", why=3),
+    ):
+        try:
+            call()
+        except RuntimeError as error:
+            tell(str(error).split("\nCast error")[0])
+
+    @torch.library.custom_op("torchlite_tests::same", mutates_args=())
+    def same(x: Tensor) -> Tensor:
+        return x
+
+    try:
+        same(x)
+    except RuntimeError as error:
+        tell("may not alias any inputs" in str(error))
+
+
+@same_story
+def test_operators_end_with_their_library(torch: Any, tell: Any) -> None:
+    library = torch.library.Library("torchlite_scoped", "FRAGMENT")
+    library.define("kept.first(Tensor x) -> Tensor")
+    library.define("kept.second(Tensor x, str how) -> Tensor")
+    library.impl("kept.first", lambda x: x + 1, "CPU")
+    library.impl("kept.second", lambda x, how: x - 1, "CPU")
+    kept = torch.ops.torchlite_scoped.kept
+    tell(kept.overloads(), repr(kept), repr(kept.second), str(kept.first._schema), kept.first.name())
+    tell(kept(torch.ones(1)), kept(torch.ones(1), "so"), outcome(lambda: kept.third))
+    library._destroy()
+    tell(outcome(lambda: torch.ops.torchlite_scoped.kept))
+    tell(repr(torch.ops.aten.mul.Tensor), isinstance(torch.ops.aten.mul.Tensor, torch._ops.OpOverload))
+
+
+@same_story
+def test_a_kernel_above_autograd_sees_to_gradients(torch: Any, tell: Any) -> None:
+    class Tripled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 7
+
+    library = torch.library.Library("torchlite_above", "FRAGMENT")
+    library.define("tripled(Tensor x) -> Tensor")
+    library.impl("tripled", Tripled.apply, "Autograd")
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ops.torchlite_above.tripled(x)
+    y.sum().backward()
+    tell(y, x.grad)
+
+
+@same_story
+def test_annotations_tell_a_schema(torch: Any, tell: Any) -> None:
+    Tensor = torch.Tensor
+
+    def fits(x: Tensor, y: Tensor | None, n: list[int], f: int | float | bool, d: torch.dtype = torch.float32, *, s: str = "a") -> tuple[Tensor, Tensor]: ...  # fmt: skip  # noqa: E501
+    def no_result(x: Tensor): ...
+    def starred(x: Tensor, *rest: Tensor) -> Tensor: ...
+    def listed(x: Tensor, n: list[int] = [1]) -> Tensor: ...  # noqa: B006
+
+    infer = torch.library.infer_schema
+    tell(infer(fits, mutates_args=()), infer(fits, mutates_args={"x", "y"}), infer(fits, mutates_args="unknown"))
+    for call in (
+        lambda: infer(no_result, mutates_args=()),
+        lambda: infer(starred, mutates_args=()),
+        lambda: infer(listed, mutates_args=()),
+        lambda: infer(fits, mutates_args={"n"}),
+        lambda: infer(fits, mutates_args={"z"}),
+        lambda: infer(fits, mutates_args="x"),
+    ):
+        tell(outcome(call))

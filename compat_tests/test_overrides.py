@@ -1,5 +1,6 @@
 """`__torch_function__`: who is asked, in which order, and about which function."""
 
+import contextlib
 import warnings
 from typing import ClassVar
 
@@ -7,11 +8,12 @@ import pytest
 
 import torchlite as torch
 from torchlite.core.op import functions
-from torchlite.core.overrides import _disabled_torch_function_impl
-from torchlite.overrides import DisableTorchFunctionSubclass, TorchFunctionMode
+from torchlite.core.overrides import DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from torchlite.overrides import TorchFunctionMode
 
-# Functions of no tensor, and one that stands behind another.
+# Functions of no tensor, one that stands behind another, and those that PyTorch took away.
 UNASKED = {
+    "eig", "lstsq", "matrix_rank", "solve", "symeig",
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
     "IntTensor", "LongTensor", "ShortTensor", "_randint", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
     "from_file", "frombuffer", "is_storage", "normal",
@@ -142,3 +144,55 @@ def test_a_class_may_leave_every_call_alone():
         __torch_function__ = _disabled_torch_function_impl
 
     assert type(torch.ones(2).as_subclass(Plain) + 1) is torch.Tensor
+
+
+def test_everything_said_to_be_overridable_asks_a_duck():
+    """What only a tensor's own class offers is asked of it by name, as `t.size()`."""
+    stand_ins = torch.overrides.get_testing_overrides()
+    assert stand_ins[torch.add](1, 2) == -1
+    for function in torch.overrides.get_overridable_functions()[torch]:
+        assert function in stand_ins
+        with contextlib.suppress(TypeError):  # of more arguments than there are
+            assert function(Duck(), Duck())[1] == (Duck,)
+        assert not torch.overrides.is_tensor_method_or_property(function)
+    ignored = torch.overrides.get_ignored_functions()
+    assert torch.zeros in ignored and torch.save in ignored and torch.add not in ignored
+
+
+def test_public_functions_have_names():
+    resolve = torch.overrides.resolve_name
+    assert resolve(torch.add) == "torch.add"
+    assert resolve(torch.nn.functional.cross_entropy) == "torch.nn.functional.cross_entropy"
+    assert resolve(torch.Tensor.shape.__get__) == "torch.Tensor.shape.__get__"
+    assert resolve(len) is None
+
+
+def test_what_is_at_hand_of_a_tensor_asks_its_subclass():
+    t = torch.ones(2).as_subclass(Base)
+    for call in (t.size, t.dim, t.tolist, t.is_contiguous, t.requires_grad_, t.contiguous, lambda: len(t)):
+        Base.asked.clear()
+        call()
+        assert Base.asked
+    assert torch.ones(1).as_subclass(Base).item() == 1
+
+
+def test_modes_can_be_looked_at():
+    overrides = torch.overrides
+    assert overrides._get_current_function_mode() is None
+    with overrides.BaseTorchFunctionMode() as outer, overrides.BaseTorchFunctionMode() as inner:
+        assert overrides._get_current_function_mode_stack() == [outer, inner]
+        assert overrides._get_current_function_mode() is inner
+        assert torch._C._len_torch_function_stack() == 2
+        assert torch.equal(torch.ones(2), torch.ones(2))
+        with overrides._pop_mode_temporarily():
+            assert overrides._get_current_function_mode() is outer
+
+
+def test_only_the_relevant_arguments_are_asked():
+    def public(a, b):
+        return torch.overrides.handle_torch_function(public, (a,), a, b)
+
+    duck, other = Duck(), Declines()
+    assert public(duck, other) == (public, (Duck,), (duck, other), {})
+    with pytest.raises(TypeError, match=r"no implementation found for '.*public' on types that implement"):
+        public(Declines(), duck)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
@@ -200,3 +202,9 @@ def test_names():
 
     assert set(ours.__all__) == set(theirs.__all__)
     assert fast.tree_map is ours.tree_map
+
+
+def test_forms_can_be_pickled_and_copied():
+    form = ours.tree_structure([1, {"a": (2, None)}])
+    assert pickle.loads(pickle.dumps(form)) == form
+    assert copy.deepcopy(form) == form

@@ -6,131 +6,30 @@ operator gives for tensors on the meta device.
 
 from __future__ import annotations
 
-import ast
-import inspect
-import re
-import types
-import typing
+import contextlib
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .autograd.function import Function
+from ._library.infer_schema import infer_schema
+from ._library.schema import parse_schema
+from ._ops import Operator, OpOverloadPacket, operator
 from .core.device import device as device_of
-from .core.dtype import dtype
-from .core.op import functions
-from .core.publish import aten
-from .core.tensor import Tensor
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "infer_schema", "register_autograd",
-    "register_fake", "register_kernel",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract", "infer_schema",
+    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
 ]  # fmt: skip
-
-_operators: dict[str, Operator] = {}
-
-
-def operator(qualname: str) -> Operator:
-    try:
-        return _operators[qualname]
-    except KeyError:
-        raise RuntimeError(f"operator {qualname} does not exist") from None
-
-
-class Operator:
-    """What `torch.ops.namespace.name` is: called, it runs the kernel for the device of its tensors."""
-
-    def __init__(self, qualname: str, schema: str) -> None:
-        self.qualname = qualname
-        self.schema = qualname + schema
-        self.signature = _signature(schema)
-        self.kernels: dict[str, Callable[..., Any]] = {}
-        self.whole: Callable[..., Any] | None = None  # a kernel for every device, which autograd sees into
-        self.function = type(f"GeneratedBackwardFor_{self._plain}_default", (_Recorded,), {"operator": self})
-        self.backward: Callable[..., Any] = self._no_backward
-        self.setup_context: Callable[..., Any] | None = None
-        self.recorded = False
-        _operators[qualname] = self
-
-    @property
-    def default(self) -> Operator:
-        """The only overload there is."""
-        return self
-
-    @property
-    def _plain(self) -> str:
-        return self.qualname.replace("::", "_")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            most = len(self.signature.parameters)
-            what = f"expected at most {most} argument(s) but received {len(args)} argument(s)."
-            raise RuntimeError(
-                f"{self.qualname}() {what if len(args) > most else error} Declaration: {self.schema}"
-            ) from None
-        bound.apply_defaults()
-        if self.whole is not None:
-            return self.whole(*bound.args, **bound.kwargs)
-        if not self.recorded:
-            return self.run(*bound.args, **bound.kwargs)
-        return self.function.apply(bound.kwargs, *bound.args)
-
-    def run(self, *args: Any, **kwargs: Any) -> Any:
-        types_ = [value.device.type for value in _tensors((*args, *kwargs.values()))]
-        where = "meta" if "meta" in types_ else next((t for t in types_ if t != "cpu"), "cpu")
-        kernel = self.kernels.get(where) or (self.kernels.get("") if where != "meta" else None)
-        if kernel is None:
-            if where == "meta":
-                raise RuntimeError(f"There was no fake impl registered for {self!r}. Please use `register_fake`.")
-            known = ", ".join(name.upper() for name in self.kernels)
-            raise NotImplementedError(
-                f"Could not run '{self.qualname}' with arguments from the '{where.upper()}' backend. "
-                f"'{self.qualname}' is only available for these backends: [{known}]."
-            )
-        return kernel(*args, **kwargs)
-
-    def _no_backward(self, *_: Any) -> Any:
-        raise RuntimeError(
-            f"Trying to backward through {self!r}.default but no autograd formula was registered. "
-            "Please use register_autograd to add one."
-        )
-
-    def __repr__(self) -> str:
-        return self.qualname.replace("::", ".")
-
-
-class _Recorded(Function):
-    """One call of an operator, as autograd sees it."""
-
-    operator: Operator
-
-    @classmethod
-    def forward(cls, keywords: dict[str, Any], *args: Any) -> Any:
-        return cls.operator.run(*args, **keywords)
-
-    @classmethod
-    def setup_context(cls, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        setup = cls.operator.setup_context
-        if setup is not None:
-            keywords, *args = inputs
-            more = {"keyword_only_inputs": keywords} if keywords else {}
-            setup(ctx=ctx, inputs=tuple(args), output=output, **more)
-
-    @classmethod
-    def backward(cls, ctx: Any, *grads: Any) -> Any:
-        found = cls.operator.backward(ctx, *grads)
-        return (None, *(found if isinstance(found, tuple | list) else (found,)))
 
 
 class CustomOpDef:
     """An operator made of a Python function by `custom_op`."""
 
-    def __init__(self, name: str, fn: Callable[..., Any], schema: str) -> None:
-        self._qualname, self._init_fn = name, fn
+    def __init__(self, name: str, fn: Callable[..., Any], schema: str, tags: Any = ()) -> None:
         self._namespace, self._name = name.split("::")
-        self._opoverload = Operator(name, schema)
-        self._opoverload.recorded = True
+        self._qualname, self._init_fn = name, fn
+        self._opoverload = Operator(parse_schema(name + schema), _listed(tags))
+        self._opoverload.recorded, self._opoverload.checked = True, fn
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._opoverload(*args, **kwargs)
@@ -139,13 +38,32 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None) -> Any:
-        return register_kernel(self._qualname, device_types, fn)
+        return register_kernel(self, device_types, fn)
 
     def register_fake(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        return register_fake(self._qualname, fn)
+        return register_fake(self, fn)
 
     def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Any = None) -> None:
-        register_autograd(self._qualname, backward, setup_context=setup_context)
+        register_autograd(self, backward, setup_context=setup_context)
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        return register_vmap(self, func)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> Any:
+        return register_autocast(self, device_type, cast_inputs)
+
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Inside, whether the kernel of a type of device is used, or the function that the operator was made of."""
+        kernels = self._opoverload.kernels
+        outer = dict(kernels)
+        if not enabled:
+            kernels[device_type] = self._init_fn
+        try:
+            yield
+        finally:
+            kernels.clear()
+            kernels.update(outer)
 
 
 def custom_op(
@@ -161,35 +79,54 @@ def custom_op(
     """Make an operator of a function of tensors."""
 
     def made(fn: Callable[..., Any]) -> CustomOpDef:
-        if "::" not in name:
-            raise ValueError(f"Expected `name` to be of the form namespace::name, got {name}")
-        custom = CustomOpDef(name, fn, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema)
+        told = infer_schema(fn, mutates_args=mutates_args) if schema is None else schema
+        custom = CustomOpDef(name, fn, told, tags)
+        writes = {a.name for a in custom._opoverload._schema.arguments if a.is_write}
+        if schema is not None and writes != set(mutates_args):
+            custom._opoverload.forget()
+            raise ValueError(
+                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema "
+                f"suggests that the op mutates {writes}which is different from what was provided to us in "
+                "`mutates_args`. Please make these consistent."
+            )
         custom.register_kernel(device_types, fn)
         return custom
 
     return made if fn is None else made(fn)
 
 
-def _qualname(op: Any) -> str:
-    return op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.qualname
+def _found(asked: str, op: Any) -> Operator:
+    """The operator that one of these functions is asked about."""
+    if isinstance(op, CustomOpDef):
+        return op._opoverload
+    if isinstance(op, OpOverloadPacket):
+        return op.default
+    if not isinstance(op, str | Operator):
+        raise ValueError(f"{asked}({op}): got unexpected type for op: {type(op)}")
+    return operator(op) if isinstance(op, str) else op
 
 
 def register_kernel(
     op: Any, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None, /, *, lib: Any = None
 ) -> Any:
     """What computes an operator on devices of these types; None: on those that have no kernel of their own."""
+    found = _found("register_kernel", op)
+    names = [device_types] if isinstance(device_types, str) else device_types or [""]
+    places = [device_of(name).type if name else "" for name in names]
 
     def registered(func: Callable[..., Any]) -> Callable[..., Any]:
-        names = [device_types] if isinstance(device_types, str) else device_types or [""]
-        operator(_qualname(op)).kernels.update({device_of(name).type if name else "": func for name in names})
+        found.kernels.update(dict.fromkeys(places, func))
         return func
 
     return registered if func is None else registered(func)
 
 
-def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any) -> Any:
+def register_fake(
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Any:  # fmt: skip
     """What an operator gives for tensors that have no numbers."""
-    found = operator(_qualname(op))
+    found = _found("register_fake", op)
 
     def registered(func: Callable[..., Any]) -> Callable[..., Any]:
         found.kernels["meta"] = func
@@ -198,164 +135,182 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     return registered if func is None else registered(func)
 
 
+def impl_abstract(qualname: Any, func: Any = None, *, lib: Any = None, _stacklevel: int = 1) -> Any:
+    """The first name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib)
+
+
 def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
 ) -> None:
     """How gradients go back through an operator: `backward(ctx, *grads)` gives one for each argument."""
-    found = operator(_qualname(op))
+    found = _found("register_autograd", op)
+    if found._schema.is_mutable:
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {op} with schema {found._schema}. Please "
+            "create a functional operator and register an autograd formula for that."
+        )
     found.backward, found.setup_context, found.recorded = backward, setup_context, True
 
 
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+    """How an operator runs on a batch: `func(info, in_dims, *args)` gives the results and where their batch is."""
+    found = _found("register_vmap", op)
+
+    def registered(func: Callable[..., Any]) -> None:
+        found.map = func
+
+    return registered if func is None else registered(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> Any:
+    """To which dtype autocast brings an operator's floating point operands on a type of device."""
+    if device_type not in ("cpu", "cuda"):
+        raise ValueError(f"Unknown device type: {device_type}")
+    _found("register_autocast", op).casts[device_type] = cast_inputs
+
+
+# ---- libraries
+
+_RESERVED = ("prim",)
+_whole: dict[str, weakref.ref[Library]] = {}  # the library that defines a namespace
+
+
 class Library:
-    """The definitions ("DEF", "FRAGMENT") or kernels ("IMPL") that a program adds to a namespace."""
+    """The definitions ("DEF", "FRAGMENT") or kernels ("IMPL") that a program adds to a namespace while it lives."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
+        if ns in _RESERVED:
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._undo: list[Callable[[], Any]] = []
+        if kind == "DEF":
+            other = _whole.get(ns)
+            if other is not None and other() is not None:
+                raise RuntimeError(
+                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your "
+                    "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, "
+                    "consider using TORCH_LIBRARY_IMPL (which can be duplicated)."
+                )
+            _whole[ns] = weakref.ref(self)
+        self._finalizer = weakref.finalize(self, _undone, self._undo)
+        self._finalizer.atexit = False
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        name, parenthesis, rest = schema.partition("(")
-        Operator(f"{self.ns}::{name.strip()}", parenthesis + rest)
-        return name.strip()
+        """Declare an operator: `name(Tensor x) -> Tensor`. Returns its name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        told = parse_schema(schema)
+        given, _, name = told.name.rpartition("::")
+        if self.kind == "IMPL":
+            raise RuntimeError(
+                f'def("{name}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be '
+                "placed in the (unique) TORCH_LIBRARY block for their namespace."
+            )
+        if given not in ("", self.ns):
+            raise RuntimeError(
+                f"Explicitly provided namespace ({given}) in schema string does not match namespace of enclosing "
+                f"TORCH_LIBRARY_FRAGMENT block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY block "
+                "corresponding to this namespace (and consider deleting the namespace from your schema string.)"
+            )
+        told.name = f"{self.ns}::{name}"
+        _refuse_twice(told)
+        self._undo.append(Operator(told, _listed(tags)).forget)
+        return name
 
-    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **_: Any) -> None:
-        name = op_name if isinstance(op_name, str) else op_name.qualname
+    def impl(
+        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False,
+        allow_override: bool = True,
+    ) -> None:  # fmt: skip
+        """What computes an operator for a dispatch key: a device, or all of them."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        name = op_name if isinstance(op_name, str) else op_name.name()
         found = operator(f"{self.ns}::{name.rpartition('::')[2]}")
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        if key == "CompositeImplicitAutograd":
-            found.whole = fn
-        elif key.startswith("Autograd"):
-            raise NotImplementedError("torchlite has no dispatch key for autograd: use torch.library.register_autograd")
-        else:
-            found.kernels["" if key == "CompositeExplicitAutograd" else key.lower()] = fn
+        slot = {"CompositeImplicitAutograd": "whole"}.get(key, "above" if key.startswith("Autograd") else "")
+        if slot:
+            before = getattr(found, slot)
+            setattr(found, slot, fn)
+            self._undo.append(lambda: setattr(found, slot, before))
+            return
+        place = "" if key == "CompositeExplicitAutograd" else key.lower()
+        if place not in ("", "cpu", "cuda", "meta", "xpu", "mps", "privateuse1"):
+            raise RuntimeError(f"could not parse dispatch key: {key}")
+        found.kernels[place] = fn
+        self._undo.append(lambda: found.kernels.pop(place, None))
+
+    def _destroy(self) -> None:
+        """Take back all that was added."""
+        self._finalizer()
 
 
-def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    Operator(qualname, schema)
+def _undone(steps: list[Callable[[], Any]]) -> None:
+    while steps:
+        steps.pop()()
+
+
+def _refuse_twice(schema: Any) -> None:
+    try:
+        operator(f"{schema.name}.{schema.overload_name or 'default'}")
+    except (RuntimeError, AttributeError):
+        return
+    raise RuntimeError(
+        f"Tried to register an operator ({schema}) with the same name and overload name multiple times. Each "
+        "overload's schema should only be registered with a single call to def()."
+    )
+
+
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A library that ends with the `with`."""
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
+def _listed(tags: Any) -> Sequence[Any]:
+    return list(tags) if isinstance(tags, list | tuple) else [tags] if tags else []
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Declare the operator `namespace::name` with a schema `(Tensor x) -> Tensor`."""
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    if "::" not in qualname:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
+            "torch.library APIs must consist of a namespace and a name, e.g. aten::sin"
+        )
+    if not schema.startswith("("):
+        raise ValueError(
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
+            f'"{schema}"'
+        )
+    if lib is not None:
+        lib.define(qualname.rpartition("::")[2] + schema, tags=tags)
+        return
+    told = parse_schema(qualname + schema)
+    _refuse_twice(told)
+    Operator(told, _listed(tags))
 
 
 def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Any = None) -> Any:
+    """What computes an operator on devices of these types, or by "default"."""
     names = [types] if isinstance(types, str) else types
-    return register_kernel(qualname, None if "default" in names else names, func)
+    registered = register_kernel(qualname, None if "default" in names else names)
+    if func is None:
+        return registered
+    registered(func)
+    return None
 
 
 def fallthrough_kernel() -> None:
     raise NotImplementedError("fallthrough_kernel() should never be called.")
-
-
-# ---- schemas
-
-_WORDS: dict[Any, str] = {
-    Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", dtype: "ScalarType",
-    device_of: "Device",
-}  # fmt: skip
-
-
-def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: Any = (), op_name: Any = None) -> str:
-    """The schema that a function's annotations tell."""
-    hints = typing.get_type_hints(prototype_function)
-    signature = inspect.signature(prototype_function)
-    parts, starred = [], False
-    for position, (name, parameter) in enumerate(signature.parameters.items()):
-        if name not in hints:
-            raise ValueError(
-                f"infer_schema(func): Parameter {name} must have a type annotation. "
-                f"Got func with signature {signature})"
-            )
-        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
-            starred = True
-            parts.append("*")
-        written = mutates_args == "unknown" or name in mutates_args
-        word = _word(hints[name], f"(a{position}!)" if written else "")
-        default = "" if parameter.default is parameter.empty else "=" + _literal(parameter.default)
-        parts.append(f"{word} {name}{default}")
-    result = hints.get("return", type(None))
-    results = typing.get_args(result) if typing.get_origin(result) is tuple else (result,)
-    words = ", ".join(_word(r, "") for r in results if r is not type(None))
-    return f"{op_name or ''}({', '.join(parts)}) -> {words if len(results) == 1 and words else f'({words})'}"
-
-
-def _word(hint: Any, mark: str) -> str:
-    arguments = typing.get_args(hint)
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        (inner,) = (a for a in arguments if a is not type(None))
-        return _word(inner, mark) + "?"
-    if arguments:
-        return _word(arguments[0], mark) + "[]"
-    if hint not in _WORDS:
-        raise ValueError(f"infer_schema(func): {hint} is not a type that operators take or give")
-    return _WORDS[hint] + (mark if hint is Tensor else "")
-
-
-def _literal(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def _signature(schema: str) -> inspect.Signature:
-    """The parameters that a schema `(Tensor x, int n=2, *, Tensor? y=None) -> …` names."""
-    inside = schema[schema.index("(") + 1 : schema.rindex("->")].strip().removesuffix(")")
-    parameters, kind = [], inspect.Parameter.POSITIONAL_OR_KEYWORD
-    for part in _split(inside):
-        if part == "*":
-            kind = inspect.Parameter.KEYWORD_ONLY
-            continue
-        declared, equals, default = part.partition("=")
-        value = _value(default) if equals else inspect.Parameter.empty
-        parameters.append(inspect.Parameter(declared.split()[-1], kind, default=value))
-    return inspect.Signature(parameters)
-
-
-def _split(text: str) -> Iterator[str]:
-    """What stands between commas that are in no brackets."""
-    for part in re.findall(r"(?:[^,\[\(\"]|\[[^\]]*\]|\([^)]*\)|\"[^\"]*\")+", text):
-        if part.strip():
-            yield part.strip()
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False}
-    try:
-        return words[text] if text in words else ast.literal_eval(text)
-    except ValueError:
-        return text  # a word, as `mean` for a reduction
-
-
-def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
-
-
-class Namespace(types.ModuleType):
-    """`torch.ops.name`: the operators of a namespace; PyTorch's own, in `aten`, are the functions of torch."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = _operators.get(f"{self.__name__}::{name}")
-        if found is None and self.__name__ == "aten" and (name in functions or name in aten):
-            found = _Aten(functions.get(name) or aten[name])
-        if found is None:
-            raise AttributeError(f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'")
-        return found
-
-
-def load_library(path: Any) -> None:
-    """`torch.ops.load_library`: it fails as where the library does not fit PyTorch."""
-    raise OSError(f"Could not load this library: {path} (torchlite runs no compiled operators)")
-
-
-class _Aten:
-    """A function of torch as an operator: each of its overloads is the function itself."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self.function

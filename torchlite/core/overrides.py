@@ -71,13 +71,19 @@ def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
 public: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
-def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Offer the call to the innermost function mode, then to the operands; the profiler sees what they leave."""
+def dispatch(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], relevant: Sequence[Any] | None = None
+) -> Any:
+    """Offer the call to the innermost function mode, then to the operands; the profiler sees what they leave.
+
+    `relevant` are those among the arguments that are asked; None: all of them.
+    """
     while func in public:
         func = public[func]
     state = local.state
     outer = state.mode
-    involved = _overloaded(args, kwargs) if outer.subclasses else []
+    asked = (args, kwargs) if relevant is None else (relevant, {})
+    involved = _overloaded(*asked) if outer.subclasses else []
     types = tuple([type(a) for a in involved])
     extra = (dict(kwargs),) if kwargs else ()  # handlers have a default for kwargs
     if outer.functions:
@@ -95,14 +101,23 @@ def dispatch(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
         result = type(item).__torch_function__(func, types, tuple(args), *extra)
         if result is not NotImplemented:
             return result
-    if outer.functions and not involved:
-        raise TypeError(
-            f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented"
-        )
-    names = ", ".join(str(t) for t in types)
-    raise TypeError(
-        f"Multiple dispatch failed for '{func.__name__}'; all __torch_function__ handlers returned NotImplemented:\n\n"
-        f"  - tried {names}"
+    raise TypeError(_declined(func, outer.functions[-1:], types))
+
+
+def _declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[type]) -> str:
+    """What to say where nobody wanted a call."""
+    from .op import functions
+    from .tensor import Tensor
+
+    name = func.__name__
+    home = "torch" if functions.get(name) is func else "torch.Tensor" if hasattr(Tensor, name) else func.__module__
+    if home == func.__module__:
+        return f"no implementation found for '{home}.{name}' on types that implement __torch_function__: {list(types)}"
+    asked = [*[f"mode object {mode!r}" for mode in modes], *[f"tensor subclass {t!r}" for t in types]]
+    return (
+        f"Multiple dispatch failed for '{home}.{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        + "".join([f"  - {who}\n" for who in asked])
+        + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
 
@@ -150,15 +165,25 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
-        state = local.state
-        state.mode = state.mode.but(functions=(*state.mode.functions, self))
+        push_mode(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        state = local.state
-        state.mode = state.mode.but(functions=state.mode.functions[:-1])
+        pop_mode()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
         """An instance, to be entered with `with`."""
         return cls(*args, **kwargs)
+
+
+def push_mode(mode: Any) -> None:
+    state = local.state
+    state.mode = state.mode.but(functions=(*state.mode.functions, mode))
+
+
+def pop_mode() -> Any:
+    state = local.state
+    *rest, innermost = state.mode.functions
+    state.mode = state.mode.but(functions=tuple(rest))
+    return innermost

@@ -93,6 +93,11 @@ class TreeSpec:
         put(self, "_children", children_specs)
         put(self, "num_leaves", 1 if type is None else sum([c.num_leaves for c in children_specs]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.is_leaf():
+            return treespec_leaf, ()
+        return TreeSpec, (self.type, self._context, self._children)
+
     @property
     def num_children(self) -> int:
         return len(self._children)
