@@ -1,8 +1,11 @@
 """Datasets as pipelines, beside PyTorch's."""
 
 import copy
+import importlib
 import pickle
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -162,7 +165,163 @@ def test_pipes_are_pickled_and_copied():
 
 def test_pipes_that_are_not_made_say_so():
     pipe, _ = sources(torchlite)
-    with pytest.raises(NotImplementedError, match="torchlite has no pipe that does what `fork` does"):
-        pipe().fork(2)
-    with pytest.raises(AttributeError, match=r"torchlite has no torch\.utils\.data\.datapipes\.iter\.FileLister"):
-        torchlite.utils.data.datapipes.iter.FileLister()
+    with pytest.raises(NotImplementedError, match="torchlite has no pipe that does what `routed_decode` does"):
+        pipe().routed_decode()
+    with pytest.raises(AttributeError, match=r"torchlite has no torch\.utils\.data\.datapipes\.iter\.RoutedDecoder"):
+        torchlite.utils.data.datapipes.iter.RoutedDecoder()
+
+
+def third(x):
+    return x % 3
+
+
+def none_above_three(x):
+    return None if x > 3 else 0
+
+
+@same_story
+def test_one_pipe_as_several(torch, tell):
+    pipe, _ = sources(torch)
+    a, b = pipe(5).fork(2, buffer_size=2)
+    one, other = iter(a), iter(b)
+    tell(next(one), next(other), len(a))
+    attempt(tell, "runs ahead", lambda: list(one))
+    a, b = pipe(5).fork(2)
+    tell(list(zip(a, b)), list(a), list(b), list(a))
+    one = iter(a)
+    next(one)
+    other = iter(b)
+    next(other)
+    again = iter(a)
+    attempt(tell, "ended with its pass", lambda: next(one))
+    attempt(tell, "so did the other", lambda: next(other))
+    tell(next(again))
+    parts = pipe(7).demux(3, third)
+    tell([list(part) for part in parts])
+    tell(list(pipe(9).demux(2, none_above_three, drop_none=True)[0]))
+    attempt(tell, "no such child", lambda: list(pipe().demux(2, third)[0]))
+    attempt(tell, "none", lambda: list(pipe().demux(2, none_above_three)[0]))
+    attempt(tell, "full", lambda: list(pipe().demux(3, third, buffer_size=1)[2]))
+    for bad in (lambda: pipe().fork(0), lambda: pipe().demux(0, third), lambda: pipe().fork(2, copy="x")):
+        attempt(tell, "bad", bad)
+    pipe(1).fork(2, buffer_size=-1)
+
+
+def test_what_pipes_were_split_into_is_pickled_whole():
+    pipe, _ = sources(torchlite)
+    a, b = pickle.loads(pickle.dumps(pipe(6).demux(2, is_big)))
+    assert (list(a), list(b)) == ([0, 1, 2, 3, 4, 5], [])
+    assert a.main_datapipe is b.main_datapipe
+
+
+@same_story
+def test_samples_in_groups(torch, tell):
+    pipe, _ = sources(torch)
+    for options in (
+        {}, {"group_size": 2}, {"keep_key": True}, {"buffer_size": 4}, {"buffer_size": 4, "group_size": 3},
+        {"buffer_size": 4, "group_size": 4, "guaranteed_group_size": 2}, {"group_size": 0},
+        {"buffer_size": 3, "group_size": 3, "guaranteed_group_size": 2, "drop_remaining": True},
+        {"group_size": 2, "guaranteed_group_size": 3},
+    ):  # fmt: skip
+        attempt(tell, str(options), lambda options=options: list(pipe().groupby(third, **options)))
+
+
+@same_story
+def test_files_as_samples(torch, tell):
+    pipes = torch.utils.data.datapipes.iter
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "sub").mkdir()
+        for name in ("a.txt", "b.bin", "sub/c.txt"):
+            (root / name).write_text(name * 2)
+        for options in ({}, {"masks": "*.txt"}, {"recursive": True, "masks": ["*.txt", "*.x"]}):
+            tell([path.removeprefix(folder) for path in pipes.FileLister(folder, **options)])
+        opened = pipes.FileLister(folder, "*.txt").open_files(mode="b")
+        tell([(path.removeprefix(folder), file.read()) for path, file in opened])
+        opened = pipes.FileOpener([str(root / "a.txt")], mode="r", encoding="utf-8")
+        tell([text for _, text in opened.read_from_stream(chunk=4)])
+        attempt(tell, "length", lambda: len(pipes.FileLister(folder)))
+        tell(len(pipes.FileLister(folder, length=3)))
+    attempt(tell, "mode", lambda: pipes.FileOpener([], mode="w"))
+    attempt(tell, "encoding", lambda: pipes.FileOpener([], mode="rb", encoding="utf-8"))
+
+
+@same_story
+def test_samples_shared_out(torch, tell):
+    pipe, _ = sources(torch)
+    settings = importlib.import_module(f"{torch.__name__}.utils.data.graph_settings")
+    levels = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.iter.sharding").SHARDING_PRIORITIES
+    shared = pipe().sharding_filter()
+    settings.apply_sharding(shared, 3, 1)
+    tell(list(shared), len(shared))
+    shared = pipe(24).map(negated).sharding_filter()
+    settings.apply_sharding(shared, 2, 1, levels.DISTRIBUTED)
+    settings.apply_sharding(shared, 3, 2, levels.MULTIPROCESSING)
+    tell(list(shared))
+    attempt(tell, "mixed", lambda: settings.apply_sharding(shared, 2, 1))
+    twice = pipe().sharding_filter().map(negated).sharding_filter()
+    attempt(tell, "twice", lambda: settings.apply_sharding(twice, 2, 1))
+
+
+@same_story
+def test_where_samples_come_from(torch, tell):
+    graphs = importlib.import_module(f"{torch.__name__}.utils.data.graph")
+    settings = importlib.import_module(f"{torch.__name__}.utils.data.graph_settings")
+    pipe, _ = sources(torch)
+    source = pipe()
+    a, b = source.fork(2)
+    end = a.zip(b.map(negated))
+    graph = graphs.traverse_dps(end)
+    tell(list(graph) == [id(end)], [type(p).__name__ for p, _ in graph[id(end)][1].values()])
+    tell(sorted(type(p).__name__ for p in settings.get_all_graph_pipes(graph)))
+    attempt(tell, "no pipe", lambda: graphs.traverse_dps(5))
+
+
+class Counter:
+    """What a class of pipes that are their own iterators counts with."""
+
+    def __init__(self):
+        self.at = 0
+
+    def reset(self):
+        self.at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.at += 1
+        if self.at > 3:
+            raise StopIteration
+        return self.at
+
+
+def refused(x):
+    raise ValueError("of no use", x)
+
+
+@same_story
+def test_passes_over_a_pipe(torch, tell):
+    pipe, _ = sources(torch)
+    mapped = pipe(4).map(negated)
+    one = iter(mapped)
+    tell(next(one), next(one), mapped._number_of_samples_yielded)
+    other = iter(mapped)
+    tell(next(other))
+    attempt(tell, "one at a time", lambda: next(one))
+    tell(list(other))
+    own = type("Own", (torch.utils.data.IterDataPipe,), dict(vars(Counter)))()
+    tell(list(own), list(own), own._number_of_samples_yielded)
+    attempt(tell, "where", lambda: list(pipe(2).map(refused).batch(2)))
+    snapshot = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.utils.snapshot")
+    again = pipe(6).map(negated)
+    snapshot._simple_graph_snapshot_restoration(again, 2)
+    tell(list(again), list(again))
+    attempt(tell, "too far", lambda: snapshot._simple_graph_snapshot_restoration(again, 9))
+
+
+@same_story
+def test_columns_and_the_arguments_of_functions(torch, tell):
+    pipe, _ = sources(torch)
+    for bad in (lambda: pipe().map(total), lambda: pipe().map(negated, [0, 1]), lambda: pipe().filter(total, [0])):
+        attempt(tell, "arguments", bad)

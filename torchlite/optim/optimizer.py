@@ -17,6 +17,8 @@ from ..core.mode import local
 from ..core.pickling import reduce_ex
 from ..core.tensor import Tensor
 from ..queries import typename
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
+from . import for_subclasses
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -25,6 +27,12 @@ StateDict: TypeAlias = dict[str, Any]
 
 _global_optimizer_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+
+def __getattr__(name: str) -> Any:
+    if hasattr(for_subclasses, name):
+        return getattr(for_subclasses, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _RequiredParameter:
@@ -141,6 +149,15 @@ class Optimizer:
 
     def _optimizer_step_code(self) -> None:
         """Called after each step; for tools to replace."""
+
+    def _accelerator_graph_capture_health_check(self) -> None:
+        """Called at the beginning of steps that may be captured. No capture is ever under way."""
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """The name that `_accelerator_graph_capture_health_check` had."""
+        warnings.warn("Use _accelerator_graph_capture_health_check instead", DeprecationWarning, stacklevel=2)
+
+    _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     # ---- Python
 

@@ -11,7 +11,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.op import functions
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
-from .lr_scheduler.base import LRScheduler, for_each_group
+from .lr_scheduler.base import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
 
 __all__ = [
@@ -162,7 +162,7 @@ class SWALR(LRScheduler):
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,
     ) -> None:
-        rates = for_each_group("swa_lr", optimizer, swa_lr)
+        rates = _format_param("swa_lr", optimizer, swa_lr)
         for rate, group in zip(rates, optimizer.param_groups):
             group["swa_lr"] = rate
         self._set_anneal_func(anneal_strategy)
@@ -191,7 +191,7 @@ class SWALR(LRScheduler):
         return swa_lr if alpha == 1 else (lr - alpha * swa_lr) / (1 - alpha)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -32,6 +32,8 @@ def save(
     """
     check_writable(f)
     if not _use_new_zipfile_serialization:
+        if here.skip_data:
+            raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         with opened(f) as file:
             write_legacy(obj, file, pickle_module, pickle_protocol)
         return

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
+from .base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _enable_get_lr_call,
+    _format_param,
+    _LRScheduler,
+    _param_groups_val_list,
+    _update_param_group_val,
+    _warn_get_lr_called_within_step,
+)
 from .composed import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau

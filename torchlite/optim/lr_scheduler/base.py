@@ -20,7 +20,7 @@ EPOCH_DEPRECATION_WARNING = (
 _ORDER = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
 
-def values_of(optimizer: Optimizer, key: str) -> list[Any]:
+def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[Any]:
     """What the groups have for an option; tensors as they are now."""
     return [copied(group[key]) for group in optimizer.param_groups]
 
@@ -29,7 +29,7 @@ def copied(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def set_value(group: dict[str, Any], key: str, value: Any) -> None:
+def _update_param_group_val(group: dict[str, Any], key: str, value: Any) -> None:
     """Give an option of a group a value; a tensor stays the same tensor."""
     if isinstance(group[key], Tensor):
         group[key].fill_(value)
@@ -37,7 +37,7 @@ def set_value(group: dict[str, Any], key: str, value: Any) -> None:
         group[key] = value
 
 
-def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def _format_param(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """One value for all groups as a list, or the list given, one for each."""
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in optimizer.param_groups]
@@ -52,6 +52,16 @@ def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 def check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
+    """Called first in `get_lr`, says that `get_last_lr` is meant where no step is being made."""
+    if not lr_scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class LRScheduler:
@@ -79,7 +89,7 @@ class LRScheduler:
                     "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer "
                     "state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
                 )
-        self.base_lrs = values_of(optimizer, "initial_lr")
+        self.base_lrs = _param_groups_val_list(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         _mark_steps(optimizer)
         self._initial_step()
@@ -111,14 +121,6 @@ class LRScheduler:
         """The learning rates to be set next, one for each group."""
         raise NotImplementedError
 
-    def _warn_unless_stepping(self) -> None:
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
-
     def step(self, epoch: int | None = None) -> None:
         """Go on by an epoch. Call this after the optimizer's steps of the epoch."""
         if self._step_count == 1:
@@ -145,8 +147,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 rates = self.get_lr()
@@ -154,21 +155,33 @@ class LRScheduler:
                 self.last_epoch = epoch
                 rates = getattr(self, "_get_closed_form_lr", self.get_lr)()
             self._set_lr(rates)
-        finally:
-            self._get_lr_called_within_step = False
 
     def _set_lr(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates):
-            set_value(group, "lr", rate)
-        self._last_lr = values_of(self.optimizer, "lr")
+            _update_param_group_val(group, "lr", rate)
+        self._last_lr = _param_groups_val_list(self.optimizer, "lr")
 
     def _rates(self) -> list[Any]:
         """The learning rates as they are."""
-        return values_of(self.optimizer, "lr")
+        return _param_groups_val_list(self.optimizer, "lr")
 
     def _scaled(self, factor: Any) -> list[Any]:
         """The learning rates, multiplied."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+
+class _enable_get_lr_call:
+    """Inside, `get_lr` is called by a step."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.o = o
+
+    def __enter__(self) -> _enable_get_lr_call:
+        self.o._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.o._get_lr_called_within_step = False
 
 
 class _LRScheduler(LRScheduler):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, set_value, values_of
+from .base import LRScheduler, _param_groups_val_list, _update_param_group_val
 from .plateau import ReduceLROnPlateau
 
 
@@ -65,7 +65,7 @@ class SequentialLR(_Composed):
         self.optimizer = optimizer
         # All of them made their first step when they were made; only that of the first one counts.
         for group in optimizer.param_groups:
-            set_value(group, "lr", group["initial_lr"])
+            _update_param_group_val(group, "lr", group["initial_lr"])
         self.recursive_undo()
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
@@ -103,10 +103,10 @@ class ChainedScheduler(_Composed):
         self._check_parts(optimizer, schedulers)
         self._schedulers = schedulers  # type: ignore[assignment]
         self.optimizer = optimizer
-        self._last_lr = values_of(optimizer, "lr")
+        self._last_lr = _param_groups_val_list(optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
         """Go on by an epoch."""
         for s in self._schedulers:
             s.step()
-        self._last_lr = values_of(self._schedulers[-1].optimizer, "lr")
+        self._last_lr = _param_groups_val_list(self._schedulers[-1].optimizer, "lr")

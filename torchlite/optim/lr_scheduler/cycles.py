@@ -8,7 +8,13 @@ from types import FunctionType
 from typing import Any, Literal
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, check_optimizer, for_each_group, set_value
+from .base import (
+    LRScheduler,
+    _format_param,
+    _update_param_group_val,
+    _warn_get_lr_called_within_step,
+    check_optimizer,
+)
 
 
 def _find_momentum(optimizer: Optimizer) -> bool:
@@ -46,11 +52,11 @@ class CyclicLR(LRScheduler):
     ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
-        base_lrs = for_each_group("base_lr", optimizer, base_lr)
+        base_lrs = _format_param("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for group, lr in zip(optimizer.param_groups, base_lrs):
-                set_value(group, "lr", lr)
-        self.max_lrs = for_each_group("max_lr", optimizer, max_lr)
+                _update_param_group_val(group, "lr", lr)
+        self.max_lrs = _format_param("max_lr", optimizer, max_lr)
         up = float(step_size_up)
         down = up if step_size_down is None else float(step_size_down)
         self.total_size = up + down
@@ -65,8 +71,8 @@ class CyclicLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _find_momentum(optimizer)
-            self.base_momentums = for_each_group("base_momentum", optimizer, base_momentum)
-            self.max_momentums = for_each_group("max_momentum", optimizer, max_momentum)
+            self.base_momentums = _format_param("base_momentum", optimizer, base_momentum)
+            self.max_momentums = _format_param("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
                 for group, most, least in zip(optimizer.param_groups, self.max_momentums, self.base_momentums):
                     _set_momentum(group, most, self.use_beta1)
@@ -109,7 +115,7 @@ class CyclicLR(LRScheduler):
         return gamma**x
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -155,7 +161,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
@@ -244,7 +250,7 @@ class OneCycleLR(LRScheduler):
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_func_type = anneal_strategy
-        max_lrs = for_each_group("max_lr", optimizer, max_lr)
+        max_lrs = _format_param("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for group, most in zip(optimizer.param_groups, max_lrs):
                 group["initial_lr"] = most / div_factor
@@ -253,8 +259,8 @@ class OneCycleLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _find_momentum(optimizer)
-            highest = for_each_group("max_momentum", optimizer, max_momentum)
-            lowest = for_each_group("base_momentum", optimizer, base_momentum)
+            highest = _format_param("max_momentum", optimizer, max_momentum)
+            lowest = _format_param("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
                 for group, most, least in zip(optimizer.param_groups, highest, lowest):
                     _set_momentum(group, most, self.use_beta1)
@@ -276,7 +282,7 @@ class OneCycleLR(LRScheduler):
         return (end - start) * pct + start
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

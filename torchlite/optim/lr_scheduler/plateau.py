@@ -7,7 +7,13 @@ import warnings
 from typing import Any, Literal, SupportsFloat
 
 from ..optimizer import Optimizer
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
+from .base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _param_groups_val_list,
+    _update_param_group_val,
+    check_optimizer,
+)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -42,7 +48,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = cooldown
         self.eps = eps
         self.last_epoch = 0
-        self._last_lr = values_of(optimizer, "lr")
+        self._last_lr = _param_groups_val_list(optimizer, "lr")
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
@@ -92,7 +98,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce_lr(epoch)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = values_of(self.optimizer, "lr")
+        self._last_lr = _param_groups_val_list(self.optimizer, "lr")
 
     def _reduce_lr(self, epoch: int) -> None:
         groups = self.optimizer.param_groups
@@ -109,7 +115,7 @@ class ReduceLROnPlateau(LRScheduler):
             old = float(group["lr"])
             new = max(old * self.factor, least)
             if old - new > self.eps:
-                set_value(group, "lr", new)
+                _update_param_group_val(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)

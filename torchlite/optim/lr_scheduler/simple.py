@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler
+from .base import LRScheduler, _warn_get_lr_called_within_step
 
 Factor = Callable[[int], float]
 
@@ -53,7 +53,7 @@ class LambdaLR(_ByFunctions):
     """The initial learning rate, times a function of the epoch."""
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
 
 
@@ -66,7 +66,7 @@ class MultiplicativeLR(_ByFunctions):
                 raise TypeError(f"lr_lambda should be a function, but got {type(f).__name__}")
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._rates()
         return [g["lr"] * f(self.last_epoch) for f, g in zip(self.lr_lambdas, self.optimizer.param_groups)]
@@ -81,7 +81,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._rates()
         return self._scaled(self.gamma)
@@ -101,7 +101,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch not in self.milestones:
             return self._rates()
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
@@ -124,7 +124,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         return self._rates() if self.last_epoch != self.total_iters else self._scaled(1.0 / self.factor)
@@ -155,7 +155,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -177,7 +177,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         return self._rates() if self._is_initial else self._scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Any]:
@@ -193,7 +193,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
         left, before = [1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
@@ -216,7 +216,7 @@ class CosineAnnealingLR(LRScheduler):
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[Any]:
-        self._warn_unless_stepping()
+        _warn_get_lr_called_within_step(self)
         groups, low = self.optimizer.param_groups, self.eta_min
         if self._is_initial:
             return self._rates()

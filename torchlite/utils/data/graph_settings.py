@@ -2,48 +2,60 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.generator import Generator
-from .datapipes.datapipe import IterDataPipe, MapDataPipe
+from .datapipes.iter.sharding import SHARDING_PRIORITIES
+from .graph import DataPipeGraph, traverse_dps
 from .sampler import drawn_seed
 
+__all__ = [
+    "apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings", "get_all_graph_pipes",
+]  # fmt: skip
 
-def all_pipes(datapipe: Any) -> list[Any]:
-    """A pipe and those from which it takes samples, each once."""
-    found = {id(datapipe): datapipe}
-    left = [datapipe]
+
+def get_all_graph_pipes(graph: DataPipeGraph) -> list[Any]:
+    """The pipes of a graph, each once."""
+    found: dict[int, Any] = {}
+    left = [graph]
     while left:
-        for pipe in _held(vars(left.pop())):
-            if id(pipe) not in found:
-                found[id(pipe)] = pipe
-                left.append(pipe)
+        for number, (pipe, sources) in left.pop().items():
+            if number not in found:
+                found[number] = pipe
+                left.append(sources)
     return list(found.values())
 
 
-def _held(value: Any) -> Iterator[Any]:
-    """The pipes among the attributes of another."""
-    if isinstance(value, (IterDataPipe, MapDataPipe)):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _held(part)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for part in value:
-            yield from _held(part)
-
-
 def _with(datapipe: Any, *methods: str) -> list[Any]:
-    """The pipes that have methods of their own by these names."""
-    return [pipe for pipe in all_pipes(datapipe) if all([hasattr(type(pipe), name) for name in methods])]
+    """The pipes that have methods of their own by these names, among one and those from which it takes samples."""
+    pipes = get_all_graph_pipes(traverse_dps(datapipe))
+    return [pipe for pipe in pipes if all([hasattr(type(pipe), name) for name in methods])]
 
 
-def apply_sharding(datapipe: Any, num_of_instances: int, instance_id: int, sharding_group: Any = None) -> Any:
-    """Let a pipe yield the share of one of several workers."""
-    for pipe in _with(datapipe, "apply_sharding"):
-        pipe.apply_sharding(num_of_instances, instance_id)
+def apply_sharding(
+    datapipe: Any,
+    num_of_instances: int,
+    instance_id: int,
+    sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
+) -> Any:
+    """Let a pipe yield the share of one of several workers. No sample may pass two pipes that share out."""
+    pipes = [(traverse_dps(datapipe), None)]
+    while pipes:
+        graph, before = pipes.pop()
+        for pipe, sources in graph.values():
+            after = before
+            if hasattr(type(pipe), "apply_sharding"):
+                if before is not None:
+                    raise RuntimeError(
+                        "Sharding twice on a single pipeline is likely unintended and will cause data loss. Sharding "
+                        f"already applied to {before} while trying to apply to {pipe}"
+                    )
+                groups = (sharding_group,) if len(inspect.signature(pipe.apply_sharding).parameters) > 2 else ()
+                pipe.apply_sharding(num_of_instances, instance_id, *groups)
+                after = pipe
+            pipes.append((sources, after))
     return datapipe
 
 
@@ -75,3 +87,14 @@ def apply_random_seed(datapipe: Any, rng: Any) -> Any:
     for pipe in _with(datapipe, "set_seed"):
         pipe.set_seed(drawn_seed(rng))
     return datapipe
+
+
+def apply_shuffle_seed(datapipe: Any, rng: Any) -> Any:
+    """The name that `apply_random_seed` had."""
+    warnings.warn(
+        "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. Please use "
+        "`apply_random_seed` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return apply_random_seed(datapipe, rng)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from ..dataset import Dataset, IterableDataset
+from ._hook_iterator import _SnapshotState, hooked
 
 _T_co = TypeVar("_T_co", covariant=True)
-
-
-_NOT_MADE = ("demux", "fork", "groupby", "list_files", "open_files", "read_from_stream", "routed_decode")
 
 
 class _Pipe:
@@ -19,7 +18,7 @@ class _Pipe:
 
     def __getattr__(self, name: str) -> Any:
         function = type(self).functions.get(name)
-        if function is None and name in _NOT_MADE:
+        if function is None and name == "routed_decode":
             raise NotImplementedError(f"torchlite has no pipe that does what `{name}` does in PyTorch")
         if function is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}")
@@ -42,8 +41,32 @@ class _Pipe:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *type(self).functions]
 
+    # What takes the place of pickling, for tools that look into pipes: functions of the state, and of the pipe.
+    getstate_hook: ClassVar[Callable[[Any], Any] | None] = None
+    reduce_ex_hook: ClassVar[Callable[[Any], Any] | None] = None
+
+    @classmethod
+    def set_getstate_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
+        if cls.getstate_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing getstate_hook")
+        cls.getstate_hook = hook_fn
+
+    @classmethod
+    def set_reduce_ex_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
+        if cls.reduce_ex_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing reduce_ex_hook")
+        cls.reduce_ex_hook = hook_fn
+
     def __getstate__(self) -> Any:
-        return self.__dict__
+        hook = type(self).getstate_hook
+        return self.__dict__ if hook is None else hook(self.__dict__)
+
+    def __reduce_ex__(self, *args: Any) -> Any:
+        hook = type(self).reduce_ex_hook
+        if hook is not None:
+            with contextlib.suppress(NotImplementedError):
+                return hook(self)
+        return super().__reduce_ex__(*args)
 
 
 class IterDataPipe(_Pipe, IterableDataset[_T_co]):
@@ -51,8 +74,18 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
 
     functions: ClassVar[dict[str, Any]] = {}
 
+    _valid_iterator_id = -1  # counts passes
+    _number_of_samples_yielded = 0
+    _snapshot_state = _SnapshotState.NotStarted
+    _fast_forward_iterator: Iterator[Any] | None = None
+
+    def __init_subclass__(cls, hooks: bool = True, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if hooks and "__iter__" in vars(cls):
+            cls.__iter__ = hooked(vars(cls)["__iter__"])  # type: ignore[method-assign]
+
     def __iter__(self) -> Iterator[_T_co]:
-        return iter(())
+        return self  # type: ignore[return-value]
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co]):

@@ -13,7 +13,7 @@ from typing import Any
 from ..sampler import drawn_seed
 from ._decorator import functional_datapipe
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe
-from .iter import checked_function
+from .iter.functions import checked_function
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
 

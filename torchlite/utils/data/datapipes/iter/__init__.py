@@ -6,18 +6,28 @@ import copy
 import itertools
 import random
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
-from .._utils.collate import default_collate
-from ..sampler import Sampler as _Sampler
-from ..sampler import SequentialSampler, drawn_seed
-from ._decorator import functional_datapipe
-from .datapipe import DataChunk, IterDataPipe
+from ..._utils.collate import default_collate
+from ...sampler import Sampler as _Sampler
+from ...sampler import SequentialSampler, drawn_seed
+from .._decorator import functional_datapipe
+from ..datapipe import DataChunk, IterDataPipe
+from ..utils.common import validate_input_col
+from .combining import DemultiplexerIterDataPipe as Demultiplexer
+from .combining import ForkerIterDataPipe as Forker
+from .files import FileListerIterDataPipe as FileLister
+from .files import FileOpenerIterDataPipe as FileOpener
+from .files import StreamReaderIterDataPipe as StreamReader
+from .functions import checked_function
+from .grouping import GrouperIterDataPipe as Grouper
+from .sharding import ShardingFilterIterDataPipe as ShardingFilter
 
 __all__ = [
-    "Batcher", "Collator", "Concater", "Filter", "IterableWrapper", "Mapper", "Multiplexer", "Sampler",
-    "ShardingFilter", "Shuffler", "UnBatcher", "Zipper",
+    "Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper",
+    "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher",
+    "Zipper",
 ]  # fmt: skip
 
 
@@ -37,20 +47,6 @@ class _AsMany(_Through):
 
     def __len__(self) -> int:
         return len(self.datapipe)  # type: ignore[arg-type]
-
-
-def checked_function(fn: Any) -> Any:
-    """A function that is to be called for each sample."""
-    if not callable(fn):
-        raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
-    local = "<locals>" in getattr(fn, "__qualname__", "")
-    if local or getattr(fn, "__name__", "") == "<lambda>":
-        warnings.warn(
-            f"{'Local' if local else 'Lambda'} function is not supported by pickle, please use regular python function "
-            "or functools.partial instead.",
-            stacklevel=3,
-        )
-    return fn
 
 
 class IterableWrapper(IterDataPipe[Any]):
@@ -74,7 +70,9 @@ class IterableWrapper(IterDataPipe[Any]):
         yield from source
 
     def __len__(self) -> int:
-        return len(self.iterable)  # type: ignore[arg-type]
+        if not isinstance(self.iterable, Sized):
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
+        return len(self.iterable)
 
 
 @functional_datapipe("map")
@@ -95,6 +93,7 @@ class Mapper(_AsMany):
             if len(output_col) > 1:
                 raise ValueError("`output_col` must be a single-element list or tuple")
             output_col = output_col[0]
+        validate_input_col(fn, input_col)
         self.input_col = input_col
         self.output_col = output_col
 
@@ -146,6 +145,7 @@ class Filter(_Through):
     def __init__(self, datapipe: IterDataPipe[Any], filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         super().__init__(datapipe)
         self.filter_fn = checked_function(filter_fn)
+        validate_input_col(filter_fn, input_col)
         self.input_col = input_col
 
     def __iter__(self) -> Iterator[Any]:
@@ -320,27 +320,6 @@ class Sampler(_AsMany):
 
     def __len__(self) -> int:
         return len(self.sampler)  # type: ignore[arg-type]
-
-
-@functional_datapipe("sharding_filter")
-class ShardingFilter(_AsMany):
-    """Every n-th sample, where n workers share the samples out among themselves."""
-
-    def __init__(self, source_datapipe: IterDataPipe[Any], sharding_group_filter: Any = None) -> None:
-        super().__init__(source_datapipe)
-        self.sharding_group_filter = sharding_group_filter
-        self.num_of_instances, self.instance_id = 1, 0
-
-    def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: Any = None) -> None:
-        if instance_id >= num_of_instances:
-            raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")
-        self.num_of_instances, self.instance_id = num_of_instances, instance_id
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.islice(self.datapipe, self.instance_id, None, self.num_of_instances)
-
-    def __len__(self) -> int:
-        return len(range(self.instance_id, super().__len__(), self.num_of_instances))
 
 
 for _name in __all__:
