@@ -518,3 +518,16 @@ def test_names_and_lazy_parameters(torch, tell):
     tell(d.utils.vec_to_tril_matrix(torch.arange(6.0)), d.utils.tril_matrix_to_vec(torch.eye(3), -1))
     tell(d.relaxed_bernoulli.LogitRelaxedBernoulli(torch.tensor([1.0]), 0.5))
     tell(d.relaxed_categorical.ExpRelaxedCategorical(torch.tensor([1.0]), torch.ones(2)))
+
+
+@same_story
+def test_what_stands_behind_the_laws_can_be_named(torch, tell):
+    d = torch.distributions
+    inverse = d.ExpTransform().inv
+    tell(isinstance(inverse, d.transforms._InverseTransform), inverse._inv)
+    tell(d.kl._kl_expfamily_expfamily(d.Normal(0.0, 1.0), d.Normal(1.0, 2.0)))
+    point, concentration = torch.tensor([0.2, 0.3, 0.5]), torch.tensor([1.0, 2.0, 3.0])
+    tell(d.dirichlet._Dirichlet_backward(point, concentration, torch.tensor([1.0, 0.0, 2.0])))
+    logistic = d.LogisticNormal(torch.zeros(2), torch.ones(2))
+    tell(logistic.batch_shape, logistic.event_shape, type(logistic.event_shape).__name__)
+    d.MultivariateNormal(torch.zeros(2), scale_tril=torch.ones(2))

@@ -141,3 +141,27 @@ def test_forked_streams(torch, tell):
             pass
     except RuntimeError as error:  # it also lists the devices that were registered
         tell(str(error).endswith("device type at start of device string: xyz"))
+
+
+@same_story
+def test_what_draws_leave_of_gradients(torch, tell):
+    x, p = torch.ones(3, requires_grad=True), torch.full((3,), 0.5, requires_grad=True)
+    for draw in (
+        lambda t: t.random_(),
+        lambda t: t.random_(5),
+        lambda t: t.random_(2, 5),
+        lambda t: t.bernoulli_(0.5),
+        lambda t: t.bernoulli_(p),
+    ):
+        torch.manual_seed(0)
+        drawn = draw(x * 1)
+        tell(drawn, torch.autograd.grad(drawn.sum(), (x, p), allow_unused=True))
+    torch.manual_seed(0)
+    counts = torch.binomial(torch.full((3,), 5.0), p)
+    tell(counts)
+    counts.sum().backward()
+
+
+@same_story
+def test_a_tensor_without_weights_has_nothing_to_draw(torch, tell):
+    torch.multinomial(torch.ones(0), 1)

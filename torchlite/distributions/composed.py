@@ -111,7 +111,7 @@ class TransformedDistribution(Distribution):
         shape = transform.forward_shape(base.batch_shape + base.event_shape)
         event_dim = transform.codomain.event_dim + max(len(base.event_shape) - transform.domain.event_dim, 0)
         cut = len(shape) - event_dim
-        Distribution.__init__(self, shape[:cut], shape[cut:], validate_args=validate_args)
+        Distribution.__init__(self, Size(shape[:cut]), Size(shape[cut:]), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions with their batch expanded to another shape: also of those made of this one."""

@@ -9,6 +9,7 @@ from ..autograd.backward import grad
 from ..autograd.grad_mode import no_grad
 from ..core.size import Size
 from ..core.tensor import Tensor
+from ..func.functionalization import debug_unwrap
 from . import constraints
 from .parameters import broadcast_all, lazy_property, logits_to_probs, one_of, probs_to_logits, sum_rightmost
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 
 SCALAR = Size()
+
+
+def _everywhere(checked: Tensor) -> bool:
+    """Whether a check holds for all values; inside of `vmap` for those of all elements."""
+    return bool(debug_unwrap(checked).all())
 
 
 class Distribution:
@@ -188,7 +194,7 @@ class Distribution:
             if param not in self.__dict__ and isinstance(getattr(type(self), param), lazy_property):
                 continue
             value = getattr(self, param)
-            if not constraint.check(value).all():
+            if not _everywhere(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {param} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                     f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
@@ -218,7 +224,7 @@ class Distribution:
                 stacklevel=2,
             )
             return
-        if not support.check(value).all():
+        if not _everywhere(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

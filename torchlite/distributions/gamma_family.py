@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core.size import Size
+from ..ops.gamma_draws import dirichlet_vjp
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
 from .library import torch
@@ -109,6 +110,11 @@ class Exponential(ExponentialFamily):
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return -(-x).log()
+
+
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient of a concentration from that of a point drawn with it."""
+    return dirichlet_vjp(grad_output, concentration, x)
 
 
 class Dirichlet(ExponentialFamily):

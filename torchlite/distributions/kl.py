@@ -114,7 +114,7 @@ for _wide, _all_narrow in _NARROWER.items():
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _of_family(p: Any, q: Any) -> Tensor:
+def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
     """Bregman's divergence of the log normaliser between the natural parameters."""
     if type(p) is not type(q):
         raise NotImplementedError(

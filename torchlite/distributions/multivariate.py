@@ -81,7 +81,8 @@ class MultivariateNormal(_Normal):
             raise ValueError("loc must be at least one-dimensional.")
         name, matrix = only_matrix(covariance_matrix, precision_matrix, scale_tril, ValueError)
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+            what = "scale_tril matrix" if name == "scale_tril" else name
+            raise ValueError(f"{what} must be at least two-dimensional, with optional leading batch dimensions")
         batch = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         self.loc = loc.expand((*batch, -1))

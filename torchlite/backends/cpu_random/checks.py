@@ -173,6 +173,8 @@ def all_of_int64(dtype: np.dtype) -> None:
 def integers_from(dtype: np.dtype, lo: int) -> tuple[int, int]:
     """The bounds lo <= x < hi, where hi - 1 is the largest integer up to which the dtype has all."""
     d = dt.of_numpy(dtype)
+    if d.is_complex:
+        raise RuntimeError("random_from_to_impl handles only integral, floating-point and boolean types")
     last = 2 ** _DIGITS[d] if d in _DIGITS else int(_largest(dtype))
     if d in _DIGITS:
         lo = _representable_from(dtype, lo)
@@ -217,7 +219,8 @@ def _representable_to(dtype: np.dtype, hi: int) -> int:
 
 def _rounded(dtype: np.dtype, value: int) -> int:
     single = np.float64(value) if dtype == np.float64 else np.float32(value)
-    rounded = float(single.astype(dtype))
+    with np.errstate(over="ignore"):
+        rounded = float(single.astype(dtype))
     return int(rounded) if abs(rounded) < 2.0**63 else INT64_MIN
 
 

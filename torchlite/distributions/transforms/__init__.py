@@ -15,6 +15,7 @@ from .scalar import (
     Transform,
     identity_transform,
 )
+from .scalar import _InverseTransform as _InverseTransform
 from .vector import (
     CatTransform,
     CorrCholeskyTransform,
