@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import platform
@@ -129,3 +130,16 @@ def __getattr__(name: str) -> Any:
     if name == "amp":
         return importlib.import_module(".amp", __name__)
     raise AttributeError(f"torchlite has no torch.cpu.{name} yet (docs/coverage.md lists what there is)")
+
+
+def _has(*features: str) -> bool:
+    return get_capabilities().keys() >= set(features)
+
+
+# What PyTorch's own tests ask.
+_is_avx2_supported = functools.partial(_has, "avx2")
+_is_avx512_supported = functools.partial(_has, "avx512_f", "avx512_vl", "avx512_bw", "avx512_dq", "fma3")
+_is_avx512_bf16_supported = functools.partial(_has, "avx512_bf16")
+_is_vnni_supported = functools.partial(_has, "avx512_vnni")
+_is_amx_tile_supported = functools.partial(_has, "amx_tile")
+_is_amx_fp16_supported = functools.partial(_has, "amx_fp16")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from . import _utils
 from ._comparison import assert_allclose, assert_close
+from ._file_check import FileCheck
 from .creation import make_tensor
 
 
@@ -11,4 +13,4 @@ def enable_strict() -> None:
     from . import strict
 
 
-__all__ = ["assert_allclose", "assert_close", "enable_strict", "make_tensor"]
+__all__ = ["FileCheck", "assert_allclose", "assert_close", "enable_strict", "make_tensor"]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.layout import strided
 from ..core.op import functions as F
 from ..core.tensor import Tensor, TensorBase
 
@@ -52,7 +53,7 @@ class UnsupportedInputs(Exception):
 # ---- tolerances
 
 # Relative and absolute by dtype; all others must be equal.
-_TOLERANCES = {
+_DTYPE_PRECISIONS = {
     dt.float16: (1e-3, 1e-5),
     dt.bfloat16: (1.6e-2, 1e-5),
     dt.float32: (1.3e-6, 1e-5),
@@ -71,7 +72,7 @@ def default_tolerances(
     *inputs: Tensor | dt.dtype, dtype_precisions: dict[dt.dtype, tuple[float, float]] | None = None
 ) -> tuple[float, float]:
     """The relative and the absolute tolerance for tensors or dtypes: the widest of theirs."""
-    known = dtype_precisions or _TOLERANCES
+    known = dtype_precisions or _DTYPE_PRECISIONS
     found = [known.get(_dtype_of(value), (0.0, 0.0)) for value in inputs]
     return max([rtol for rtol, _ in found]), max([atol for _, atol in found])
 
@@ -311,7 +312,10 @@ class TensorLikePair(Pair):
         related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
         if not related or not (allow_subclasses or type(actual) is type(expected)):
             self._inputs_not_supported()
-        return self._to_tensor(actual), self._to_tensor(expected)
+        pair = self._to_tensor(actual), self._to_tensor(expected)
+        for tensor in pair:
+            self._check_supported(tensor, id=id)
+        return pair
 
     def _to_tensor(self, tensor_like: Any) -> Tensor:
         if isinstance(tensor_like, TensorBase):
@@ -320,6 +324,10 @@ class TensorLikePair(Pair):
             return F["as_tensor"](tensor_like)
         except Exception:
             self._inputs_not_supported()
+
+    def _check_supported(self, tensor: Tensor, *, id: _Place) -> None:
+        if tensor.layout is not strided:
+            raise ErrorMeta(ValueError, f"Unsupported tensor layout {tensor.layout}", id=id)
 
     def compare(self) -> None:
         actual, expected = self.actual, self.expected
@@ -410,6 +418,11 @@ def _parts(a: Any, b: Any, place: _Place, sequences: _Types, mappings: _Types) -
         yield place, a, b
 
 
+def _unwrap_dtensor_for_comparison(actual: Any, expected: Any) -> tuple[Any, Any]:
+    """The values themselves: no tensor is spread over several processes."""
+    return actual, expected
+
+
 def _both(a: Any, b: Any, kinds: _Types) -> bool:
     return isinstance(a, kinds) and isinstance(b, kinds)
 
@@ -480,7 +493,7 @@ def assert_close(
         raise metas[0].to_error(msg)
 
 
-_OLDER_TOLERANCES = {dt.float16: (1e-3, 1e-3), dt.float32: (1e-4, 1e-5), dt.float64: (1e-5, 1e-8)}
+_OLDER_DTYPE_PRECISIONS = {dt.float16: (1e-3, 1e-3), dt.float32: (1e-4, 1e-5), dt.float64: (1e-5, 1e-8)}
 
 
 def assert_allclose(
@@ -501,7 +514,7 @@ def assert_allclose(
     )
     a, b = (v if isinstance(v, TensorBase) else F["as_tensor"](v) for v in (actual, expected))
     if rtol is None and atol is None:
-        pairs = [_OLDER_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, b)]
+        pairs = [_OLDER_DTYPE_PRECISIONS.get(t.dtype, (0.0, 0.0)) for t in (a, b)]
         rtol, atol = max(r for r, _ in pairs), max(t for _, t in pairs)
     assert_close(
         a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False,

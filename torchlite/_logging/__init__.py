@@ -1,0 +1,1 @@
+"""`torch._logging`: nothing here reports to anyone."""

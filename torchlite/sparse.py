@@ -1,0 +1,43 @@
+"""`torch.sparse`, of which only a switch is there: no tensor is sparse."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from typing import Any, ClassVar
+
+from .absent import why
+
+__all__ = ["check_sparse_tensor_invariants"]
+
+
+class check_sparse_tensor_invariants(ContextDecorator):
+    """Whether sparse tensors are checked when they are made: for good, or inside a `with` or a decorated function."""
+
+    _on: ClassVar[bool] = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self._outer: list[bool] = []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        return check_sparse_tensor_invariants._on
+
+    @staticmethod
+    def enable() -> None:
+        check_sparse_tensor_invariants._on = True
+
+    @staticmethod
+    def disable() -> None:
+        check_sparse_tensor_invariants._on = False
+
+    def __enter__(self) -> None:
+        self._outer.append(self.is_enabled())
+        check_sparse_tensor_invariants._on = self.state
+
+    def __exit__(self, *_: object) -> None:
+        check_sparse_tensor_invariants._on = self._outer.pop()
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"torchlite has no torch.sparse.{name}{why('sparse')}")
