@@ -34,17 +34,19 @@ from .torch_version import __version__
 
 globals().update(_layout.NAMES)
 globals().update(_functions)
-globals().update(_STORAGES, Storage=_STORAGES["FloatStorage"])
+globals().update(_STORAGES, Storage=_STORAGES["FloatStorage"], _storage_classes={*_STORAGES.values(), UntypedStorage})
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
 _LATER = frozenset((
-    "_C", "__future__", "_dynamo", "_tensor", "_utils", "accelerator", "amp", "compiler", "cpu", "cuda",
-    "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
-    "mps", "multiprocessing", "nn", "onnx", "optim", "profiler", "serialization", "signal", "special", "storage",
-    "testing", "torch_version", "types", "utils", "version", "xpu",
+    "_C", "_VF", "__config__", "__future__", "_dynamo", "_ops", "_tensor", "_tensor_str", "_utils", "accelerator",
+    "amp", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
+    "hub", "jit", "library", "linalg", "masked", "monitor", "mps", "multiprocessing", "nn", "onnx", "optim",
+    "profiler", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils",
+    "version", "xpu",
 ))  # fmt: skip
 _NAMES_LATER = {
+    "_ops": "Tag",
     "amp": "GradScaler",
     "amp.autocast_mode": """
         autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled
@@ -59,10 +61,10 @@ _NAMES_LATER = {
     """,
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
     "compiler": "compile",
+    "core.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "exceptions": "AcceleratorError FatalError OutOfMemoryError",
     "func": "vmap",
     "jit": "fork JITException wait",
-    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "random": "thread_safe_generator",
     "serialization": "load save",
     "serialization.file_reader": "PyTorchFileReader",
@@ -86,7 +88,7 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         return getattr(_importlib.import_module(f".{_HOME[name]}", __name__), name)
-    if name.startswith("_foreach_"):
+    if name.startswith(("_foreach_", "_amp_foreach_")):
         _importlib.import_module(".ops.foreach", __name__)
         if name in _functions:
             return _functions[name]
