@@ -343,3 +343,11 @@ def test_printed_inside(torch, tell):
     func.vmap(func.grad(look))(rows(torch))
     func.grad(lambda x: func.vmap(look)(x).sum())(rows(torch))
     tell([repr(t) for t in left[:2]])
+
+
+@same_story
+def test_second_derivatives_of_pools_have_no_history(torch, tell):
+    x = torch.arange(16.0).reshape(1, 1, 4, 4).sin()
+    for pool in (torch.nn.functional.max_pool2d, torch.nn.functional.avg_pool2d):
+        found = torch.func.hessian(lambda v, pool=pool: (pool(v, 2) ** 2).sum())(x)
+        tell(found, found.requires_grad)

@@ -292,6 +292,8 @@ def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], result
         if edge is not None:
             roots.append((edge, t.to(g.dtype)))
     goals = [g for g in gradients if g is not None]
+    for g in goals:
+        g.edge = None  # the tangents are linear in them, and have no history there
     differentiable = outer.grad and any(
         t.backend.home.level or requires_grad(t) for v in (*primals, *tangents) for t in tensors_in(v)
     )
