@@ -22,3 +22,12 @@ def forward_level_was_open() -> None:
         warnings.simplefilter("ignore")
         with torch.autograd.forward_ad.dual_level():
             torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1))
+
+
+@pytest.fixture(scope="session")
+def jvp_was_taken() -> None:
+    """PyTorch's first jvp of a process warns of what it is made of."""
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))

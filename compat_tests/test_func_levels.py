@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 
 import pytest
 
@@ -11,14 +10,7 @@ import torchlite
 
 from .side_by_side import same_story
 
-
-@pytest.fixture(scope="module", autouse=True)
-def first_jvp():
-    """PyTorch's first one warns of what it is made of."""
-    torch = pytest.importorskip("torch")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
+pytestmark = pytest.mark.usefixtures("jvp_was_taken")
 
 
 def part(torch, name):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import bisect
 import copy
 import itertools
-import random
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..sampler import drawn_seed
 from ._decorator import functional_datapipe
+from ._shuffling import Shuffling
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe
 from .iter.functions import checked_function
 
@@ -125,29 +124,18 @@ class Zipper(_Several):
         return min(self._lengths())
 
 
-class Shuffler(IterDataPipe[Any]):
+class Shuffler(Shuffling, IterDataPipe[Any]):
     """All samples in random order, or those of given indices."""
 
     def __init__(self, datapipe: MapDataPipe[Any], *, indices: list[Any] | None = None) -> None:
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices  # type: ignore[arg-type]
-        self._enabled = True
-        self._seed: int | None = None
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """Choose the order of the next pass."""
-        self._seed = seed
-        return self
+        super().__init__()
 
     def __iter__(self) -> Iterator[Any]:
         order = self.indices
         if self._enabled:
-            seed = drawn_seed() if self._seed is None else self._seed
-            order = random.Random(seed).sample(order, len(order))[::-1]
+            order = self._random().sample(order, len(order))[::-1]
         self._seed = None
         for index in order:
             yield self.datapipe[index]

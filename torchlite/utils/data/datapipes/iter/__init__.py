@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import itertools
-import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
 from ..._utils.collate import default_collate
 from ...sampler import Sampler as _Sampler
-from ...sampler import SequentialSampler, drawn_seed
+from ...sampler import SequentialSampler
 from .._decorator import functional_datapipe
+from .._shuffling import Shuffling
 from ..datapipe import DataChunk, IterDataPipe
 from ..utils.common import validate_input_col
 from .combining import DemultiplexerIterDataPipe as Demultiplexer
@@ -264,32 +264,21 @@ class Multiplexer(_Several):
 
 
 @functional_datapipe("shuffle")
-class Shuffler(_AsMany):
+class Shuffler(Shuffling, _AsMany):
     """Samples in random order, as far as a buffer of them allows."""
 
     def __init__(self, datapipe: IterDataPipe[Any], *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
-        super().__init__(datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level))
+        _AsMany.__init__(self, datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level))
         self.buffer_size = buffer_size
-        self._enabled = True
-        self._seed: int | None = None
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """Choose the order of the next pass."""
-        self._seed = seed
-        return self
+        Shuffling.__init__(self)
 
     def __iter__(self) -> Iterator[Any]:
         if not self._enabled:
             yield from self.datapipe
             return
-        rng = random.Random(drawn_seed() if self._seed is None else self._seed)
-        self._seed = None
+        rng = self._random()
         buffer: list[Any] = []
         for sample in self.datapipe:
             if len(buffer) < self.buffer_size:
