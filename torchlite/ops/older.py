@@ -17,12 +17,6 @@ def is_nonzero(self: Tensor) -> bool:
     return bool(self)
 
 
-@method("is_distributed")
-def is_distributed(self: Tensor) -> bool:
-    """Whether this tensor is spread over processes: none is."""
-    return False
-
-
 @method("dim_order")
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions from the one with the greatest steps in memory to the one with the smallest."""
@@ -34,24 +28,6 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 def storage_type(self: Tensor) -> Any:
     """The class of typed storages of this tensor's dtype."""
     return STORAGES.get(storage_name(self.dtype))
-
-
-@method("to_dense")
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """This tensor, which is not sparse, in a dtype if one is given."""
-    return self if dtype is None else self.to(dtype)
-
-
-@method("sparse_dim")
-def sparse_dim(self: Tensor) -> int:
-    """How many dimensions are sparse: none."""
-    return 0
-
-
-@method("dense_dim")
-def dense_dim(self: Tensor) -> int:
-    """How many dimensions are dense: all."""
-    return self.dim()
 
 
 @method("module_load")
@@ -79,6 +55,47 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """`reshape_as`, by an older name."""
     warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
     return self.reshape(tensor.shape)
+
+
+@method("__nonzero__")
+def __nonzero__(self: Tensor) -> bool:
+    return bool(self)
+
+
+@method("__long__")
+def __long__(self: Tensor) -> int:
+    return int(self)
+
+
+@method("__delitem__")
+def __delitem__(self: Tensor, index: Any) -> NoReturn:
+    raise TypeError("Tensor does not support deleting items")
+
+
+@property
+def volatile(self: Tensor) -> bool:
+    """False: `torch.no_grad` took its place."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+Tensor.volatile = volatile  # type: ignore[attr-defined]
+
+
+@method("__setstate__")
+def __setstate__(self: Tensor, state: tuple[Any, ...]) -> None:
+    """Take over what a pickle of old tells: a storage, an offset, a size and strides; or what is beside these."""
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return
+    if len(state) == 5:
+        self.data, requires_grad, hooks = state[0], state[3], state[4]
+    else:
+        requires_grad, _, hooks = state
+    self.requires_grad = requires_grad
+    self._backward_hooks = hooks
 
 
 def _removed(name: str, instead: str) -> Callable[..., NoReturn]:

@@ -1,8 +1,7 @@
-"""What is asked of tensors of other kinds (sparse, quantised, symbolic), and names of long ago."""
+"""What is asked of tensors of other kinds (sparse, quantised, symbolic, or on devices that there are not)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -42,6 +41,30 @@ def _conj_physical(self: Tensor) -> Tensor:
     return self.conj_physical()
 
 
+@method("is_distributed")
+def is_distributed(self: Tensor) -> bool:
+    """Whether this tensor is spread over processes: none is."""
+    return False
+
+
+@method("to_dense")
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """This tensor, which is not sparse, in a dtype if one is given."""
+    return self if dtype is None else self.to(dtype)
+
+
+@method("sparse_dim")
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions are sparse: none."""
+    return 0
+
+
+@method("dense_dim")
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions are dense: all."""
+    return self.dim()
+
+
 def _sparse_only(name: str, layouts: str) -> Callable[..., NoReturn]:
     def call(self: Tensor) -> NoReturn:
         raise RuntimeError(f"{name} expected sparse {layouts}tensor layout but got Strided")
@@ -63,50 +86,6 @@ def _made_sparse(self: Tensor, *_: Any, **__: Any) -> NoReturn:
 
 for _layout in ("", "_coo", "_csr", "_csc", "_bsr", "_bsc"):
     setattr(Tensor, f"to_sparse{_layout}", _made_sparse)
-
-
-# ---- names of long ago
-
-
-@method("__nonzero__")
-def __nonzero__(self: Tensor) -> bool:
-    return bool(self)
-
-
-@method("__long__")
-def __long__(self: Tensor) -> int:
-    return int(self)
-
-
-@method("__delitem__")
-def __delitem__(self: Tensor, index: Any) -> NoReturn:
-    raise TypeError("Tensor does not support deleting items")
-
-
-@property
-def volatile(self: Tensor) -> bool:
-    """False: `torch.no_grad` took its place."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
-    return False
-
-
-Tensor.volatile = volatile  # type: ignore[attr-defined]
-
-
-@method("__setstate__")
-def __setstate__(self: Tensor, state: tuple[Any, ...]) -> None:
-    """Take over what a pickle of old tells: a storage, an offset, a size and strides; or what is beside these."""
-    if not self.is_leaf:
-        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
-    if len(state) == 4:
-        self.set_(*state)
-        return
-    if len(state) == 5:
-        self.data, requires_grad, hooks = state[0], state[3], state[4]
-    else:
-        requires_grad, _, hooks = state
-    self.requires_grad = requires_grad
-    self._backward_hooks = hooks
 
 
 for _name in ("xpu", "ipu", "mtia"):

@@ -22,15 +22,16 @@ from ..core.mode import local
 from ..core.op import functions
 from ..core.overrides import overrides
 from ..core.tensor import Tensor
+from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .blocks import SMALL, Block, new_counts, new_state, scalar_dtype
+from .for_subclasses import _get_capturable_supported_devices
 from .optimizer import Optimizer
 
 ON_TENSORS = SimpleNamespace(
     **{name: functions[name] for name in ("absolute", "clip", "maximum", "minimum", "sign", "sqrt", "where")}
 )
 
-_CAPTURABLE = ("cuda", "xpu", "hpu", "privateuseone", "xla")
-_FUSABLE = ("mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone")
+_CAPTURABLE, _FUSABLE = _get_capturable_supported_devices(), _get_fused_kernels_supported_devices()
 
 
 def number(value: Any, group: dict[str, Any]) -> Any:
@@ -175,11 +176,11 @@ class Elementwise(Optimizer):
                 if not (p.dtype.is_floating_point and p.device.type in _FUSABLE):
                     raise RuntimeError(
                         "`fused=True` requires all the params to be floating point Tensors of supported devices: "
-                        f"{list(_FUSABLE)} but {p.dtype} and {p.device.type}"
+                        f"{_FUSABLE} but {p.dtype} and {p.device.type}"
                     )
         if group.get("capturable") and not all(p.device.type in _CAPTURABLE for p in params):
             raise AssertionError(
-                f"If capturable=True, {self.together} must be on supported devices: {list(_CAPTURABLE)}."
+                f"If capturable=True, {self.together} must be on supported devices: {_CAPTURABLE}."
             )
         if group["differentiable"] and group.get("foreach"):
             raise AssertionError("_foreach ops don't support autograd")

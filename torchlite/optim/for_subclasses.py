@@ -8,13 +8,13 @@ from typing import Any
 
 from ..autograd.grad_mode import set_grad_enabled
 from ..core import dtype as dt
-from ..core.dtype import get_default_dtype
 from ..core.op import functions
 from ..core.tensor import Tensor
 from ..utils._foreach_utils import (
     _get_foreach_kernels_supported_devices,
     _get_fused_kernels_supported_devices,
 )
+from .blocks import scalar_dtype
 
 _params_doc = "params: tensors, pairs of names and tensors, or groups of such with options of their own"
 _foreach_doc = "foreach: whether a step works on lists of tensors"
@@ -57,7 +57,7 @@ def _to_scalar(x: Any) -> Any:
 
 def _get_scalar_dtype(is_fused: bool | None = None) -> dt.dtype:
     """The dtype of counts of steps."""
-    return dt.float64 if not is_fused and get_default_dtype() is dt.float64 else dt.float32
+    return dt.float32 if is_fused else scalar_dtype()
 
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
