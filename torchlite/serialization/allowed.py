@@ -1,12 +1,15 @@
-"""What a pickle may name and call when only weights are to be loaded."""
+"""What a pickle may name and call when only weights are to be loaded.
+
+Every name is written out here: no module that grows makes this list longer. It is PyTorch's own list.
+"""
 
 from __future__ import annotations
 
 import _codecs
 import collections
-import functools
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from .. import _utils
 from .._tensor import _rebuild_from_type_v2
@@ -15,18 +18,13 @@ from ..core.device import device
 from ..core.layout import NAMES as LAYOUTS
 from ..core.layout import layout
 from ..core.size import Size
-from ..core.storage import STORAGES, TypedStorage, UntypedStorage
+from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..ops.legacy import TYPES
-from .names import MISSING_STORAGES, Missing, name_of, storage_type
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .names import Missing, name_of, storage_type
 
 BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
-
-REBUILDERS = {getattr(_utils, name): name for name in _utils.__all__}
 
 
 def _get_layout(name: str) -> layout:
@@ -76,12 +74,12 @@ def _text(*forms: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], int]:
 def _retyped(args: tuple[Any, ...]) -> int:
     func, type_, inner, _ = args
     if (
-        func not in REBUILDERS
+        func not in _REBUILD_CHECKS
         or not (isinstance(type_, type) and issubclass(type_, Tensor))
         or not isinstance(inner, tuple)
     ):
         raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {func}")
-    return CHECKS[func](inner)
+    return _REBUILD_CHECKS[func](inner)
 
 
 def _moved(args: tuple[Any, ...]) -> int:
@@ -94,49 +92,88 @@ def _anything(args: tuple[Any, ...]) -> int:
 
 _number = (int, float)
 
-CHECKS: dict[Any, Callable[[tuple[Any, ...]], int]] = {
-    collections.OrderedDict: _copies((), (list,), (dict,)),
-    collections.Counter: _copies((), (dict,)),
-    _codecs.encode: _text((str, str)),
-    bytearray: _text((), (bytes,), (bytearray,), (str, str)),
-    set: _copies((), (list,)),
-    complex: _copies((), (_number,), (_number, _number)),
-    Size: _copies((tuple,), (list,)),
-    device: _copies((str,), (str, int)),
-    Parameter: _copies((Tensor,), (Tensor, bool)),
-    _get_layout: _copies((str,)),
-    _rebuild_from_type_v2: _retyped,
-    **dict.fromkeys(REBUILDERS, _anything),
-    _utils._rebuild_device_tensor_from_numpy: _moved,
-    _utils._rebuild_device_tensor_from_cpu_tensor: _moved,
+Check = Callable[[tuple[Any, ...]], int]
+
+_REBUILDERS: dict[str, tuple[Any, Check]] = {
+    "torch._utils._rebuild_tensor": (_utils._rebuild_tensor, _anything),
+    "torch._utils._rebuild_tensor_v2": (_utils._rebuild_tensor_v2, _anything),
+    "torch._utils._rebuild_tensor_v3": (_utils._rebuild_tensor_v3, _anything),
+    "torch._utils._rebuild_meta_tensor_no_storage": (_utils._rebuild_meta_tensor_no_storage, _anything),
+    "torch._utils._rebuild_parameter": (_utils._rebuild_parameter, _anything),
+    "torch._utils._rebuild_parameter_with_state": (_utils._rebuild_parameter_with_state, _anything),
+    "torch._utils._rebuild_device_tensor_from_numpy": (_utils._rebuild_device_tensor_from_numpy, _moved),
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor": (_utils._rebuild_device_tensor_from_cpu_tensor, _moved),
+    "torch._utils._rebuild_qtensor": (_utils._rebuild_qtensor, _anything),
+    "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _anything),
+    "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _anything),
+    "torch._utils._rebuild_wrapper_subclass": (_utils._rebuild_wrapper_subclass, _anything),
 }
+_REBUILD_CHECKS: dict[Any, Check] = dict(_REBUILDERS.values())
+
+_CALLS: dict[str, tuple[Any, Check]] = {
+    "collections.OrderedDict": (collections.OrderedDict, _copies((), (list,), (dict,))),
+    "collections.Counter": (collections.Counter, _copies((), (dict,))),
+    "_codecs.encode": (_codecs.encode, _text((str, str))),
+    "builtins.bytearray": (bytearray, _text((), (bytes,), (bytearray,), (str, str))),
+    "builtins.set": (set, _copies((), (list,))),
+    "builtins.complex": (complex, _copies((), (_number,), (_number, _number))),
+    "torch.Size": (Size, _copies((tuple,), (list,))),
+    "torch.device": (device, _copies((str,), (str, int))),
+    "torch.nn.parameter.Parameter": (Parameter, _copies((Tensor,), (Tensor, bool))),
+    "torch.serialization._get_layout": (_get_layout, _copies((str,))),
+    "torch._tensor._rebuild_from_type_v2": (_rebuild_from_type_v2, _retyped),
+    **_REBUILDERS,
+}
+CHECKS: dict[Any, Check] = dict(_CALLS.values())
 
 
 # ---- what may be named
 
 
-@functools.cache
-def _builtin() -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "collections.OrderedDict": collections.OrderedDict, "collections.Counter": collections.Counter,
-        "_codecs.encode": _codecs.encode, "builtins.bytearray": bytearray, "builtins.set": set,
-        "builtins.complex": complex, "torch.Size": Size, "torch.Tensor": Tensor, "torch.device": device,
-        "torch.nn.parameter.Parameter": Parameter, "torch.serialization._get_layout": _get_layout,
-        "torch._tensor._rebuild_from_type_v2": _rebuild_from_type_v2,
-        "torch.tensor._rebuild_from_type_v2": _rebuild_from_type_v2,
-        "torch.storage.TypedStorage": TypedStorage, "torch.storage.UntypedStorage": UntypedStorage,
-        "torch.UntypedStorage": UntypedStorage, "torch.TypedStorage": TypedStorage,
-    }  # fmt: skip
-    found |= {f"torch._utils.{name}": function for function, name in REBUILDERS.items()}
-    found |= {f"torch.{d.name}": d for d in dt.NAMES.values()} | TYPES
-    schemes = ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric")
-    for name in (*schemes, "per_channel_affine_float_qparams"):
-        found[f"torch.{name}"] = Missing(f"torch.{name}")
-    for module in ("torch", "torch.cuda"):
-        found |= {f"{module}.{name}": storage_type(module, name) for name in (*STORAGES, *MISSING_STORAGES)}
-        for kind in {name.rpartition(".")[2] for name in TYPES}:
-            found[f"{module}.sparse.{kind}"] = Missing(f"{module}.sparse.{kind}")
-    return found
+def _under(module: str, names: str, find: Callable[[str], Any]) -> dict[str, Any]:
+    return {f"{module}.{name}": find(f"{module}.{name}") for name in names.split()}
+
+
+def _of_dtype(full: str) -> Any:
+    return dt.NAMES[full.removeprefix("torch.")]
+
+
+def _of_storage(full: str) -> Any:
+    return storage_type(*full.rsplit(".", 1))
+
+
+_DTYPES = """
+    bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64
+    complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu
+    float4_e2m1fn_x2 qint8 quint8 qint32 quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16
+    int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7
+"""
+_STORAGES = """
+    BoolStorage ByteStorage CharStorage ShortStorage IntStorage LongStorage HalfStorage BFloat16Storage FloatStorage
+    DoubleStorage ComplexFloatStorage ComplexDoubleStorage
+"""
+_QUANTIZED_STORAGES = "QInt8Storage QInt32Storage QUInt8Storage QUInt4x2Storage QUInt2x4Storage"
+_TENSORS = """
+    ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor BFloat16Tensor FloatTensor DoubleTensor
+"""
+_SCHEMES = """
+    per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams
+"""
+
+_NAMED: dict[str, Any] = {
+    **{name: function for name, (function, _) in _CALLS.items()},
+    "torch.Tensor": Tensor,
+    "torch.storage.TypedStorage": TypedStorage,
+    "torch.storage.UntypedStorage": UntypedStorage,
+    **_under("torch", _DTYPES, _of_dtype),
+    **_under("torch", _STORAGES + _QUANTIZED_STORAGES, _of_storage),
+    **_under("torch.cuda", _STORAGES, _of_storage),
+    **_under("torch", "BoolTensor" + _TENSORS, TYPES.__getitem__),
+    **_under("torch.cuda", "BoolTensor" + _TENSORS, TYPES.__getitem__),
+    **_under("torch.sparse", _TENSORS, Missing),
+    **_under("torch.cuda.sparse", _TENSORS, Missing),
+    **_under("torch", _SCHEMES, Missing),
+}
 
 
 _users: list[Any] = []  # callables, and pairs of one and a name
@@ -202,4 +239,9 @@ def _full_name(obj: Any) -> str:
 
 def lookup(name: str) -> Any:
     """What is always allowed under a name; KeyError if nothing is."""
-    return _builtin()[name]
+    return _NAMED[name]
+
+
+def names() -> frozenset[str]:
+    """All names that are always allowed."""
+    return frozenset(_NAMED)

@@ -479,13 +479,7 @@ def not_allowed(names: set[str]) -> list[str]:
     """Those of some names that `torch.load` would not take with `weights_only=True`."""
     users = allowed.users()
     return sorted(
-        n for n in names if n not in users and (n.partition(".")[0] in allowed.BLOCKED_MODULES or not _known(n))
+        name
+        for name in names
+        if name.rpartition(".")[0] in allowed.BLOCKED_MODULES or (name not in users and name not in allowed.names())
     )
-
-
-def _known(name: str) -> bool:
-    try:
-        allowed.lookup(name)
-    except KeyError:
-        return False
-    return True
