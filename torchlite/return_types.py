@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.return_types import made
+from .core.return_types import made, return_type
 
 
 def __getattr__(name: str) -> Any:
     if name in made:
         return made[name]
+    if name.removesuffix("_out") in made:
+        return return_type(name, made[name.removesuffix("_out")]._fields)
     if name == "all_return_types":
         return [made[each] for each in sorted(made)]
     raise AttributeError(f"torchlite has no torch.return_types.{name} yet")

@@ -15,6 +15,8 @@ from ..core.tensor import TensorBase
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..core.tensor import Tensor
+
 
 # The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
 _WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "ops")])
@@ -44,13 +46,21 @@ class Anomaly:
             results = node.apply(grads)
             if self.check_nan:
                 for at, g in enumerate(results):
-                    if isinstance(g, TensorBase) and bool((g.detach() != g.detach()).any()):
+                    if isinstance(g, TensorBase) and _has_nan(g):
                         raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {at}th output.")
         except Exception:
             for said in _origins(node):
                 warnings.warn(said, UserWarning, stacklevel=2)
             raise
         return results
+
+
+def _has_nan(t: Tensor) -> bool:
+    """Whether a number is NaN, in any of the elements that transforms make a tensor stand for."""
+    while t.backend.home.level:
+        t = t.array.main
+    t = t.detach()
+    return bool((t != t).any())
 
 
 def _origins(node: Node) -> Iterator[str]:

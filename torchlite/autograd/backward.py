@@ -216,7 +216,7 @@ def grad(
         if materialize_grads:
             if source.__class__ is GradientEdge:
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            found[at] = source.new_zeros(source.shape)
+            found[at] = source.new_zeros(source.shape, requires_grad=create_graph)
         elif not allow_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {at} appears to not have been used in the graph. Set "

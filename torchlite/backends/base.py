@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.device import CPU, KNOWN_TYPES, device, find_backend, find_types
-from ..core.errors import missing_kernel
+from ..core.errors import missing_kernel, warn
 from ..core.layout import contiguous_strides
 
 if TYPE_CHECKING:
@@ -185,6 +185,8 @@ class Backend:
 def cast_array(array: Any, to: np.dtype) -> Any:
     """Convert as C does; a complex number loses its imaginary part."""
     if array.dtype.kind == "c" and to.kind not in "cb":
+        if array.size:
+            warn("Casting complex values to real discards the imaginary part")
         array = array.real
     return array.astype(to)
 

@@ -101,10 +101,12 @@ class Op:
     reinterprets = False  # whether the result's memory stands for other values than the operand's does
     still = False  # whether a view does not move with what it shows
     lays = False  # whether the strides of a result without elements are meant
+    lifts = False  # whether a number in a tensor's place is made one
     moves = False  # whether other operands may lie on another device than the first
     # Whether the results are linear in the operands that have derivatives: in all together, or in "each" by itself.
     linear: bool | str = False
     batch: Any = None  # how it runs on a batch, see batching.py
+    node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
     planner: Any = None  # what makes plans of its calls, see plan.py
 
     def __init__(
@@ -209,7 +211,7 @@ class Op:
             return type(title.rpartition("::")[2], (base,), named | more)
 
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
-        self.node_class: type[OpNode] = made(title, OpNode, op=self, apply=self.backward_function())
+        self.node_class: type[OpNode] = made(title, self.node_base, op=self, apply=self.backward_function())
         alike: dict[str, list[str]] = {}
         for operand, title in number_nodes.items():
             alike.setdefault(title, []).append(operand)

@@ -87,7 +87,7 @@ def _value(op: Op, name: str) -> Callable[[OpNode], Any]:
     else:
         operand, what = next((name.removesuffix(end), what) for end, what in _OF_SHAPE.items() if name.endswith(end))
     at = [op.signature.params[i].name for i, _ in op.rules].index(operand)
-    return lambda node: what(_shape(node.next_edges[at]))
+    return lambda node: what(shape_at(node.next_edges[at]))
 
 
 _DIMENSION = re.compile("(.*)_sym_argsize_(minus_)?([0-9])")
@@ -103,7 +103,7 @@ def _unsigned(value: Any) -> Any:
     return tuple([_unsigned(v) for v in value]) if value.__class__ in (tuple, list) else value
 
 
-def _shape(edge: Any) -> tuple[int, ...]:
+def shape_at(edge: Any) -> tuple[int, ...]:
     """The shape of what an edge leads to; nothing where nobody asks for its gradient."""
     if edge is None:
         return ()

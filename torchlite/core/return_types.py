@@ -18,6 +18,11 @@ class _Named(tuple):
         items = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
         return f"torch.return_types.{type(self).__name__}(\n{items})"
 
+    def put_into(self, outs: Any) -> tuple[Any, ...]:
+        """The tensors given as `out=`, named as these results are."""
+        name = type(self).__name__
+        return return_type(name if name.endswith("_out") else name + "_out", self._fields)(outs)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self).__name__, tuple(self))
 

@@ -57,7 +57,8 @@ def check_own(op: Any, t: Tensor) -> None:
     if t.backend.level == level.serial or (t.counter is not None and t.counter.born > level.serial):
         return
     signature = op.signature
-    overload = signature.overload or ("Tensor" if [p.type for p in signature.params[1:2]] == ["Operand"] else "")
+    of_tensors = [p.type for p in signature.params[1:2]] == ["Operand"] and not op.lifts
+    overload = signature.overload or ("Tensor" if of_tensors else "")
     name = f"aten::{signature.name}_" + (f".{overload}" if overload else "")
     raise RuntimeError(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
@@ -191,4 +192,6 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
         check_out_dtype(name, result.dtype, target.dtype, exact=exact, first=not at)
     for target, result in zip(outs, made):
         write_out(target, result)
-    return type(results)(outs) if several else out
+    if not several:
+        return out
+    return results.put_into(outs) if hasattr(results, "put_into") else outs

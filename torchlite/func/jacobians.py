@@ -49,7 +49,7 @@ def jacrev(
         columns = joined(chunks, total, inputs)
         sizes = [t.numel() for t in outputs]
         by_input = [
-            [part.reshape(*out.shape, *t.shape) for part, out in zip(_cut(column, sizes, 0), outputs, strict=True)]
+            [part.reshape((*out.shape, *t.shape)) for part, out in zip(_cut(column, sizes, 0), outputs, strict=True)]
             for column, t in zip(columns, inputs, strict=True)
         ]
         found = form.unflatten([spec.unflatten(list(parts)) for parts in zip(*by_input, strict=True)])
@@ -69,7 +69,7 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
             part = zeros_beside(t, (rows, n))
             if -rows < start - before < n:
                 part.diagonal(start - before).fill_(1)
-            found.append(part.reshape(rows, *t.shape))
+            found.append(part.reshape((rows, *t.shape)))
             before += n
         yield found
 
@@ -117,7 +117,7 @@ def jacfwd(
         found = []
         for out in outputs:
             parts = _cut(out.movedim(0, -1), sizes, -1)
-            shaped = [p.reshape(*out.shape[1:], *t.shape) for p, t in zip(parts, inputs, strict=True)]
+            shaped = [p.reshape((*out.shape[1:], *t.shape)) for p, t in zip(parts, inputs, strict=True)]
             by_argument = spec.unflatten(shaped)
             found.append(by_argument if isinstance(at, tuple) else by_argument[0])
         jac = form.unflatten(found)

@@ -311,6 +311,7 @@ def rtruediv(self: Tensor, other: Any) -> Any:
 
 # Exponents that are only a few operations.
 _SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
+    0: lambda xp, x: xp.ones_like(x),
     1: lambda xp, x: x.copy(),
     2: lambda xp, x: xp.multiply(x, x),
     3: lambda xp, x: x * x * x,
@@ -349,8 +350,11 @@ class _ScalarPower(Binary):
     numbers_count = False
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
-        (base, _), out_dtype = super().prepare(values, backend)
-        return [base, values[1]], out_dtype
+        base, exponent = values
+        if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
+            return [base.array, exponent], dt.bool_
+        (array, _), out_dtype = super().prepare(values, backend)
+        return [array, exponent], out_dtype
 
 
 class _PowerOfNumber(Elementwise):

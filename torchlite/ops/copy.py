@@ -23,7 +23,7 @@ from ..core.layout import (
 from ..core.mode import local
 from ..core.node import UNVERSIONED
 from ..core.op import Op
-from ..core.operands import converted, fitting_array, in_memory, values_in_inference
+from ..core.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
 from ..core.overrides import dispatch, needs_dispatch, overridable
 from ..core.publish import method, publish, publish_python
 from ..core.schema import Signature
@@ -249,6 +249,10 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
     return clone.apply(self, memory_format)
 
 
+# The dtypes that hold numbers without loss.
+_OF_NUMBERS = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.complex128}
+
+
 class _Copy(Op):
     """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
 
@@ -262,6 +266,14 @@ class _Copy(Op):
         super().check_memory(in_memory(target), [in_memory(source)])
 
     moves = True
+    lifts = True
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        target, source, *more = values
+        if not isinstance(source, TensorBase):
+            d, backend = _OF_NUMBERS[type(source)], get_backend(target.device)
+            source = wrap(scalar_array(source, d, backend), d, backend)
+        return super().apply_in_place([target, source, *more])
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         source = values[1]
@@ -288,11 +300,13 @@ def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 copy_ = _Copy(
-    "copy(Tensor self, Tensor src, bool non_blocking=False)",
+    "copy(Tensor self, Operand other, bool non_blocking=False)",
     None,
     {
         "self": zero_gradient,
-        "src": lambda g, src_shape, src_dtype, src_device: fit_gradient(g.to(src_device), src_shape, src_dtype),
+        "other": lambda g, other_shape, other_dtype, other_device: (
+            fit_gradient(g.to(other_device), other_shape, other_dtype)
+        ),
     },
     node="torch::autograd::CopyBackwards",
 )

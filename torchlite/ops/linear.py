@@ -18,6 +18,7 @@ from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import publish_python
 from ..core.schema import Signature
 from ..core.tensor import Tensor, wrap
+from .linear_steps import LinearNode
 from .matmul import H, addmm, matmul, product
 from .writing import widened
 
@@ -44,8 +45,11 @@ def _sum(xp: Any, bias: Any, input: Any, weight: Any) -> Any:
 class Linear(Op):
     """`input @ weight.T`, or that plus a bias, for a weight that is a matrix and a bias that is a vector.
 
-    Its node has the name of PyTorch's last step, and the edges of its `addmm` or `mm`, in their order.
+    Its node has the name of PyTorch's last step, and the edges of its `addmm` or `mm`, in their order. The other steps
+    are there for those who look (linear_steps.py).
     """
+
+    node_base = LinearNode
 
     def __init__(self, *args: Any, node: str, view: str, **more: Any) -> None:
         super().__init__(*args, node=node, **more)

@@ -283,15 +283,22 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
 
 
 @factory(
-    "randint_like(Tensor self, Operand low, int? high=None, *, Generator? generator=None, "
-    "MemoryFormat? memory_format=None)"
+    "randint_like(Tensor self, int low, int high, *, Generator? generator=None, MemoryFormat? memory_format=None)",
+    forms="",
 )
-def randint_like(self: Tensor, low: Any, high: Any, generator: Any, format_: Any, d: Any, backend: Any) -> Tensor:
-    """Integers from low (0) up to but without high, in a tensor's form."""
-    low = int(low)
-    if high is None:
-        low, high = 0, low
+def _randint_like_between(self: Tensor, low: int, high: int, generator: Any, format_: Any, d: Any, backend: Any) -> Any:
     return random_between.fresh_like(self, format_, d, backend, low, high, generator)
+
+
+@function("randint_like")
+@overridable
+def randint_like(*args: Any, **kwargs: Any) -> Tensor:
+    """Integers from low (0) up to but without high, in a tensor's form."""
+    given = len(args) + ("input" in kwargs) + ("self" in kwargs)
+    if "low" not in kwargs and given + ("high" in kwargs) == 2:  # the limit alone, which may be a tensor
+        *args, high = (*args, kwargs.pop("high")) if "high" in kwargs else args
+        kwargs |= {"low": 0, "high": high.item() if isinstance(high, Tensor) else high}
+    return _randint_like_between(*args, **kwargs)
 
 
 @factory("randperm(int n, *, Generator? generator=None)")

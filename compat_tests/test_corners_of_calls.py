@@ -1,0 +1,174 @@
+"""Calls that are easily refused: numbers for tensors, None for dimensions, 0-dim inputs of transforms, anomaly mode."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from .side_by_side import same_story
+
+
+def _tried(tell, call):
+    try:
+        tell(call())
+    except (TypeError, ValueError, RuntimeError, IndexError, OverflowError) as error:
+        tell(type(error).__name__, str(error).splitlines()[0])
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "hessian"])
+def test_jacobians_of_a_number(name):
+    @same_story
+    def program(torch, tell):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's own, of its compiler
+            for required in (False, True):
+                for f in (lambda x: x**3, lambda x: (x * 2, x.sin()), lambda x: {"a": x * torch.arange(3.0)}):
+                    x = torch.tensor(3.0, requires_grad=required)
+                    found = torch.utils._pytree.tree_leaves(getattr(torch.func, name)(f)(x))
+                    tell([(t.detach(), t.shape) for t in found])
+                with torch.no_grad():
+                    tell(getattr(torch.func, name)(torch.sin)(torch.tensor(0.5, requires_grad=required)))
+
+    program()
+
+
+@pytest.mark.parametrize("name", ["grad", "jacrev", "jacfwd", "hessian", "vmap(grad)"])
+def test_transforms_under_anomaly_mode(name):
+    @same_story
+    def program(torch, tell):
+        func = torch.func
+        transform = (lambda f: func.vmap(func.grad(f))) if name == "vmap(grad)" else getattr(func, name)
+        x = torch.arange(6.0).reshape(3, 2) + 1
+        with torch.autograd.set_detect_anomaly(True):
+            tell(transform(lambda x: (x**3).sum())(x))
+
+    program()
+
+
+@same_story
+def test_anomaly_mode_sees_nan_inside_of_transforms(torch, tell):
+    def wild(x):
+        return (x.sqrt() * 0).sum()
+
+    with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
+        warnings.simplefilter("ignore")
+        _tried(tell, lambda: torch.func.grad(wild)(torch.tensor([0.0, 1.0])))
+        _tried(tell, lambda: torch.func.vmap(torch.func.grad(wild))(torch.tensor([[0.0, 1.0], [1.0, 2.0]])))
+
+
+@same_story
+def test_missing_gradients_made_zero_may_be_differentiated(torch, tell):
+    x, y = (torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    for create in (False, True):
+        found = torch.autograd.grad((x * x).sum(), [x, y], create_graph=create, materialize_grads=True)
+        tell([(g.detach(), g.requires_grad, g.is_leaf) for g in found])
+
+
+@same_story
+def test_numbers_are_copied_as_tensors_are(torch, tell):
+    for d in (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64):
+        for number in (3.7, 3, True, 1 + 2j):
+            tell(torch.zeros(2, dtype=d).copy_(number))
+    x = torch.zeros(2, requires_grad=True) * 1
+    tell(x.copy_(other=2.0), x._version, x.grad_fn.name(), x.grad_fn.next_functions[1])
+    for other in (None, [1.0], "1"):
+        _tried(tell, lambda other=other: torch.zeros(2).copy_(other))
+
+
+@same_story
+def test_powers_of_truth_values(torch, tell):
+    x = torch.tensor([True, False])
+    for exponent in (True, False):
+        tell(x**exponent, torch.pow(x, exponent), x.clone().pow_(exponent), torch.tensor([2, 3]) ** exponent)
+        _tried(tell, lambda exponent=exponent: exponent**x)
+    _tried(tell, lambda: x**x)
+
+
+@same_story
+def test_data_of_parameters_without_a_shape(torch, tell):
+    for what in (torch.nn.LazyLinear(3).weight, torch.nn.LazyConv1d(2, 1).bias):
+        tell(type(what.data) is torch.Tensor, what.data.normal_().shape, what.data.add_(1))
+
+
+@same_story
+def test_random_integers_like_a_tensor(torch, tell):
+    x = torch.zeros(4, dtype=torch.float64)
+    torch.manual_seed(0)
+    tell(torch.randint_like(x, 9), torch.randint_like(x, high=9), torch.randint_like(input=x, high=9))
+    tell(torch.randint_like(x, 5, 9), torch.randint_like(x, low=5, high=9), torch.randint_like(x, torch.tensor(9)))
+    tell(torch.randint_like(x, high=torch.tensor(9), dtype=torch.int64))
+    for wrong in ({}, {"low": 3}, {"high": 2.5}):
+        with pytest.raises(TypeError):
+            torch.randint_like(x, **wrong)
+
+
+@same_story
+def test_results_put_into_out_have_a_type_of_their_own(torch, tell):
+    x = torch.tensor([[1.0, 2.0, 2.0], [3.0, 0.0, 1.0]])
+    for name, more in (("mode", ()), ("sort", ()), ("max", (1,)), ("median", (1,)), ("topk", (2,)), ("cummax", (1,))):
+        made = getattr(torch, name)(x, *more, out=(torch.empty(0), torch.empty(0, dtype=torch.int64)))
+        tell(type(made).__name__, made.__class__.__module__, tuple(made), made[1] is made.indices)
+    tell(type(torch.linalg.qr(x, out=(torch.empty(0), torch.empty(0)))).__name__)
+
+
+@same_story
+def test_extremes_along_no_dimension_in_particular(torch, tell):
+    x = torch.arange(6.0).reshape(2, 3)
+    for name in ("amax", "amin"):
+        f = getattr(torch, name)
+        tell(f(x, None), f(x, dim=None), f(x, dim=None, keepdim=True), getattr(x, name)(dim=None), f(x, ()))
+
+
+def _walk(node):
+    """A graph by the names of its nodes."""
+    if node is None or node.name().endswith("AccumulateGrad"):
+        return node and "leaf"
+    return (node.name(), *[_walk(n) for n, _ in node.next_functions])
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (1, 4), (0, 4), (2, 3, 4), (2, 0, 4), (2, 1, 3, 4)], ids=str)
+@pytest.mark.parametrize("required", ["iwb", "w", "ib"])
+def test_the_graph_of_a_linear_map(shape, required):
+    @same_story
+    def program(torch, tell):
+        count = 1
+        for n in shape:
+            count *= n
+        for with_bias in (True, False):
+            x, w, b = (torch.arange(n * 1.0).reshape(s) - 2 for n, s in ((count, shape), (12, (3, 4)), (3, (3,))))
+            for t, name in ((x, "i"), (w, "w"), (b, "b")):
+                t.requires_grad_(name in required)
+            y = torch.nn.functional.linear(x, w, b if with_bias else None)
+            if not y.requires_grad:
+                continue
+            tell(_walk(y.grad_fn))
+            inputs = [t for t in (x, w, *[b] * with_bias) if t.requires_grad]
+            first = torch.autograd.grad((y**3).sum(), inputs, create_graph=True)
+            tell([g.detach() for g in first])
+            tell(torch.autograd.grad(sum((g * g).sum() for g in first), inputs))
+
+    program()
+
+
+@same_story
+def test_what_the_nodes_of_a_linear_map_saved(torch, tell):
+    x, w, b = (torch.arange(n * 1.0).reshape(s).requires_grad_() for n, s in ((8, (2, 4)), (12, (3, 4)), (3, (3,))))
+    node = torch.nn.functional.linear(x, w, b).grad_fn
+    tell(node._saved_mat1 is x, node._saved_mat2, node._saved_alpha, node._saved_beta)
+    node = torch.nn.functional.linear(x.reshape(1, 2, 4), w).grad_fn
+    tell(node._saved_self_sym_sizes, node.next_functions[0][0]._saved_self, node.next_functions[0][0]._saved_mat2)
+
+
+@same_story
+def test_hooks_in_the_middle_of_a_linear_map(torch, tell):
+    x, w, b = (torch.arange(n * 1.0).reshape(s).requires_grad_() for n, s in ((8, (2, 4)), (12, (3, 4)), (3, (3,))))
+    y = torch.nn.functional.linear(x, w, b)
+    turned = y.grad_fn.next_functions[2][0]
+    turned.register_prehook(lambda grads: tell("into", grads) or tuple(g * 2 for g in grads))
+    turned.register_hook(lambda made, given: tell("out of", made, given))
+    y.sum().backward()
+    tell(x.grad, w.grad, w.grad.stride(), b.grad)
+    with torch.no_grad():
+        y = torch.nn.functional.linear(x, w.requires_grad_(), b)
+    tell(y.grad_fn)
