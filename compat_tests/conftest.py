@@ -1,17 +1,23 @@
 """What every test of the compatibility suite shares."""
 
 import importlib.metadata
+import os
 import warnings
+from datetime import UTC, datetime
 
 import pytest
 
+# What draws programs, calls and files that are others every day.
+SEED = os.environ.get("TORCHLITE_SEED") or datetime.now(UTC).date().isoformat()
 
-def pytest_report_header() -> str:
-    """Says whether the live comparisons run: they need real PyTorch."""
+
+def pytest_report_header() -> list[str]:
+    """Says whether the live comparisons run, which need real PyTorch, and what is drawn today."""
     try:
-        return f"compared with: torch {importlib.metadata.version('torch')}"
+        compared = f"compared with: torch {importlib.metadata.version('torch')}"
     except importlib.metadata.PackageNotFoundError:
-        return "compared with: recorded golden values (no torch here)"
+        compared = "compared with: recorded golden values (no torch here)"
+    return [compared, f"drawn with: TORCHLITE_SEED={SEED}"]
 
 
 @pytest.fixture(scope="session")

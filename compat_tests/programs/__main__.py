@@ -1,68 +1,73 @@
 """Run many random programs on PyTorch and torchlite, and tell where they differ.
 
+    python -m compat_tests.programs                                 100,000 of them, today's, with a process per core
     python -m compat_tests.programs --count 3000 --seed 1
-    python -m compat_tests.programs --count 3000 --skip-missing     leave out ops that torchlite says it lacks
     python -m compat_tests.programs --module torch                  PyTorch against itself, which must score 100 %
     python -m compat_tests.programs --record 100                    renew the recorded programs
 
-Failures are grouped by the op that differs first, each group with the shortest script found for it.
+Failures are grouped by the line that differs first, each group with the shortest script found for it; those whose cause
+is known (`known.py`) are counted by it.
 """
 
 import argparse
 import importlib
+import os
 import sys
-from collections import defaultdict
-from random import Random
-from types import ModuleType
+import time
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
 
-from .draw import draw_program
-from .program import Program, Run
+from .hunt import Found, hunt
+from .known import CAUSES
 from .record import record
-from .report import Failure, explain, find_failure
+from .report import CLASSES
 
 
-def without_missing(program: Program, torch: ModuleType, module: ModuleType) -> Program:
-    """The program less the steps whose op the module does not have, and only the module."""
-    errors = zip(program, Run(torch, program).errors, Run(module, program).errors)
-    kept = tuple(step for step, theirs, mine in errors if mine != "AttributeError" or theirs == mine)
-    return program if len(kept) == len(program) else without_missing(kept, torch, module)
+def show(groups: dict[str, list[Found]], most: int) -> None:
+    """The groups, gravest and largest first, each with its shortest script."""
+
+    def weight(group: tuple[str, list[Found]]) -> tuple[int, int]:
+        field = group[1][0].field
+        return CLASSES.index(field) if field in CLASSES else len(CLASSES), -len(group[1])
+
+    for kind, found in sorted(groups.items(), key=weight)[:most]:
+        shortest = min(found, key=lambda one: len(one.script))
+        print(f"──── {len(found)} × {kind}   (program {shortest.number})\n\n{shortest.script}\n")
 
 
 def main() -> int:
+    today = datetime.now(UTC).date().isoformat()
     parser = argparse.ArgumentParser(prog="python -m compat_tests.programs", description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=1000, help="how many programs (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="which programs (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=100_000, help="how many programs (default: %(default)s)")
+    parser.add_argument("--seed", default=today, help="which programs (default: today's, %(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     parser.add_argument("--module", default="torchlite", help="what to hold against torch (default: %(default)s)")
-    parser.add_argument("--skip-missing", action="store_true", help="leave out steps that end in an AttributeError")
     parser.add_argument("--show", type=int, default=50, metavar="N", help="groups to show (default: %(default)s)")
     parser.add_argument("--record", type=int, metavar="N", help="record N programs instead of comparing any")
     options = parser.parse_args()
-
-    torch = importlib.import_module("torch")
-    torch.set_num_threads(1)
     if options.record:
-        record(options.record, options.seed, torch)
+        record(options.record, options.seed, importlib.import_module("torch"))
         return 0
 
-    module = importlib.import_module(options.module)
-    groups: dict[str, list[Failure]] = defaultdict(list)
-    for number in range(options.count):
-        program = draw_program(Random(f"{options.seed}:{number}"), torch)
-        if options.skip_missing:
-            program = without_missing(program, torch, module)
-        failure = find_failure(program, torch, module)
-        if failure:
-            groups[failure.kind].append(failure)
-
-    by_size = sorted(groups.items(), key=lambda group: -len(group[1]))
-    for kind, failures in by_size[: options.show]:
-        shortest = min(failures, key=lambda failure: len(failure.program))
-        print(f"──── {len(failures)} × {kind}\n\n{explain(shortest, torch, module)}\n")
-    agreeing = options.count - sum(map(len, groups.values()))
-    share = agreeing / options.count
+    began = time.monotonic()
+    groups: dict[str, list[Found]] = defaultdict(list)
+    known: Counter[str] = Counter()
+    different = set()
+    for found in hunt(options.seed, options.count, options.module, options.jobs):
+        known.update(found.known)
+        if not found.known:
+            groups[found.kind].append(found)
+            different.add(found.number)
+    show(groups, options.show)
+    for name, times in known.most_common():
+        print(f"{times:6} × {name}: {CAUSES[name]}")
+    classes = Counter(found.field for group in groups.values() for found in group)
+    print(f"unexplained: {dict(classes.most_common()) or 'nothing'}, in {len(groups)} groups")
+    agreeing = options.count - len(different)
     print(
-        f"{options.module} agrees with torch on {agreeing} of {options.count} random programs ({share:.2%}); "
-        f"{len(groups)} kinds of failure"
+        f"{options.module} agrees with torch on {agreeing} of {options.count} random programs of seed {options.seed} "
+        f"({agreeing / options.count:.3%}), {sum(known.values())} known differences apart; "
+        f"{time.monotonic() - began:.0f} s with {options.jobs} processes"
     )
     return int(bool(groups))
 

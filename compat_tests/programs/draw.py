@@ -1,17 +1,22 @@
 """Drawing random programs: real PyTorch runs along, so that each step fits what the ones before it have made."""
 
 import math
+import re
 from random import Random
 from string import Formatter
 from types import ModuleType
 
-from .holes import is_inexact
-from .program import Program, Run, Step, numbers
+from . import arguments, operands  # noqa: F401  (they enter their rules)
+from .observe import numbers, seen_or_error
+from .operands import is_inexact
+from .program import Program, Run, Step
 from .scene import NoFit, Scene, fill
-from .table import FAMILIES, LEAVES, MODES, ROOTS, TRUNKS, Family
+from .table import FAMILIES, LEAVES, ROOTS, TRUNKS, Family, expand
 
 LARGEST, MOST = 1e3, 200  # values beyond the one lose the digits that are compared; tensors beyond the other are slow
 FAMILY_WEIGHTS = [family.weight for family in FAMILIES.values()]
+# What PyTorch says where it is broken, or has no kernel for a dtype; and of complex32, which torchlite lacks.
+LIMITS = re.compile(r"INTERNAL ASSERT|not implemented for '|Batching rule not implemented|ComplexHalf")
 
 
 def holes_of(row: str) -> list[str]:
@@ -31,10 +36,9 @@ class Drawing:
 
     def draw(self, family: Family) -> None:
         """Draw a step from a family, and keep it if its holes can be filled and the program's numbers stay tame."""
-        rng = self.rng
-        row = rng.choice(family.rows)
-        mode = rng.choice(MODES) if self.run.errors and rng.random() < 0.07 else ""
-        run = self.run
+        rng, run = self.rng, self.run
+        row = expand(rng.choice(family.rows), rng)
+        mode = expand("{mode}", rng) if run.errors and rng.random() < 0.1 else ""
         scene = Scene(rng, run.torch, run.namespace, run.tensors(), self.extents, rng.random() < 0.03, not mode)
         try:
             texts = fill(row, holes_of(row), scene)
@@ -42,15 +46,15 @@ class Drawing:
             return
         step = Step(row, texts, f"v{len(self.steps)}" if family.binds else "", mode)
         error = run.step(step)
-        if self.wild() or self.broken(step, error) or (error and self.half_done()):
+        if self.wild() or (error and (LIMITS.search(str(error)) or self.half_done())):
             self.run = Run(run.torch, tuple(self.steps))
         else:
             self.steps.append(step)
 
     def wild(self) -> bool:
-        """Whether some live tensor got too large, in numbers or in size."""
+        """Whether some live tensor got too large, in numbers or in size, or of a dtype that torchlite lacks."""
         for tensor in self.run.tensors().values():
-            if tensor.numel() > MOST:
+            if tensor.numel() > MOST or tensor.dtype is self.run.torch.complex32:
                 return True
             if not is_inexact(tensor) or tensor.numel() == 0:
                 continue
@@ -62,31 +66,32 @@ class Drawing:
                 return True
         return False
 
-    def broken(self, step: Step, error: Exception | None) -> bool:
-        """Whether an assertion of PyTorch's own failed in the step just run, or fails when a live tensor is asked.
-
-        To ask is to bring histories up to date, so those are asked whom nobody else will.
-        """
-        for tensor in Run(self.run.torch, (*self.steps, step)).tensors().values():
-            try:
-                tensor.grad_fn  # noqa: B018
-            except RuntimeError as other:
-                error = other if "INTERNAL ASSERT" in str(other) else error
-        return "INTERNAL ASSERT" in str(error)
-
     def half_done(self) -> bool:
         """Whether the step just run, which raised, has written something: how much of it is left to chance."""
         before = Run(self.run.torch, tuple(self.steps)).tensors()
-        return any(numbers(tensor) != numbers(before[name]) for name, tensor in self.run.tensors().items())
+        after = self.run.tensors()
+        return any(
+            seen_or_error(lambda n=name: numbers(after[n])) != seen_or_error(lambda n=name: numbers(before[n]))
+            for name in after
+        )
+
+
+def broken(run: Run) -> bool:
+    """Whether PyTorch comes to its limits when live tensors are asked, which brings their histories up to date."""
+    asked = (seen_or_error(lambda t=t: t.grad_fn) for t in run.tensors().values())
+    return any(isinstance(answer, str) and LIMITS.search(answer) for answer in asked)
 
 
 def draw_program(rng: Random, torch: ModuleType) -> Program:
-    """A program of two to four leaves, something computed from them, and 5 to 15 more steps."""
+    """A program of 5 to 40 steps: leaves, something computed from them, and what comes to mind."""
     drawing = Drawing(rng, torch)
     start = [ROOTS, *[LEAVES] * rng.randint(1, 3), TRUNKS]
-    length = len(start) + rng.randint(5, 15)
+    length = rng.randint(5, 40)
     tries = rng.choices(list(FAMILIES.values()), FAMILY_WEIGHTS, k=4 * length)  # some rows find nothing that fits
     for family in start + tries:
         if len(drawing.steps) < length:
             drawing.draw(family)
-    return tuple(drawing.steps)
+    program = tuple(drawing.steps)
+    while broken(Run(torch, program)):
+        program = program[:-1]
+    return program

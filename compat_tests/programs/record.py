@@ -1,5 +1,6 @@
 """Recorded programs: what PyTorch made of some, for machines that have no PyTorch."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -7,24 +8,25 @@ from pathlib import Path
 from random import Random
 from types import ModuleType
 
+import torchlite
+
+from .compare import compare
 from .draw import draw_program
-from .program import Json, Program, Run, Step
+from .observe import Json
+from .program import Program, Run, Step, same_every_time
 
 RECORDED = Path(__file__).with_name("recorded.json")
 
 
 def record(count: int, seed: int, torch: ModuleType, path: Path = RECORDED) -> None:
-    """Draw programs, and write them with their outcomes in PyTorch, one to a line."""
+    """Draw programs that the libraries agree on, and write them with their outcomes in PyTorch, one to a line."""
+    same_every_time(torch)
+    drawn = (draw_program(Random(f"{seed}:{number}"), torch) for number in itertools.count())
+    agreeing = (program for program in drawn if not compare(program, torch, torchlite))
     with path.open("w") as file:
-        for number in range(count):
-            program = draw_program(Random(f"{seed}:{number}"), torch)
-            print(compact([[astuple(step) for step in program], Run(torch, program).outcome()]), file=file)
-
-
-def compact(data: Json) -> str:
-    """JSON without spaces, and with no more digits than are compared."""
-    rounded = json.loads(json.dumps(data), parse_float=lambda text: float(f"{float(text):.11g}"))
-    return json.dumps(rounded, separators=(",", ":"))
+        for program in itertools.islice(agreeing, count):
+            line = [[astuple(step) for step in program], Run(torch, program).outcome()]
+            print(json.dumps(line, separators=(",", ":")), file=file)
 
 
 def recorded(path: Path = RECORDED) -> Iterator[tuple[Program, dict[str, Json]]]:

@@ -1,57 +1,91 @@
-"""Telling a person about a difference: which op made it, and the shortest script that shows it."""
+"""Telling a person about a difference: which line made it, why that is known, and the shortest script that shows it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import ModuleType
 
 from .compare import Difference, compare
+from .known import CHANCE, Known, explanation
+from .prelude import pieces_for
 from .program import Program, Run
 
-COTANGENT = """
-def cotangent(t):
-    return torch.tensor([0.5 + 0.07 * i for i in range(t.numel())], dtype=t.dtype).reshape(t.shape)
-"""
+CLASSES = ("values", "dtype", "shape", "error", "stride()", "storage_offset()", "requires_grad", "is_leaf")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A program cut off after the first op whose outcome differs, and what differs then."""
+    """A program cut off after the first line whose outcome differs, and what differs then."""
 
     program: Program
     differences: list[Difference]
+    chance: bool = False  # whether it differs from run to run
 
     @property
-    def op(self) -> str:
-        """The row of the table that differs first."""
-        return self.program[-1].op
+    def known(self) -> list[Known]:
+        """Why the libraries differ so, where all of it is known."""
+        if self.chance:
+            return [CHANCE]
+        found = [explanation(self.program, difference) for difference in self.differences]
+        return [known for known in found if known] if all(found) else []
+
+    @property
+    def first(self) -> Difference:
+        """The gravest of what differs and is not known."""
+        unknown = [d for d in self.differences if not explanation(self.program, d)] or self.differences
+        return min(unknown, key=lambda d: CLASSES.index(d.field) if d.field in CLASSES else len(CLASSES))
 
     @property
     def kind(self) -> str:
-        """What failures are grouped by: the op, and in what it differs."""
-        first = self.differences[0]
-        if first.field == "error":
-            how = f"{first.expected or 'no error'} → {first.actual or 'no error'}"
-        else:
-            how = first.field
-        return f"{self.op}   [{how}{' in backward' if first.stage == 'gradients' else ''}]"
+        """What failures are grouped by: the line, and in what it differs."""
+        first, step = self.first, self.program[-1]
+        how = first.field
+        if first.field.startswith("error"):
+            how += f": {first.expected or 'none'} → {first.actual or 'none'}"
+        within = f"with {step.mode}: " if step.mode else ""
+        return f"{within}{step.op}   [{how}{' in backward' if first.stage == 'gradients' else ''}]"
 
 
 def find_failure(program: Program, torch: ModuleType, module: ModuleType) -> Failure | None:
-    """The program up to the first op that differs, or None where the libraries agree on the whole of it."""
-    if not compare(program, torch, module):
+    """The program up to a line with which it begins to differ, or None where the libraries agree on the whole of it."""
+    differs = compare(program, torch, module)
+    if not differs:
         return None
-    for length in range(1, len(program) + 1):
-        found = compare(program[:length], torch, module)
+    agrees, length = 0, len(program)
+    while length - agrees > 1:
+        middle = (agrees + length) // 2
+        found = compare(program[:middle], torch, module)
         if found:
-            return Failure(program[:length], found)
-    raise AssertionError("a program's outcome differs from run to run")
+            length, differs = middle, found
+        else:
+            agrees = middle
+    return Failure(program[:length], differs, by_chance(program[:length], torch, module))
+
+
+def by_chance(program: Program, torch: ModuleType, module: ModuleType) -> bool:
+    """Whether PyTorch differs from itself, or the libraries no longer from each other, when a program runs again."""
+    return any(compare(program, torch, torch) for _ in range(2)) or not compare(program, torch, module)
+
+
+def find_failures(program: Program, torch: ModuleType, module: ModuleType) -> list[Failure]:
+    """What is known of how the libraries differ on a program, up to the first failure that is not."""
+    found: list[Failure] = []
+    while failure := find_failure(program, torch, module):
+        found.append(failure)
+        if not failure.known:
+            break
+        at = len(failure.program)
+        program = program[: at - 1] + program[at:]  # what needs it raises a NameError in both
+    return found
 
 
 def minimise(failure: Failure, torch: ModuleType, module: ModuleType) -> Failure:
     """Leave out every step, and every mode around a step, that the difference does not need."""
 
     def differs(program: Program) -> bool:
-        return "NameError" not in Run(torch, program).errors and bool(compare(program, torch, module))
+        if any(error and error.startswith("NameError") for error in Run(torch, program).errors):
+            return False
+        left = Failure(program, compare(program, torch, module))
+        return bool(left.differences) and left.first.field == failure.first.field and not left.known
 
     program = failure.program
     for i in reversed(range(len(program) - 1)):
@@ -69,20 +103,22 @@ def shorter(program: Program, candidate: Program, differs: Callable[[Program], b
 def script(failure: Failure, torch: ModuleType, module: ModuleType) -> str:
     """The failure as a script for either library, with what differs first as closing comments."""
     run = Run(torch, failure.program)
-    lines = ["import torch"]
+    lines = []
     for step, error in zip(failure.program, run.errors):
         last = step is failure.program[-1]
-        lines += [step.line] if not error or last else [f"try: {step.line}", f"except {error}: pass"]
-    stage = failure.differences[0].stage
-    if stage == "gradients":
+        lines += [step.line] if not error or last else [f"try: {step.line}", f"except {error.partition(':')[0]}: pass"]
+    first = failure.first
+    if first.stage == "gradients":
         roots = ", ".join(run.roots(run.tensors()))
-        lines += [COTANGENT]
         lines += [f"torch.autograd.backward([{roots}], [cotangent(t) for t in [{roots}]], retain_graph=True)"]
-    for difference in [difference for difference in failure.differences if difference.stage == stage][:5]:
+    if any(" rand" in line or "torch.rand" in line or "_(" in line for line in lines):
+        lines.insert(0, "torch.manual_seed(0)")
+    head = ["import torch", pieces_for("\n".join(lines))]
+    for difference in [first, *(d for d in failure.differences if d is not first and d.stage == first.stage)][:4]:
         lines += [f"# {difference.where}   {difference.field}"]
         lines += [f"#     {torch.__name__ + ':':<12}{difference.expected}"]
         lines += [f"#     {module.__name__ + ':':<12}{difference.actual}"]
-    return "\n".join(lines)
+    return "\n".join(line for line in head + lines if line)
 
 
 def explain(failure: Failure, torch: ModuleType, module: ModuleType) -> str:

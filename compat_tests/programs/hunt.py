@@ -1,0 +1,94 @@
+"""Many programs in several processes; one that brings its process down counts as a failure, and the rest go on."""
+
+import importlib
+import multiprocessing
+import signal
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from random import Random
+
+from .draw import draw_program
+from .known import CRASH
+from .program import same_every_time
+from .report import explain, find_failures
+
+SECONDS = 60  # that a program may take
+
+
+@dataclass(frozen=True)
+class Found:
+    """A failure of one program, as a process reports it: plain text."""
+
+    number: int
+    kind: str
+    field: str = "crash"
+    script: str = ""
+    known: tuple[str, ...] = ()
+
+
+class Worker:
+    """A process that runs some of the programs, and says which one it is at and what it finds."""
+
+    def __init__(self, seed: str, numbers: range, module: str):
+        self.seed, self.numbers, self.module = seed, numbers, module
+        self.at, self.drawing = numbers.start, True
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=work, args=(theirs, seed, numbers, module), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def crash(self) -> Found:
+        """The program that brought the process down: in PyTorch, if it was still being drawn."""
+        self.process.join()
+        ending = f"a process ends with {self.process.exitcode}"
+        known = (CRASH.name,) if self.drawing else ()
+        return Found(self.at, ending, script=f"# --seed {self.seed}, program {self.at}", known=known)
+
+    def next(self) -> "Worker":
+        """One that goes on after a crash."""
+        return Worker(self.seed, self.numbers[self.numbers.index(self.at) + 1 :], self.module)
+
+
+def hunt(seed: str, count: int, module: str, jobs: int) -> Iterator[Found]:
+    """All failures of some programs."""
+    started = [Worker(seed, range(job, count, jobs), module) for job in range(jobs)]
+    workers = {worker.connection: worker for worker in started}
+    while workers:
+        for connection in wait(list(workers)):
+            worker = workers[connection]
+            try:
+                said = connection.recv()
+            except EOFError:  # the process is gone
+                del workers[connection]
+                if worker.at is not None:
+                    yield worker.crash()
+                    worker = worker.next()
+                    workers[worker.connection] = worker
+                continue
+            if isinstance(said, Found):
+                yield said
+            else:
+                worker.at, worker.drawing = said
+
+
+def work(connection: Connection, seed: str, numbers: range, module: str) -> None:
+    """What a process does."""
+    torch, torchlite = importlib.import_module("torch"), importlib.import_module(module)
+    same_every_time(torch)
+    warnings.simplefilter("ignore")  # outside of programs
+    for number in numbers:
+        connection.send((number, True))
+        signal.alarm(SECONDS)
+        program = draw_program(Random(f"{seed}:{number}"), torch)
+        connection.send((number, False))
+        for failure in find_failures(program, torch, torchlite):
+            if known := failure.known:
+                connection.send(Found(number, "", known=tuple({entry.name for entry in known})))
+            else:
+                text = explain(failure, torch, torchlite)
+                connection.send(Found(number, failure.kind, failure.first.field, text))
+        signal.alarm(0)
+    connection.send((None, False))
