@@ -51,7 +51,7 @@ def total(array: np.ndarray, axis: None, keepdim: bool) -> Any:
     try:
         ones = _ONES[array.dtype][array.size]
     except LookupError:
-        return np.add.reduce(array, axis=None)
+        return np.add.reduce(array.ravel("K"))
     return array.ravel().dot(ones)
 
 

@@ -13,8 +13,6 @@ from ..core.view import requires_grad
 from ..core.write import write
 from .fused import gradient_by_kernel
 from .norm import (
-    CHANNELS,
-    COLUMNS,
     GRADIENTS,
     Normalization,
     again,
@@ -28,12 +26,11 @@ from .norm import (
     moved,
     of_statistics,
     standard,
-    sum_along,
-    sum_of_products,
     through,
     wide,
     widely,
 )
+from .summing import CHANNELS, COLUMNS, sum_along, sum_of_products
 
 
 def _planes(input: Any) -> tuple[Any, tuple[int, ...]]:

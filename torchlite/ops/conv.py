@@ -17,6 +17,7 @@ from ..core.publish import Composite, publish, publish_python
 from ..core.tensor import Tensor
 from .conv_kernels import Sliding, correlate, of_images, of_weight, sliding, spread_back
 from .padding import constant_pad_nd
+from .summing import CHANNELS, sum_along
 from .windows import Ints, keeps_channels_inside, spread, steps
 from .writing import widened
 
@@ -82,7 +83,7 @@ def _convolution_backward(
         of_weights = of_weight(backend, small, large, weight.shape, w, groups)
     if output_mask[2]:
         rows = wide.reshape((*wide.shape[:2], -1))
-        of_bias = xp.einsum("ncl->c", rows) if g.dtype.kind in "fcV" else rows.sum((0, 2), g.dtype)
+        of_bias = sum_along(xp, rows, CHANNELS).reshape(-1) if g.dtype.kind in "fcV" else rows.sum((0, 2), g.dtype)
     made = (of_input, of_weights, of_bias)
     return made if wide is g else tuple([None if m is None else m.astype(g.dtype) for m in made])
 

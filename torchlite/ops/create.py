@@ -403,7 +403,7 @@ def _evenly(start: Any, end: Any, steps: int, d: dt.dtype, wide: np.dtype) -> np
     at = np.arange(steps)
 
     def away(from_: Any, step: Any, at: np.ndarray) -> np.ndarray:
-        if wide.kind == "f":
+        if wide in (dt.float32.numpy, dt.float64.numpy):
             return multiply_add(at.astype(wide), float(step), float(from_))  # rounded once, as PyTorch's
         return from_ + step * at.astype(wide)
 

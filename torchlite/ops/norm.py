@@ -16,6 +16,7 @@ from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from .fused import gradient_by_kernel
+from .summing import CHANNELS, COLUMNS, ROWS, sum_along, sum_of_products
 from .writing import widened
 
 if TYPE_CHECKING:
@@ -23,21 +24,7 @@ if TYPE_CHECKING:
 
     from ..core.op_node import OpNode
 
-ROWS, COLUMNS, CHANNELS = (1,), (0,), (0, 2)  # along which axes values are normalized together
-_SUMS = {ROWS: "ij->i", COLUMNS: "ij->j", CHANNELS: "ijk->j"}  # for einsum, which is faster than a reduction
-_PRODUCTS = {ROWS: "ij,ij->i", COLUMNS: "ij,ij->j", CHANNELS: "ijk,ijk->j"}
-_KEPT = {ROWS: (-1, 1), COLUMNS: (-1,), CHANNELS: (-1, 1)}  # shapes in which what is left broadcasts
-
-
 # ---- on arrays
-
-
-def sum_along(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    return xp.einsum(_SUMS[axes], x).reshape(_KEPT[axes])
-
-
-def sum_of_products(xp: Any, x: Any, y: Any, axes: tuple[int, ...]) -> Any:
-    return xp.einsum(_PRODUCTS[axes], x, y).reshape(_KEPT[axes])
 
 
 def count(x: Any, axes: tuple[int, ...]) -> int:
@@ -422,8 +409,8 @@ def _group_norm_backward(
     scaled = (g if scale is None else g * scale).reshape(rows)
     to_x = _through_rows(xp, scaled, hat, rstd).astype(d, copy=False).reshape(input.shape) if mask[0] else None
     of_parameters = d if weight is None else weight.dtype
-    to_weight = xp.einsum("ijk,ijk->j", g, hat.reshape(planes)) if mask[1] else None
-    to_bias = xp.add.reduce(g, (0, 2)) if mask[2] else None
+    to_weight = sum_of_products(xp, g, hat.reshape(planes), CHANNELS).reshape(-1) if mask[1] else None
+    to_bias = sum_along(xp, g, CHANNELS).reshape(-1) if mask[2] else None
     return (
         None if to_x is None else _laid_like(xp, to_x, input),
         *[None if a is None else a.astype(of_parameters, copy=False) for a in (to_weight, to_bias)],

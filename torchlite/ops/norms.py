@@ -13,7 +13,7 @@ from ..core.operands import result_type
 from ..core.publish import publish, publish_python
 from ..core.reduction import Reduction, all_dims
 from ..core.tensor import Tensor
-from .reduce import add_reduce
+from .summing import add_reduce
 from .writing import widened
 
 # ---- the norm of a vector
@@ -60,7 +60,19 @@ def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any
         return xp.sqrt(add_reduce(xp, size * size, axis, keepdim))
     if abs(ord) == math.inf:
         return size.max(axis, keepdims=keepdim) if ord > 0 else size.min(axis, keepdims=keepdim)
-    return add_reduce(xp, size**ord, axis, keepdim) ** (1 / ord)
+    if abs(ord) < 1:
+        return add_reduce(xp, size**ord, axis, keepdim) ** (1 / ord)
+    scale = _scale(xp, size, axis, ord)
+    total = add_reduce(xp, (size / scale) ** ord, axis, keepdim) ** (1 / ord)
+    return total * (scale if keepdim else scale.reshape(total.shape))
+
+
+def _scale(xp: Any, size: Any, axis: Any, ord: float) -> Any:
+    """The element that decides the norm. Powers of what it is divided out of neither overflow nor vanish."""
+    if not size.size:
+        return add_reduce(xp, size, axis, True) + 1
+    most = size.max(axis, keepdims=True) if ord > 0 else size.min(axis, keepdims=True)
+    return xp.where(xp.isfinite(most) & (most != 0), most, most.dtype.type(1))
 
 
 def _check_identity(array: Any, axis: Any, ord: float) -> None:
@@ -88,12 +100,14 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
     if abs(ord) == math.inf:
         chosen = (size == result) | (size.isnan() & result.isnan())
         return self.sgn() * (g / chosen.sum(dim, True)) * chosen
+    share = size / result.masked_fill(result == 0, 1)  # whose powers do not overflow where the norm's could
+    if ord < 0:
+        return self.sgn() * share.pow(ord - 1).masked_fill(result == 0, 0) * g
     if ord < 1:
         return self.sgn() * size.pow(ord - 1).masked_fill(self == 0, 0) * g * result.pow(1 - ord)
-    scale = (g / result.pow(ord - 1)).masked_fill(result == 0, 0)
     if ord < 2:
-        return self.sgn() * size.pow(ord - 1) * scale
-    return self * size.pow(ord - 2) * scale
+        return self.sgn() * size.pow(ord - 1) * (g / result.pow(ord - 1)).masked_fill(result == 0, 0)
+    return self * share.pow(ord - 2) * (g / result).masked_fill(result == 0, 0)
 
 
 vector_norm = Reduction(

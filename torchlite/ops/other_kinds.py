@@ -20,8 +20,8 @@ def _is_zerotensor(self: Tensor) -> bool:
     return False
 
 
-publish_python("_is_all_true(Tensor self)", Tensor.all)
-publish_python("_is_any_true(Tensor self)", Tensor.any)
+publish_python("_is_all_true(Tensor self)", lambda self: self.all())
+publish_python("_is_any_true(Tensor self)", lambda self: self.any())
 
 
 @method("dequantize")

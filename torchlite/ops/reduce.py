@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core import errors, fast
 from ..core.elementwise import conj, sum_to
-from ..core.on_arrays import SUM, share_on_arrays, spread_on_arrays
+from ..core.on_arrays import share_on_arrays, spread_on_arrays
 from ..core.publish import publish, publish_as, publish_python
 from ..core.reduction import Reduction, reduced_count
 from ..core.tensor import Tensor, TensorBase
 from .join import cat
 from .rules import no_complex
+from .summing import add_reduce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,28 +23,6 @@ if TYPE_CHECKING:
 DIMS = "Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None"
 OPTIONAL_DIMS = "Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None"
 WHOLE = "Tensor self, *, ScalarType? dtype=None"
-
-
-def add_reduce(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
-    if (axis == 0 or axis == (0,)) and array.ndim > 1 and len(array) > _TALL and array.flags.c_contiguous:
-        return _sum_tall(xp, array, keepdim)
-    return xp.add.reduce(array, axis=axis, keepdims=keepdim)
-
-
-_TALL = 512  # rows
-_NEAR = 1 << 14  # elements that stay in a near cache
-
-
-def _sum_tall(xp: Any, array: Any, keepdim: bool) -> Any:
-    """The sum of many rows, stack by stack. Row after row gathers rounding errors, and is slow where rows are short."""
-    n = len(array)
-    stack = min(1 << n.bit_length() // 2, _NEAR * n // max(array.size, 1))
-    if stack < 2 or not array.size:
-        return xp.add.reduce(array, axis=0, keepdims=keepdim)
-    whole = n - n % stack
-    sums = xp.add.reduce(array[:whole].reshape(-1, stack, *array.shape[1:]), axis=0)
-    total = xp.add.reduce(sums, axis=0, keepdims=keepdim)
-    return total + xp.add.reduce(array[whole:], axis=0, keepdims=keepdim) if whole < n else total
 
 
 sum_all = Reduction(
@@ -59,7 +38,6 @@ sum_dim = Reduction(
 )
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
 sum_all.node_class.on_arrays = spread_on_arrays
-SUM.append(add_reduce)
 publish_as("sum", fast.total(sum_all, publish(sum_all, sum_dim)))
 
 
@@ -168,7 +146,7 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
 def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     """A division, where nothing is seen near zero: PyTorch's, which shows when `self` has changed unnoticed."""
     backend = self.backend.real
-    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() < _TINY).any()):
+    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() <= _TINY).any()):
         return g * conj(result / self)
     return g * conj(products_of_others(self, dim))
 

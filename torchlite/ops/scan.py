@@ -12,6 +12,7 @@ from ..core.reduction import Along, refused
 from ..core.tensor import Tensor
 from .join import cat
 from .shape import along_dim
+from .summing import carried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +45,6 @@ def positions(xp: Any, array: Any, axis: int) -> Any:
 def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
     """A running total from the last element to the first."""
     return op(t.flip(dim), dim).flip(dim)
-
-
-def carried(xp: Any, array: Any) -> Any:
-    """The dtype to carry a total in: rounding errors would add up in single precision."""
-    return {"f4": xp.float64, "c8": xp.complex128}.get(array.dtype.str[1:], array.dtype)
 
 
 class Running(Along):

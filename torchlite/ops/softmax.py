@@ -12,6 +12,7 @@ from ..core.publish import publish
 from ..core.reduction import Along, refused
 from ..core.tensor import Tensor
 from .fused import gradient_by_kernel
+from .summing import add_reduce
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
@@ -26,7 +27,7 @@ def _softmax(xp: Any, array: Any, axis: int) -> Any:
         return array.copy()
     result = _shifted(xp, array, axis)
     xp.exp(result, result)
-    result /= xp.add.reduce(result, axis=axis, keepdims=True)
+    result /= add_reduce(xp, result, axis, True)
     return result
 
 
@@ -34,7 +35,7 @@ def _log_softmax(xp: Any, array: Any, axis: int) -> Any:
     if not array.size:
         return array.copy()
     result = _shifted(xp, array, axis)
-    result -= xp.log(xp.add.reduce(xp.exp(result), axis=axis, keepdims=True))
+    result -= xp.log(add_reduce(xp, xp.exp(result), axis, True))
     return result
 
 
@@ -61,7 +62,7 @@ class Backward(Op):
 
 def _softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
     weighted = xp.multiply(g, output, xp.empty(g.shape, g.dtype))
-    weighted -= output * xp.add.reduce(weighted, axis=axis, keepdims=True)
+    weighted -= output * add_reduce(xp, weighted, axis, True)
     return weighted
 
 
@@ -80,7 +81,7 @@ publish(softmax_backward, forms="function")
 
 def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
     result = xp.exp(output, xp.empty(output.shape, output.dtype))
-    result *= -xp.add.reduce(g, axis=axis, keepdims=True)
+    result *= -add_reduce(xp, g, axis, True)
     result += g
     return result
 

@@ -14,8 +14,8 @@ from ..core.publish import Composite, publish, publish_python
 from ..core.reduction import Reduction, all_dims, reduced_count
 from ..core.tensor import Tensor
 from .choosing import where
-from .reduce import add_reduce
 from .rules import requirement
+from .summing import add_reduce, carried
 
 # ---- variance
 
@@ -34,7 +34,10 @@ def _freedom(count: int, correction: float | None) -> float:
 
 
 def _moments(name: str, root: bool, with_mean: bool) -> Any:
-    """A kernel for the variance or its root by two passes: the mean, then the squares of what is left."""
+    """A kernel for the variance or its root by two passes: the mean, then the squares of what is left.
+
+    All are counted from one element, whose size then takes no digits from the rest, and in double precision.
+    """
 
     def kernel(backend: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
         xp, count = backend.xp, reduced_count(array, axis)
@@ -46,19 +49,30 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
                 UserWarning,
                 stacklevel=4,
             )
-        mean = add_reduce(xp, array, axis, True) / count
-        rest = xp.asarray(array - mean)
+        start = _first(xp, array, all_dims(array, axis))
+        rest = xp.asarray(xp.subtract(array, start, dtype=carried(xp, array)))
+        mean = add_reduce(xp, rest, axis, True) / count
+        rest -= mean
         squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
         result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom, squares.dtype)
         if root:
             result = xp.sqrt(result)
         if with_mean:
+            mean = (start + mean).astype(array.dtype)
             if array.size and backend.values and not xp.isfinite(mean).all().item():
                 mean = _running(xp, array, all_dims(array, axis), mean)
             return result, mean if keepdim else mean.reshape(result.shape)
         return result
 
     return kernel
+
+
+def _first(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
+    """The first element along the axes, if it is finite."""
+    if not array.size:
+        return array.dtype.type(0)
+    first = array[tuple([slice(1) if d in axes else slice(None) for d in range(array.ndim)])]
+    return xp.where(xp.isfinite(first), first, first.dtype.type(0))
 
 
 def _running(xp: Any, array: Any, axes: tuple[int, ...], mean: Any) -> Any:

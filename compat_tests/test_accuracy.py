@@ -1,0 +1,143 @@
+"""How exact results are: against what float64 gives, torchlite's error is no larger than PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlite
+
+torch = pytest.importorskip("torch", reason="errors are compared with those of real PyTorch")
+
+_INF = math.inf
+
+
+def _error(found: Any, truth: np.ndarray) -> float:
+    """The largest error, relative to the largest value."""
+    return float(np.abs(found.detach().double().numpy() - truth).max() / np.abs(truth).max())
+
+
+def _both(array: np.ndarray) -> tuple[Any, Any]:
+    return torchlite.from_numpy(array), torch.from_numpy(array)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((1000, 100), 0), ((100, 1000), 1), ((20000, 5), 0), ((5, 20000), 1), ((7, 4001, 9), 1), ((300, 6, 50), (0, 2)),
+        ((60, 60, 60, 4), (0, 1, 2)), ((65, 3), 0), ((200, 700), 0), ((100000,), 0), ((3, 1, 2000, 1, 3), 2),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("turned", [False, True])
+def test_sums_along_dimensions(shape: tuple[int, ...], dim: Any, turned: bool) -> None:
+    array = np.random.default_rng(0).random(shape, np.float32)
+    if turned:  # the same numbers in the opposite order in memory
+        array = np.asfortranarray(array)
+    ours, theirs = _both(array)
+    truth = array.sum(dim, np.float64)
+    for name in ("sum", "mean"):
+        wanted = truth if name == "sum" else truth * truth.size / array.size
+        limit = max(2 * _error(getattr(theirs, name)(dim), wanted), 2e-7)
+        assert _error(getattr(ours, name)(dim), wanted) <= limit
+
+
+@pytest.mark.parametrize("layer", ["BatchNorm1d", "BatchNorm2d", "GroupNorm", "LayerNorm", "Conv1d"])
+def test_gradients_of_parameters_are_sums_over_long_batches(layer: str) -> None:
+    make = {
+        "BatchNorm1d": (lambda nn: nn.BatchNorm1d(4), (30000, 4)),
+        "BatchNorm2d": (lambda nn: nn.BatchNorm2d(4), (100, 4, 30, 30)),
+        "GroupNorm": (lambda nn: nn.GroupNorm(2, 4), (300, 4, 200)),
+        "LayerNorm": (lambda nn: nn.LayerNorm(4), (30000, 4)),
+        "Conv1d": (lambda nn: nn.Conv1d(4, 4, 1), (300, 4, 200)),
+    }
+    build, shape = make[layer]
+    random = np.random.default_rng(0)
+    array, upstream = random.random(shape, np.float32), random.random(shape, np.float32)
+
+    def gradients(library: Any, dtype: str) -> list[Any]:
+        module = build(library.nn).to(getattr(library, dtype))
+        with library.no_grad():
+            for p in module.parameters():
+                p.copy_(library.linspace(0.5, 1, p.numel()).reshape(p.shape))
+        made = module(library.from_numpy(array).to(getattr(library, dtype)))
+        made.backward(library.from_numpy(upstream).to(getattr(library, dtype)))
+        return [p.grad for p in module.parameters()]
+
+    found, wanted = gradients(torchlite, "float32"), gradients(torch, "float32")
+    for one, other, truth in zip(found, wanted, gradients(torch, "float64")):
+        assert _error(one, truth.numpy()) <= max(2 * _error(other, truth.numpy()), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_spread_does_not_depend_on_what_it_is_around(name: str, dtype: str) -> None:
+    spread = np.random.default_rng(0).standard_normal((1000, 6))
+    columns = np.asarray(spread + [0, 1e3, 1e6, -1e6, 1e7, 0], dtype)
+    truth = np.array([getattr(np, name)(c.astype(np.longdouble) - c[0], ddof=1) for c in columns.T], np.float64)
+    for array, dim in ((columns, 0), (np.ascontiguousarray(columns.T), 1)):
+        found = getattr(torchlite.from_numpy(array), name)(dim).double().numpy()
+        np.testing.assert_allclose(found, truth, rtol=2e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("value", [1e8, 0.1, -3e-5, 0.0])
+def test_what_is_constant_has_no_spread(value: float, dtype: str) -> None:
+    value = value if dtype != "float16" else value / 1e4
+    same = torchlite.full((777, 3), value, dtype=getattr(torchlite, dtype))
+    for spread in (same.var(0), same.std(0), same.var(), same.t().std(1), torchlite.var_mean(same, 0)[0]):
+        assert not spread.any()
+    assert torchlite.equal(torchlite.var_mean(same, 0)[1], same[0])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18, 1e30])
+def test_deviations_of_numbers_whose_squares_do_not_fit(scale: float) -> None:
+    array = (np.random.default_rng(0).standard_normal((50, 3)) * scale).astype(np.float32)
+    assert _error(torchlite.from_numpy(array).std(0), array.astype(np.float64).std(0, ddof=1)) < 2e-7
+
+
+@pytest.mark.parametrize("ord", [-1000, -50, 2.5, 3, 50, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scale", [1e-20, 1, 1e20])
+def test_norms_of_any_order(ord: float, dtype: str, scale: float) -> None:
+    array = ((np.random.default_rng(0).random((4, 30)) + 0.1) * scale).astype(dtype)
+    wide = array.astype(np.longdouble) / scale  # since powers of it must fit
+    truth = ((wide**ord).sum(1) ** (np.longdouble(1) / ord)).astype(np.float64) * scale
+    t = torchlite.from_numpy(array).requires_grad_()
+    made = torchlite.linalg.vector_norm(t, ord, 1)
+    assert _error(made, truth) < {"float32": 4e-7, "float64": 1e-15}[dtype]
+    made.sum().backward()
+    slope = ((wide / (truth / scale)[:, None]) ** (ord - 1)).astype(np.float64)
+    assert _error(t.grad, slope) < {"float32": 1e-3, "float64": 1e-12}[dtype]
+    unit = torchlite.nn.functional.normalize(torchlite.from_numpy(array), p=ord, eps=0.0)
+    assert _error(unit, array.astype(np.float64) / truth[:, None]) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("span", [(1, 2, 3), (-2, -3, 50), (0, 10, 7), (-5, 5, 1000), (0, 60000, 101), (1e-3, 2e-3, 7)])
+def test_evenly_spaced_halves(dtype: str, span: tuple[float, float, int]) -> None:
+    ours, theirs = (lib.linspace(*span, dtype=getattr(lib, dtype)).tolist() for lib in (torchlite, torch))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("values", [[0, 2, 3], [0, 0, 3], [2, 0], [0], [1e-7, 2, 3]])
+def test_gradients_of_products_with_zeros(dtype: str, values: list[float]) -> None:
+    found = []
+    for library in (torchlite, torch):
+        t = library.tensor([values, values], dtype=getattr(library, dtype)).requires_grad_()
+        (t.prod(1).sum() + t[0].prod()).backward()
+        found.append(t.grad.double().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_infinity_has_no_cholesky_factor(dtype: str) -> None:
+    for n in (2, 3, 5):
+        for library in (torchlite, torch):
+            full = library.full((n, n), _INF, dtype=getattr(library, dtype))
+            assert library.linalg.cholesky_ex(full).info == 2
+            with pytest.raises(library.linalg.LinAlgError, match="leading minor of order 2"):
+                library.linalg.cholesky(full)
