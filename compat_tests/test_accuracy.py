@@ -75,8 +75,8 @@ def test_gradients_of_parameters_are_sums_over_long_batches(layer: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_spread_does_not_depend_on_what_it_is_around(name: str, dtype: str) -> None:
     spread = np.random.default_rng(0).standard_normal((1000, 6))
-    columns = np.asarray(spread + [0, 1e3, 1e6, -1e6, 1e7, 0], dtype)
-    truth = np.array([getattr(np, name)(c.astype(np.longdouble) - c[0], ddof=1) for c in columns.T], np.float64)
+    columns = np.add(spread, [0, 1e3, 1e6, -1e6, 1e7, 0]).astype(dtype)
+    truth = getattr(np, name)(columns.astype(np.longdouble) - columns[0], 0, ddof=1).astype(np.float64)
     for array, dim in ((columns, 0), (np.ascontiguousarray(columns.T), 1)):
         found = getattr(torchlite.from_numpy(array), name)(dim).double().numpy()
         np.testing.assert_allclose(found, truth, rtol=2e-7)

@@ -101,7 +101,7 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
         chosen = (size == result) | (size.isnan() & result.isnan())
         return self.sgn() * (g / chosen.sum(dim, True)) * chosen
     share = size / result.masked_fill(result == 0, 1)  # whose powers do not overflow where the norm's could
-    if ord < 0:
+    if ord < -2:
         return self.sgn() * share.pow(ord - 1).masked_fill(result == 0, 0) * g
     if ord < 1:
         return self.sgn() * size.pow(ord - 1).masked_fill(self == 0, 0) * g * result.pow(1 - ord)
