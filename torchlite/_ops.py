@@ -5,7 +5,6 @@ Those of PyTorch (`aten`) are the functions of torch; others are declared by pro
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import threading
 import types
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 from ._library.schema import FunctionSchema
 from .amp.autocast_mode import autocast, is_autocast_enabled
 from .autograd.function import Function
+from .core.context import Holding
 from .core.mode import local
 from .core.op import functions, registry
 from .core.overrides import dispatch, needs_dispatch
@@ -223,13 +223,8 @@ class _Inside(threading.local):
 
     operators: tuple[Operator, ...] = ()
 
-    @contextlib.contextmanager
-    def entered(self, operator: Operator) -> Iterator[None]:
-        outer, self.operators = self.operators, (*self.operators, operator)
-        try:
-            yield
-        finally:
-            self.operators = outer
+    def entered(self, operator: Operator) -> Holding:
+        return Holding(self, operators=(*self.operators, operator))
 
 
 _inside = _Inside()

@@ -7,12 +7,13 @@ import enum
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
-from .core.mode import local
+from .core.context import Switch
+from .core.mode import Mode, local
 from .core.op import functions
-from .core.overrides import TorchFunctionMode, dispatch, needs_dispatch, pop_mode, push_mode
+from .core.overrides import TorchFunctionMode, dispatch, needs_dispatch
 from .core.tensor import Tensor
 
 
@@ -208,14 +209,18 @@ def _is_torch_function_mode_enabled() -> bool:
     return bool(local.state.mode.functions)
 
 
-@contextlib.contextmanager
-def _pop_mode_temporarily() -> Iterator[Any]:
-    """Inside, the innermost mode is not asked."""
-    mode = pop_mode()
-    try:
-        yield mode
-    finally:
-        push_mode(mode)
+class _pop_mode_temporarily(Switch):
+    """Inside, the innermost mode is not asked. It is what `with … as` gives."""
+
+    switches = ("functions",)
+
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(functions=mode.functions[:-1])
+
+    def __enter__(self) -> Any:
+        innermost = local.state.mode.functions[-1]
+        super().__enter__()
+        return innermost
 
 
 __all__ = [

@@ -6,14 +6,14 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .core.context import Context
 from .core.device import CPU, device
 from .core.generator import Generator, _defaults
 from .core.generator import checked_seed as _checked
 from .core.generator import default_generator as _default
+from .core.mode import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .core.tensor import Tensor
 
 default_generator = _default(CPU)
@@ -49,25 +49,39 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-@contextlib.contextmanager
-def fork_rng(
-    devices: Any = None,
-    enabled: bool = True,
-    _caller: str = "fork_rng",
-    _devices_kw: str = "devices",
-    device_type: str = "cuda",
-) -> Iterator[None]:
+def kept_streams() -> dict[device, Any]:
+    """Copies of every device's stream."""
+    return {where: generator.stream.clone() for where, generator in list(_defaults.items())}
+
+
+def put_streams(kept: dict[device, Any]) -> None:
+    """Let the devices' streams go on from where those kept are."""
+    for where, stream in kept.items():
+        _default(where).stream.set_state(stream.get_state())
+
+
+class fork_rng(Context, contextlib.ContextDecorator):
     """Inside, draws are made as always; afterwards the streams are where they were before."""
-    device(device_type)
-    if not enabled:
-        yield
-        return
-    saved = {where: generator.stream.clone() for where, generator in _defaults.items()}
-    try:
-        yield
-    finally:
-        for where, stream in saved.items():
-            _defaults[where].stream.set_state(stream.get_state())
+
+    def __init__(
+        self,
+        devices: Any = None,
+        enabled: bool = True,
+        _caller: str = "fork_rng",
+        _devices_kw: str = "devices",
+        device_type: str = "cuda",
+    ) -> None:
+        device(device_type)
+        self.enabled = enabled
+
+    def _take(self, state: State) -> dict[device, Any]:
+        return kept_streams() if self.enabled else {}
+
+    def _set(self, state: State, kept: dict[device, Any]) -> None:
+        pass
+
+    def _put(self, state: State, kept: dict[device, Any]) -> None:
+        put_streams(kept)
 
 
 _own = threading.local()

@@ -6,18 +6,19 @@ from contextlib import ContextDecorator
 from typing import Any, ClassVar
 
 from .absent import why
+from .core.context import Context
+from .core.mode import State
 
 __all__ = ["check_sparse_tensor_invariants"]
 
 
-class check_sparse_tensor_invariants(ContextDecorator):
+class check_sparse_tensor_invariants(Context, ContextDecorator):
     """Whether sparse tensors are checked when they are made: for good, or inside a `with` or a decorated function."""
 
     _on: ClassVar[bool] = False
 
     def __init__(self, enable: bool = True) -> None:
         self.state = enable
-        self._outer: list[bool] = []
 
     @staticmethod
     def is_enabled() -> bool:
@@ -31,12 +32,14 @@ class check_sparse_tensor_invariants(ContextDecorator):
     def disable() -> None:
         check_sparse_tensor_invariants._on = False
 
-    def __enter__(self) -> None:
-        self._outer.append(self.is_enabled())
+    def _take(self, state: State) -> bool:
+        return self.is_enabled()
+
+    def _set(self, state: State, kept: bool) -> None:
         check_sparse_tensor_invariants._on = self.state
 
-    def __exit__(self, *_: object) -> None:
-        check_sparse_tensor_invariants._on = self._outer.pop()
+    def _put(self, state: State, kept: bool) -> None:
+        check_sparse_tensor_invariants._on = kept
 
 
 def __getattr__(name: str) -> Any:

@@ -93,10 +93,14 @@ def _end() -> int:
     return levels[-1].depth
 
 
-def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
+def _vmap_level(batch_size: int, randomness: str) -> BatchLevel:
     if randomness not in ("error", "same", "different"):
         raise RuntimeError("randomness argument must be error, same, or different.")
-    return _begin(BatchLevel(batch_size, randomness))
+    return BatchLevel(batch_size, randomness)
+
+
+def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
+    return _begin(_vmap_level(batch_size, randomness))
 
 
 def _grad_increment_nesting() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from .._C._functorch import (
@@ -17,6 +16,8 @@ from .._C._functorch import (
     is_functorch_wrapped_tensor,
     set_inplace_requires_grad_allowed,
 )
+from ..core.context import Context, Holding
+from ..core.mode import State, local
 from ..core.tensor import TensorBase
 from ..func import (
     debug_unwrap,
@@ -33,11 +34,14 @@ from ..func import (
 )
 from ..func.arguments import Argnums as argnums_t
 from ..func.arguments import chosen, function_of, positions, replaced
+from ..func.dual import DualBackend
+from ..func.nested import NestedLevel
 from ..func.reverse import vjp_by
+from ..func.transform import Level
 from ..utils._pytree import tree_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 __all__ = [
     "_create_differentiable", "_grad_decrement_nesting", "_grad_increment_nesting", "_jvp_decrement_nesting",
@@ -89,35 +93,39 @@ def grad_and_value_impl(func: Callable[..., Any], argnums: Any, has_aux: bool, a
 # ---- a level by hand
 
 
-@contextlib.contextmanager
-def enable_inplace_requires_grad(enabled: bool) -> Iterator[None]:
+def enable_inplace_requires_grad(enabled: bool) -> Holding:
     """Inside, `requires_grad_` may be called while transforms run, or may not."""
-    outer = get_inplace_requires_grad_allowed()
-    set_inplace_requires_grad_allowed(enabled)
-    try:
-        yield
-    finally:
-        set_inplace_requires_grad_allowed(outer)
+    return Holding(local.state, leaves_allowed=enabled)
 
 
-@contextlib.contextmanager
-def grad_increment_nesting() -> Iterator[int]:
+class Nesting(Context):
+    """Inside, a level runs. What is given is its number."""
+
+    def __init__(self, make: Callable[[], Level]) -> None:
+        self.make = make
+
+    def _take(self, state: State) -> tuple[Level, Any]:
+        level = self.make()
+        return level, level._take(state)
+
+    def _set(self, state: State, kept: tuple[Level, Any]) -> int:
+        level, before = kept
+        level._set(state, before)
+        return level.depth
+
+    def _put(self, state: State, kept: tuple[Level, Any]) -> None:
+        level, before = kept
+        level._put(state, before)
+
+
+def grad_increment_nesting() -> Nesting:
     """Inside, a transform runs that differentiates in reverse. What is given is its level."""
-    level = _grad_increment_nesting()
-    try:
-        yield level
-    finally:
-        _grad_decrement_nesting()
+    return Nesting(NestedLevel)
 
 
-@contextlib.contextmanager
-def jvp_increment_nesting() -> Iterator[int]:
+def jvp_increment_nesting() -> Nesting:
     """Inside, a transform runs that differentiates forwards. What is given is its level."""
-    level = _jvp_increment_nesting()
-    try:
-        yield level
-    finally:
-        _jvp_decrement_nesting()
+    return Nesting(lambda: Level(DualBackend))
 
 
 def _wrap_tensor_for_grad(maybe_tensor: Any, level: int) -> Any:

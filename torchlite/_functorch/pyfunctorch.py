@@ -13,34 +13,33 @@ from .._C._functorch import (
     TransformType,
     get_interpreter_stack,
     peek_interpreter_stack,
-    pop_dynamic_layer_stack,
-    push_dynamic_layer_stack,
 )
-from ..core.mode import local
+from ..core.context import Context
+from ..core.mode import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from ..func.transform import Level
 
 
-@contextlib.contextmanager
-def temporarily_pop_interpreter_stack() -> Iterator[None]:
+class temporarily_pop_interpreter_stack(Context):
     """Inside, the innermost transform does not run."""
-    popped = pop_dynamic_layer_stack()
-    try:
-        yield
-    finally:
-        push_dynamic_layer_stack(popped)
+
+    def _take(self, state: State) -> tuple[Level, ...]:
+        return state.levels
+
+    def _set(self, state: State, kept: tuple[Level, ...]) -> None:
+        state.levels = kept[:-1]
+
+    def _put(self, state: State, kept: tuple[Level, ...]) -> None:
+        state.levels = kept
 
 
-@contextlib.contextmanager
-def temporarily_clear_interpreter_stack() -> Iterator[list[Any]]:
+class temporarily_clear_interpreter_stack(temporarily_pop_interpreter_stack):
     """Inside, no transform runs. What is given are those that do outside, the innermost first."""
-    state = local.state
-    outer, state.levels = state.levels, ()
-    try:
-        yield list(reversed(outer))
-    finally:
-        state.levels = outer
+
+    def _set(self, state: State, kept: tuple[Level, ...]) -> list[Level]:  # type: ignore[override]
+        state.levels = ()
+        return list(reversed(kept))
 
 
 class FuncTorchInterpreter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from .._C import _functorch
@@ -11,15 +10,17 @@ from .._C._functorch import (
     _remove_batch_dim,
     _vmap_decrement_nesting,
     _vmap_increment_nesting,
+    _vmap_level,
     is_batchedtensor,
 )
 from ..core.tensor import TensorBase
 from ..func.mapping import Dims as in_dims_t
 from ..func.mapping import _arguments, _check_randomness, _moved_to, _name, _out_dims, _size, _unbatched, vmap
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from .eager_transforms import Nesting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "TreeSpec", "_add_batch_dim", "_broadcast_to_and_flatten", "_check_randomness_arg", "_create_batched_inputs",
@@ -46,14 +47,9 @@ def vmap_impl(
     return vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)(*args, **kwargs)
 
 
-@contextlib.contextmanager
-def vmap_increment_nesting(batch_size: int, randomness: str) -> Iterator[int]:
+def vmap_increment_nesting(batch_size: int, randomness: str) -> Nesting:
     """Inside, a `vmap` over so many elements runs. What is given is its level."""
-    level = _vmap_increment_nesting(batch_size, randomness)
-    try:
-        yield level
-    finally:
-        _vmap_decrement_nesting()
+    return Nesting(lambda: _vmap_level(batch_size, randomness))
 
 
 def _process_batched_inputs(

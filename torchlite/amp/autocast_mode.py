@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import cuda
 from ..core import dtype as dt
+from ..core.context import Switch
 from ..core.device import device as Device
-from ..core.mode import local
+from ..core.mode import Mode, local
 from ..core.node import LEAF
 from ..core.tensor import TensorBase
 
@@ -130,8 +131,10 @@ def _tensors(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, TensorBase) else ()
 
 
-class autocast:
+class autocast(Switch):
     """Inside (a `with`, or a function this decorates), ops on a type of device choose their precision."""
+
+    switches = ("autocast",)
 
     def __init__(
         self, device_type: str, dtype: dt.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
@@ -161,27 +164,23 @@ class autocast:
             return False
         return True
 
-    def __enter__(self) -> autocast:
-        state = local.state
-        outer = self.outer = state.mode
-        casts = outer.autocast
+    def _inside(self, mode: Mode) -> Mode:
+        casts = mode.autocast
         dtypes = {} if casts is None else dict(casts.dtypes)
         dtypes.pop(self.device, None)
         if self._enabled:
             dtypes[self.device] = self.fast_dtype
         weights = {} if casts is None else casts.weights  # which the outermost region lets go of
-        state.mode = outer.but(autocast=Casts(dtypes, weights, self._cache_enabled))
-        return self
+        return mode.but(autocast=Casts(dtypes, weights, self._cache_enabled))
 
-    def __exit__(self, *_: object) -> None:
-        state = local.state
-        state.mode = state.mode.but(autocast=self.outer.autocast)
+    def __enter__(self) -> autocast:
+        super().__enter__()
+        return self
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return func(*args, **kwargs)
+            return self._call(func, args, kwargs)
 
         return wrapper
 

@@ -8,7 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.mode import local
+from ..core.context import SetAtOnce, Switch
+from ..core.mode import Mode, local
 from ..core.node import Node, name_of
 from ..core.tensor import TensorBase
 
@@ -83,28 +84,27 @@ def _origins(node: Node) -> Iterator[str]:
         node, induced = node.metadata.get("parent_"), True
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(SetAtOnce):
     """Turn anomaly detection on or off: at once, and inside a `with` until its end.
 
     While it is on, an error in backward tells which lines of the forward pass led to it, and a gradient that is NaN
     is an error if `check_nan`.
     """
 
+    switches = ("anomaly",)
+
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        state = local.state
-        self.outer = state.mode.anomaly
-        state.mode = state.mode.but(anomaly=Anomaly(check_nan) if mode else None)
+        self.mode, self.check_nan = mode, check_nan
+        super().__init__()
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        state = local.state
-        state.mode = state.mode.but(anomaly=self.outer)
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(anomaly=Anomaly(self.check_nan) if self.mode else None)
 
 
-class detect_anomaly(set_detect_anomaly):
+class detect_anomaly(Switch):
     """Anomaly detection inside a `with`."""
+
+    switches = ("anomaly",)
 
     def __init__(self, check_nan: bool = True) -> None:
         warnings.warn(
@@ -114,8 +114,8 @@ class detect_anomaly(set_detect_anomaly):
         )
         self.check_nan = check_nan
 
-    def __enter__(self) -> None:
-        super().__init__(True, self.check_nan)
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(anomaly=Anomaly(self.check_nan))
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:

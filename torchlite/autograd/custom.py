@@ -222,28 +222,24 @@ def call(function: Any, inputs: Sequence[Any], named: dict[str, Any], separate: 
     values = (*inputs, *named.values()) if named else inputs
     ctx = function._backward_cls(values)
     state = local.state
-    outer, state.mode = state.mode, silent(state.mode)
-    levels, state.levels = state.levels, ()  # all of them have been left on the way here
-    try:
-        if separate:
-            output = function.forward(*inputs)
-            function.setup_context(ctx, inputs, output)
-        else:
-            output = function.forward(ctx, *inputs, **named)
-    finally:
-        state.mode, state.levels = outer, levels
+    # All levels have been left on the way here.
+    output = state.within(silent(state.mode), state.among, (), _forward, function, ctx, inputs, named, separate)
     return conclude(ctx, values, output, separate)
+
+
+def _forward(function: Any, ctx: Any, inputs: Sequence[Any], named: dict[str, Any], separate: bool) -> Any:
+    if not separate:
+        return function.forward(ctx, *inputs, **named)
+    output = function.forward(*inputs)
+    function.setup_context(ctx, inputs, output)
+    return output
 
 
 def context_of(function: Any, inputs: Sequence[Any], output: Any, level: int) -> BackwardCFunction:
     """The context of a call on tensors of a transform, when the Function has made `output` of those inside."""
     ctx = function._backward_cls(inputs, level)
     state = local.state
-    outer, state.mode = state.mode, silent(state.mode)
-    try:
-        function.setup_context(ctx, inputs, output)
-    finally:
-        state.mode = outer
+    state.within(silent(state.mode), function.setup_context, ctx, inputs, output)
     return ctx
 
 
@@ -382,8 +378,4 @@ class Outcome:
 def _shown(t: Tensor) -> Tensor:
     """A view of all of `t`: what stands for an input that was returned as it is."""
     state = local.state
-    outer, state.mode = state.mode, silent(state.mode)
-    try:
-        return t.view_as(t)
-    finally:
-        state.mode = outer
+    return state.within(silent(state.mode), t.view_as, t)

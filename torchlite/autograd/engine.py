@@ -6,6 +6,7 @@ import functools
 import itertools
 import sys
 import threading
+from copy import copy
 from heapq import heappop, heappush, heappushpop
 from operator import add, iadd
 from typing import TYPE_CHECKING, Any
@@ -49,28 +50,32 @@ def run(
     if outer_task is not None and outer_task.depth % _NESTED == _NESTED - 1 and not fresh_stack:
         arguments = (roots, goals, keep_graph, create_graph, accumulate, tensors, True)
         return _on_fresh_stack(functools.partial(run, *arguments), state)
-    mode = state.mode = with_grad(outer_mode, create_graph)
-    task = state.task = GraphTask(keep_graph, create_graph, accumulate, mode, outer_task)
+    mode = with_grad(outer_mode, create_graph)
+    task = GraphTask(keep_graph, create_graph, accumulate, mode, outer_task)
     if tensors:
         task.tensors = True
     try:
-        task.count(roots)
-        if goals is not None:
-            task.aim(goals)
-        task.drain(task.enter(roots), state.quiet)
-        for callback in task.callbacks:  # one may add another
-            callback()
-    finally:
+        try:
+            state.mode, state.task = mode, task
+            task.count(roots)
+            if goals is not None:
+                task.aim(goals)
+            task.drain(task.enter(roots), state.quiet)
+            for callback in task.callbacks:  # one may add another
+                callback()
+        finally:
+            state.mode, state.task = outer_mode, outer_task
+    finally:  # for an exception at the line above
         state.mode, state.task = outer_mode, outer_task
     return [] if goals is None else [task.captured.get(_place(edge)) for edge in goals]
 
 
 def _on_fresh_stack(call: Callable[[], Any], state: State) -> Any:
-    """What a call gives that is made in a thread of its own, which has this thread's state while this one waits."""
+    """What a call gives that is made in a thread of its own, which has a copy of the state of this one, that waits."""
     from concurrent.futures import ThreadPoolExecutor
 
     def body() -> Any:
-        local.state = state
+        local.state = copy(state)
         return call()
 
     with ThreadPoolExecutor(1) as other:

@@ -91,14 +91,10 @@ def at_each_level(values: Sequence[Any], act: Callable[[TangentLevel, list[Any]]
     """Call `act` with every level at which operands move, and their tangents there, while those before it are open."""
     state = local.state
     outer = state.mode
-    try:
-        for depth, level in enumerate(outer.moving):
-            tangents = [_tangents(v, level) for v in values]
-            if any(t is not None for v in tangents for t in _listed(v)):
-                state.mode = outer.but(levels=outer.moving[:depth])
-                act(level, tangents)
-    finally:
-        state.mode = outer
+    for depth, level in enumerate(outer.moving):
+        tangents = [_tangents(v, level) for v in values]
+        if any(t is not None for v in tangents for t in _listed(v)):
+            state.within(outer.but(levels=outer.moving[:depth]), act, level, tangents)
 
 
 def _tangents(value: Any, level: TangentLevel) -> Any:
@@ -277,15 +273,7 @@ def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], result
     node = _node(op, primals, results, [t is not None for t in given])
     state = local.state
     outer = state.mode
-    state.mode = with_grad(outer, True)
-    try:
-        gradients = [_ones_for(r, results, primals) if _moves(r) else None for r in results]
-        for g in gradients:
-            if g is not None:
-                g.edge = LEAF
-        found = node.apply(list(gradients))
-    finally:
-        state.mode = outer
+    gradients, found = state.within(with_grad(outer, True), _applied, node, primals, results)
     roots = []
     for g, t in zip(found, given, strict=True):
         edge = None if g is None or t is None else resolve(g)
@@ -302,17 +290,23 @@ def _transposed(op: Any, primals: Sequence[Any], tangents: Sequence[Any], result
     return [zeros_like(r) if t is None and _moves(r) else t for r, t in zip(results, moved, strict=True)]
 
 
+def _applied(node: Any, primals: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+    """Gradients of ones, as leaves, and what a node makes of them."""
+    gradients = [_ones_for(r, results, primals) if _moves(r) else None for r in results]
+    for g in gradients:
+        if g is not None:
+            g.edge = LEAF
+    return gradients, node.apply(list(gradients))
+
+
 def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Sequence[bool]) -> Any:
     """The op's backward formulas, with all that they need of this call; `needed` says which gradients are wanted."""
     node = op.node_class(tuple([n or None for n in needed]), tuple([form_of(r) for r in results]))
     state = local.state
-    outer = state.mode
-    if outer.saved_hooks:  # nothing is kept for backward here
-        state.mode = outer.but(saved_hooks=())
-    try:
-        op.save(node, primals, results)
-    finally:
-        state.mode = outer
+    mode = state.mode
+    if mode.saved_hooks:  # nothing is kept for backward here
+        mode = mode.but(saved_hooks=())
+    state.within(mode, op.save, node, primals, results)
     node.saved_entries = tuple([
         (results[at], version_of(results[at])) if is_result and entry is not None else entry
         for entry, (is_result, at, _) in zip(node.saved_entries, op._to_save, strict=True)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..core.mode import local
+from ..core.context import Context, SetAtOnce
+from ..core.mode import Mode, State, local
 from ..core.tangent import TangentLevel, moves, set_tangent, tangent_of
 from ..core.tensor import Tensor, TensorBase
 from ..core.view_op import ViewOp
 from ..core.write import check_no_overlap
 from . import forward
-from .grad_mode import _Switch
+from .grad_mode import _Decorating
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -51,10 +52,14 @@ def _current_level() -> int:
 
 def enter_dual_level() -> int:
     """Open a level, so that dual tensors can be made; there can be one at a time. Its number."""
+    _new_level().begin()
+    return 0
+
+
+def _new_level() -> TangentLevel:
     if local.state.mode.levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    TangentLevel().begin()
-    return 0
+    return TangentLevel()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -71,14 +76,18 @@ def exit_dual_level(*, level: int | None = None) -> None:
     local.state.mode.levels[-1].end()
 
 
-class dual_level(_Switch):
+class dual_level(Context, _Decorating):
     """Inside, dual tensors can be made; also a decorator."""
 
-    def __enter__(self) -> int:  # type: ignore[override]
-        return enter_dual_level()
+    def _take(self, state: State) -> TangentLevel:
+        return _new_level()
 
-    def __exit__(self, *_: object) -> None:
-        exit_dual_level()
+    def _set(self, state: State, kept: TangentLevel) -> int:
+        kept.begin()
+        return 0
+
+    def _put(self, state: State, kept: TangentLevel) -> None:
+        kept.end()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -144,17 +153,17 @@ def _is_fwd_grad_enabled() -> bool:
     return local.state.mode.forward
 
 
-class _set_fwd_grad_enabled(_Switch):
+class _set_fwd_grad_enabled(SetAtOnce, _Decorating):
     """Turn the carrying on of tangents on or off: at once, and inside a `with` until its end."""
+
+    switches = ("forward",)
 
     def __init__(self, mode: bool) -> None:
         self.enabled = bool(mode)
-        self._outer = local.state.mode
-        self.__enter__()
+        super().__init__()
 
-    def __enter__(self) -> None:
-        state = local.state
-        state.mode = state.mode.but(forward=self.enabled)
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(forward=self.enabled)
 
     def clone(self) -> Any:
         return type(self)(self.enabled)

@@ -196,12 +196,8 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         state = local.state
-        outer, state.mode = state.mode, with_grad(state.mode, False)
-        try:
-            outputs = fn(ctx, *args)
-        finally:
-            state.mode = outer
-        if not outer.grad or not any([isinstance(a, TensorBase) and requires_grad(a) for a in args]):
+        outputs = state.within(with_grad(state.mode, False), fn, ctx, *args)
+        if not state.mode.grad or not any([isinstance(a, TensorBase) and requires_grad(a) for a in args]):
             return outputs
         return Error.after(outputs if isinstance(outputs, tuple) else (outputs,))
 

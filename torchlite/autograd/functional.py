@@ -13,7 +13,7 @@ from ..core.op import functions as F
 from ..core.tensor import Tensor, TensorBase
 from .backward import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
-from .grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
+from .grad_mode import enable_grad, grad_enabled, is_grad_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,7 +173,7 @@ def vjp(
         many_out, ys = _outputs(func, xs, "vjp")
         _require(ys, "outputs", strict)
         v = _vector(v, ys, many_out, "vjp", create_graph, _OF_FUNCTION)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with grad_enabled(create_graph or is_grad_enabled()):
         found = _filled(_grad(ys, xs, v, create_graph), xs, "vjp", strict, create_graph)
     return _finished(ys, create_graph, many_out), _finished(found, create_graph, many_in)
 
@@ -191,7 +191,7 @@ def jvp(
         weights = tuple([F["zeros_like"](y, requires_grad=True) for y in ys])
         gradients = _grad(ys, xs, weights, create_graph=True)
         _require(gradients, "gradient", strict)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with grad_enabled(create_graph or is_grad_enabled()):
         found = _filled(_grad(gradients, weights, v, create_graph), ys, "jvp", strict, create_graph)
     return _finished(ys, create_graph, many_out), _finished(found, create_graph, many_out)
 
@@ -207,7 +207,7 @@ def vhp(
         y = _one_number(func, xs, "vhp", strict)
         gradients = _grad((y,), xs, create_graph=True)
         _require(gradients, "jacobian", strict)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with grad_enabled(create_graph or is_grad_enabled()):
         found = _filled(_grad(gradients, xs, v, create_graph), xs, "vhp", strict, create_graph)
     return _finished(y, create_graph), _finished(found, create_graph, many_in)
 
@@ -225,7 +225,7 @@ def hvp(
         _require(gradients, "jacobian", strict)
         weights = tuple([F["zeros_like"](x, requires_grad=True) for x in xs])
         products = _grad(gradients, xs, weights, create_graph=True)
-    with set_grad_enabled(create_graph or is_grad_enabled()):
+    with grad_enabled(create_graph or is_grad_enabled()):
         found = _filled(_grad(products, weights, v, create_graph), xs, "hvp", strict, create_graph)
     return _finished(y, create_graph), _finished(found, create_graph, many_in)
 

@@ -5,36 +5,32 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.mode import Mode, left, local, with_grad
+from ..core.context import Context, SetAtOnce, Switch
+from ..core.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
 from ..core.node import shared_counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
+_new = object.__new__
 
-class _Switch:
+
+class _Decorating:
     """A context manager that is a decorator too, for functions, generators and classes."""
 
-    _outer: Mode
+    def clone(self) -> Any:
+        """The context for one `with`. One may be entered again while it is, also by other threads."""
+        return self
 
-    def _enter(self, mode: Mode) -> Mode:
-        raise NotImplementedError
-
-    def clone(self) -> _Switch:
-        """A switch to the same, for another `with`."""
-        return type(self)()
-
-    def __enter__(self) -> None:
-        state = local.state
-        self._outer = state.mode
-        state.mode = self._enter(state.mode)
-
-    def __exit__(self, *_: object) -> None:
-        state = local.state
-        state.mode = left(self._outer, state.mode)
+    def _call(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self.clone():
+            return call(*args, **kwargs)
 
     def __call__(self, func: Any) -> Any:
         if inspect.isclass(func):
@@ -52,8 +48,7 @@ class _Switch:
 
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return func(*args, **kwargs)
+            return self._call(func, args, kwargs)
 
         return wrapper
 
@@ -83,29 +78,34 @@ class _Switch:
         return wrapper
 
 
-class _OptionalCall(_Switch):
-    """A switch without arguments, which may decorate with or without parentheses."""
+class _OptionalCall(Switch, _Decorating):
+    """A switch of recording. It has no arguments, and may decorate with or without parentheses."""
+
+    switches = ("grad",)
+    plain: Mode  # inside a plain mode
 
     def __new__(cls, orig_func: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if orig_func is None else self(orig_func)
+        return _new(cls) if orig_func is None else _new(cls)(orig_func)
 
-    def __init__(self, orig_func: Any = None) -> None:
-        pass
+    def _inside(self, mode: Mode) -> Mode:
+        return self.plain if mode.plain else with_grad(mode, self.plain.grad)
 
 
 class no_grad(_OptionalCall):
     """Inside, nothing is recorded, and results do not require grad."""
 
-    def _enter(self, mode: Mode) -> Mode:
-        return with_grad(mode, False)
+    plain = NO_GRAD
 
 
 class enable_grad(_OptionalCall):
     """Inside, operations are recorded again."""
 
-    def _enter(self, mode: Mode) -> Mode:
-        return with_grad(mode, True)
+    plain = GRAD
+
+
+def grad_enabled(enabled: bool) -> _OptionalCall:
+    """`enable_grad` or `no_grad`. Unlike `set_grad_enabled`, it sets nothing before a `with` begins."""
+    return enable_grad() if enabled else no_grad()
 
 
 def _checked(switch: str, enabled: Any) -> bool:
@@ -114,29 +114,27 @@ def _checked(switch: str, enabled: Any) -> bool:
     return bool(enabled)
 
 
-class set_grad_enabled(_Switch):
+class set_grad_enabled(SetAtOnce, _Decorating):
     """Turn recording on or off: at once, and inside a `with` until its end."""
+
+    switches = ("grad",)
 
     def __init__(self, mode: bool) -> None:
         self.mode = self.enabled = mode if mode.__class__ is bool else _checked("set_grad_enabled", mode)
-        state = local.state
-        self._outer = state.mode
-        state.mode = with_grad(state.mode, self.enabled)
+        super().__init__()
 
-    def __enter__(self) -> None:
-        state = local.state
-        state.mode = with_grad(state.mode, self.enabled)
-
-    def clone(self) -> _Switch:
-        return type(self)(self.enabled)
+    def _inside(self, mode: Mode) -> Mode:
+        return with_grad(mode, self.enabled)
 
     def __call__(self, func: Any) -> Any:
         local.state.mode = self._outer
-        return super().__call__(func)
+        return grad_enabled(self.enabled)(func)
 
 
-class inference_mode(_Switch):
+class inference_mode(Switch, _Decorating):
     """Inside, nothing is recorded and tensors keep no version; they cannot enter a recorded computation later."""
+
+    switches = ("inference", "grad")
 
     def __new__(cls, mode: Any = True) -> Any:
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
@@ -144,28 +142,28 @@ class inference_mode(_Switch):
     def __init__(self, mode: bool = True) -> None:
         self.enabled = mode
 
-    def _enter(self, mode: Mode) -> Mode:
+    def _inside(self, mode: Mode) -> Mode:
         return mode.but(inference=self.enabled, grad=not self.enabled)
 
-    def clone(self) -> _Switch:
-        return type(self)(self.enabled)
 
-
-class set_multithreading_enabled(_Switch):
+class set_multithreading_enabled(Context, _Decorating):
     """Accepted for PyTorch's sake: a backward pass runs in the thread that asks for it, whatever this says."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = _checked("set_multithreading_enabled", mode)
         self.outer = is_multithreading_enabled()
-        self.__enter__()
-
-    def __enter__(self) -> None:
         local.state.multithreading = self.mode
 
-    def __exit__(self, *_: object) -> None:
-        local.state.multithreading = self.outer
+    def _take(self, state: State) -> bool:
+        return self.outer
 
-    def clone(self) -> _Switch:
+    def _set(self, state: State, kept: bool) -> None:
+        state.multithreading = self.mode
+
+    def _put(self, state: State, kept: bool) -> None:
+        state.multithreading = kept
+
+    def clone(self) -> set_multithreading_enabled:
         return type(self)(self.mode)
 
 
@@ -174,17 +172,20 @@ def is_multithreading_enabled() -> bool:
     return local.state.multithreading
 
 
-class _unsafe_preserve_version_counter:
+class _unsafe_preserve_version_counter(Context):
     """Writes inside are not counted: backward would then not notice that what it saved has changed."""
 
     def __init__(self, tensors: Any) -> None:
         self.tensors = tuple(tensors) if isinstance(tensors, (tuple, list)) else (tensors,)
 
-    def __enter__(self) -> None:
-        self.versions = [t._version for t in self.tensors]
+    def _take(self, state: State) -> list[int]:
+        return [t._version for t in self.tensors]
 
-    def __exit__(self, *_: object) -> None:
-        for t, version in zip(self.tensors, self.versions, strict=True):
+    def _set(self, state: State, kept: list[int]) -> None:
+        pass
+
+    def _put(self, state: State, kept: list[int]) -> None:
+        for t, version in zip(self.tensors, kept, strict=True):
             shared_counter(t).n = version
 
 

@@ -14,7 +14,8 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..core.mode import local
+from ..core.context import Switch, leaving
+from ..core.mode import Mode, local
 from ..core.node import name_of
 from ..core.op import functions, registry
 from ..core.tensor import TensorBase
@@ -127,8 +128,10 @@ def kineto_available() -> bool:
     return False
 
 
-class profile:
+class profile(Switch):
     """Inside a `with`, operations are counted and timed; then there are `key_averages()` and their `table()`."""
+
+    switches = ("profiler",)
 
     def __init__(
         self,
@@ -161,7 +164,10 @@ class profile:
         self.function_events: Any = EventList() if enabled else None
         self.finished = False
         self.entered = False
-        self._outer: Recorder | None = None
+        self._recorder: Recorder | None = None
+
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(profiler=self._recorder)
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -169,18 +175,16 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        state = local.state
-        self._outer = state.mode.profiler
         self._recorder = Recorder(self.record_shapes, self.with_stack)
-        state.mode = state.mode.but(profiler=self._recorder)
+        super().__enter__()
         return self
 
+    @leaving
     def __exit__(self, *_: object) -> None:
-        if not self.enabled:
-            return
-        state = local.state
-        state.mode = state.mode.but(profiler=self._outer)
+        super().__exit__()
         recorder = self._recorder
+        if recorder is None:
+            return
         if recorder.open:
             recorder.end(recorder.open[0])
         self.function_events = EventList(recorder.events)

@@ -6,16 +6,17 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..core.mode import local
+from ..core.context import Context, Switch
+from ..core.mode import Mode, State, local
 from ..core.node import Counter, shared_counter, version_of
 from ..core.saved import SavedTensor
 from ..core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Switch):
     """Inside, `pack_hook(tensor)` is kept in place of every tensor saved for backward.
 
     `unpack_hook` gets what `pack_hook` returned whenever the tensor is needed and returns a tensor of the same values.
@@ -23,29 +24,34 @@ class saved_tensors_hooks:
     tensor, a result that is saved by its own node is never freed, so return `tensor.detach()`.
     """
 
+    switches = ("saved_hooks",)
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
-    def __enter__(self) -> None:
-        push_hooks(self.pack_hook, self.unpack_hook)
-
-    def __exit__(self, *_: object) -> None:
-        pop_hooks()
+    def _inside(self, mode: Mode) -> Mode:
+        return _with_hooks(mode, self.pack_hook, self.unpack_hook)
 
 
-def push_hooks(pack: Any, unpack: Any, before_write: Callable[[Tensor], None] | None = None) -> None:
-    """Put a pair of default hooks on this thread's stack."""
+def _with_hooks(mode: Mode, pack: Any, unpack: Any, before_write: Callable[[Tensor], None] | None = None) -> Mode:
+    """A mode with one more pair of default hooks."""
     if not callable(pack) or not callable(unpack):
         raise TypeError(
             "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types are "
             "supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\n"
             f"Invoked with: {pack!r}, {unpack!r}"
         )
+    refused = local.state.hooks_refused
+    if refused is not None:
+        raise RuntimeError(refused)
+    return mode.but(saved_hooks=(*mode.saved_hooks, (pack, unpack, before_write)))
+
+
+def push_hooks(pack: Any, unpack: Any) -> None:
+    """Put a pair of default hooks on this thread's stack."""
     state = local.state
-    if state.hooks_refused is not None:
-        raise RuntimeError(state.hooks_refused)
-    state.mode = state.mode.but(saved_hooks=(*state.mode.saved_hooks, (pack, unpack, before_write)))
+    state.mode = _with_hooks(state.mode, pack, unpack)
 
 
 def pop_hooks() -> None:
@@ -54,17 +60,22 @@ def pop_hooks() -> None:
     state.mode = state.mode.but(saved_hooks=state.mode.saved_hooks[:-1])
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(Context, contextlib.ContextDecorator):
     """Inside, turning on hooks for saved tensors raises RuntimeError with this message."""
-    state = local.state
-    if state.mode.saved_hooks:
-        raise RuntimeError(error_message)
-    outer, state.hooks_refused = state.hooks_refused, error_message
-    try:
-        yield
-    finally:
-        state.hooks_refused = outer
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+
+    def _take(self, state: State) -> str | None:
+        if state.mode.saved_hooks:
+            raise RuntimeError(self.error_message)
+        return state.hooks_refused
+
+    def _set(self, state: State, kept: str | None) -> None:
+        state.hooks_refused = self.error_message
+
+    def _put(self, state: State, kept: str | None) -> None:
+        state.hooks_refused = kept
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -150,26 +161,29 @@ class _SavedBeforeWrites:
                 self.cloned[kept] = wrap(backend.copy(have.array), have.dtype, backend)
 
 
-@contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_SavedBeforeWrites]:
+class allow_mutation_on_saved_tensors(Context, contextlib.ContextDecorator):
     """Inside, tensors saved for backward may be written to: they are copied just before.
 
-    Both forward and backward must run inside. What it yields holds the tensors saved (`original`, and `cloned` for
+    Both forward and backward must run inside. What it gives holds the tensors saved (`original`, and `cloned` for
     those written to since) until the end.
     """
-    context = _SavedBeforeWrites()
-    push_hooks(context.pack, context.unpack, context.before_write)
-    try:
+
+    def _take(self, state: State) -> tuple[_SavedBeforeWrites, tuple[Any, ...]]:
         if _SavedBeforeWrites.open:
             raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        return _SavedBeforeWrites(), state.mode.saved_hooks
+
+    def _set(self, state: State, kept: tuple[_SavedBeforeWrites, tuple[Any, ...]]) -> _SavedBeforeWrites:
+        saved, _ = kept
+        state.mode = _with_hooks(state.mode, saved.pack, saved.unpack, saved.before_write)
         _SavedBeforeWrites.open = True
-        try:
-            yield context
-        finally:
-            context.clear()
-            _SavedBeforeWrites.open = False
-    finally:
-        pop_hooks()
+        return saved
+
+    def _put(self, state: State, kept: tuple[_SavedBeforeWrites, tuple[Any, ...]]) -> None:
+        saved, hooks = kept
+        state.mode = state.mode.but(saved_hooks=hooks)
+        _SavedBeforeWrites.open = False
+        saved.clear()
 
 
 __all__ = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
 from typing_extensions import deprecated
+
+from ..core.context import HoldingItems
+from ..core.mode import State
 
 _PRECISIONS = {"none": "highest", "ieee": "highest", "tf32": "high"}
 
@@ -120,18 +122,21 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
 can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
-@contextmanager
-def sdp_kernels(
-    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
-) -> Iterator[dict[Any, Any]]:
+class sdp_kernels(HoldingItems, ContextDecorator):
     """Choose kernels of attention, for the time of a `with`."""
-    before = dict(_kernels)
-    chosen = (enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
-    _kernels.update(zip(_kernels, chosen))
-    try:
-        yield {}
-    finally:
-        _kernels.update(before)
+
+    def __init__(
+        self,
+        enable_flash: bool = True,
+        enable_math: bool = True,
+        enable_mem_efficient: bool = True,
+        enable_cudnn: bool = True,
+    ) -> None:
+        super().__init__(_kernels, dict(zip(_kernels, (enable_flash, enable_math, enable_mem_efficient, enable_cudnn))))
+
+    def _set(self, state: State, kept: Any) -> dict[Any, Any]:
+        super()._set(state, kept)
+        return {}
 
 
 sdp_kernel = deprecated(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from ..core.context import HoldingItems
 
 _frozen = False
 
@@ -22,14 +23,8 @@ def disable_global_flags() -> None:
     _frozen = True
 
 
-@contextmanager
-def __allow_nonbracketed_mutation() -> Iterator[None]:
-    global _frozen
-    before, _frozen = _frozen, False
-    try:
-        yield
-    finally:
-        _frozen = before
+def __allow_nonbracketed_mutation() -> HoldingItems:
+    return HoldingItems(globals(), {"_frozen": False})
 
 
 class _Switches(ModuleType):
@@ -65,16 +60,11 @@ def switches(module: dict[str, Any], **inside: Any) -> tuple[Callable[..., Any],
         module.update({name: value for name, value in given.items() if value is not None})
         return before
 
-    @contextmanager
-    def flags(*values: Any, **named: Any) -> Iterator[None]:
+    def flags(*values: Any, **named: Any) -> HoldingItems:
         for name in named.keys() - inside.keys():
             raise TypeError(f"flags() got an unexpected keyword argument '{name}'")
-        with __allow_nonbracketed_mutation():
-            before = set_flags(**(inside | dict(zip(inside, values)) | named))
-            try:
-                yield
-            finally:
-                module.update(zip(inside, before))
+        wanted = inside | dict(zip(inside, values)) | named
+        return HoldingItems(module, {name: module[name] if v is None else v for name, v in wanted.items()})
 
     freezable(module, frozenset(inside))
     return set_flags, flags

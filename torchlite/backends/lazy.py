@@ -94,24 +94,19 @@ class Lazy(Backend):
     def run(self, op: Any, values: Sequence[Any]) -> Any:
         """The results of an op on the values, with the history and tangents that it has on the tensors themselves."""
         state = local.state
-        outer, state.mode = state.mode, silent(state.mode)
-        try:
-            results = op.apply(*[computed(v) for v in values])
-        finally:
-            state.mode = outer
-        if op.recorded and outer.records:
+        results = state.within(silent(state.mode), lambda: op.apply(*map(computed, values)))
+        if op.recorded and state.mode.records:
             op.remember(values, results if isinstance(results, (tuple, list)) else (results,))
         return results
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         """The in-place form of an op; on a tensor that is itself lazy, it works on a copy."""
         state = local.state
-        outer, state.mode = state.mode, with_grad(state.mode, False)
-        try:
-            operands = [computed(v) for v in values[1:]]
-            target = computed(self_)
-            op.overwrite(target, before if target is self_ else target.alias(), [target, *operands])
-            if target is not self_:
-                write(self_, target)
-        finally:
-            state.mode = outer
+        state.within(with_grad(state.mode, False), self.overwritten, op, self_, before, values)
+
+    def overwritten(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
+        operands = [computed(v) for v in values[1:]]
+        target = computed(self_)
+        op.overwrite(target, before if target is self_ else target.alias(), [target, *operands])
+        if target is not self_:
+            write(self_, target)

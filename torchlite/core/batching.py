@@ -61,11 +61,8 @@ def drawn(make: Callable[[tuple[int, ...]], Tensor], above: int = 0) -> Tensor:
     outer = state.levels
     asked = [level for level in outer if level.serial > above]
     batches = [level for level in reversed(asked) if level.draws() is not None][::-1]
-    state.levels = outer[: len(outer) - len(asked)]
-    try:
-        t = make(tuple([level.draws() for level in batches]))
-    finally:
-        state.levels = outer
+    sizes = tuple([level.draws() for level in batches])
+    t = state.among(outer[: len(outer) - len(asked)], make, sizes)
     for level in batches:
         t = level.batch(dated(t))
     return dated(t)

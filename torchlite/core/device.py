@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from . import mode as _mode
+from .context import Context
 from .pickling import Shown, bear_name
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ find_types: list[Callable[[], None]] = []
 find_backend: list[Callable[[Any], Any]] = []
 
 
-class device:
+class device(Context):
     """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`.
 
     As a context manager it is the default for tensors created inside.
     """
 
-    __slots__ = ("_saved", "index", "type")
+    __slots__ = ("index", "type")
 
     def __init__(self, type: Any, index: int | None = None) -> None:
         for number in (type, index):
@@ -60,7 +61,6 @@ class device:
                 )
         self.type = type
         self.index = index
-        self._saved: list[Any] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and self.type == other.type and self.index == other.index
@@ -83,17 +83,15 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return Shown(device), (self.type,) if self.index is None else (self.type, self.index)
 
-    def __enter__(self) -> device:
-        state = _mode.local.state
-        if self._saved is None:
-            self._saved = []
-        self._saved.append(state.default_device)
+    def _take(self, state: _mode.State) -> device | None:
+        return state.default_device
+
+    def _set(self, state: _mode.State, kept: device | None) -> device:
         state.default_device = self
         return self
 
-    def __exit__(self, *_: object) -> None:
-        assert self._saved
-        _mode.local.state.default_device = self._saved.pop()
+    def _put(self, state: _mode.State, kept: device | None) -> None:
+        state.default_device = kept
 
 
 bear_name(device, "torch")

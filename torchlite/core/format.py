@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from .context import Context
 from .dtype import bool_, default_complex, get_default_dtype, int64
-from .mode import local
+from .mode import State, local
 from .node import DatedCounter, name_of
 
 if TYPE_CHECKING:
@@ -69,16 +70,21 @@ def get_printoptions() -> dict[str, Any]:
     return asdict(_options)
 
 
-@contextmanager
-def printoptions(**kwargs: Any) -> Iterator[None]:
+class printoptions(Context, ContextDecorator):
     """`set_printoptions` for the duration of a `with` block."""
-    global _options
-    before = _options
-    set_printoptions(**kwargs)
-    try:
-        yield
-    finally:
-        _options = before
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.options = kwargs
+
+    def _take(self, state: State) -> Any:
+        return _options
+
+    def _set(self, state: State, kept: Any) -> None:
+        set_printoptions(**self.options)
+
+    def _put(self, state: State, kept: Any) -> None:
+        global _options
+        _options = kept
 
 
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:

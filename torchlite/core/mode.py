@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "toggled", "transforming"))
 
@@ -117,8 +120,8 @@ class State:
     """
 
     __slots__ = (
-        "adopted", "default_device", "hooks_refused", "leaves_allowed", "levels", "mode", "multithreading", "quiet",
-        "task",
+        "adopted", "default_device", "entered", "hooks_refused", "leaves_allowed", "levels", "mode", "multithreading",
+        "quiet", "task",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -129,10 +132,35 @@ class State:
         self.multithreading = True  # what autograd was told, which makes no difference to it
         self.levels: tuple[Any, ...] = ()  # the transforms of functions that run, innermost last: func/transform.py
         self.adopted = 0  # how many tensors they have taken over
+        self.entered: Any = None  # the contexts, innermost first: (context, others, what it keeps…)
         self.leaves_allowed = False  # whether `requires_grad_` may be called while they run
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.quiet = context.run
+
+    def within(self, mode: Mode, call: Callable[..., Any], *args: Any) -> Any:
+        """Make a call in a mode. An exception may come at any line, that of a `finally` too: so there are two."""
+        outer = self.mode
+        try:
+            try:
+                self.mode = mode
+                return call(*args)
+            finally:
+                self.mode = outer
+        finally:
+            self.mode = outer
+
+    def among(self, levels: tuple[Any, ...], call: Callable[..., Any], *args: Any) -> Any:
+        """Make a call as if these transforms were all that run."""
+        outer = self.levels
+        try:
+            try:
+                self.levels = levels
+                return call(*args)
+            finally:
+                self.levels = outer
+        finally:
+            self.levels = outer
 
 
 class _Local(threading.local):

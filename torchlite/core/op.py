@@ -601,11 +601,7 @@ class Op:
         if backend.level:
             backend.overwrite(self, self_, before, values)
         else:
-            state_mode, state.mode = state.mode, silent(state.mode)
-            try:
-                self.overwrite(self_, before, values)
-            finally:
-                state.mode = state_mode
+            state.within(silent(state.mode), self.overwrite, self_, before, values)
         node = None if edges is None else self.record_in_place(edges, self_, before, values)
         if moving:
             FOLLOW_IN_PLACE[0](self, self_, before, values, node)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from .mode import local
+from .context import Switch
+from .mode import Mode, local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,12 +88,9 @@ def dispatch(
     types = tuple([type(a) for a in involved])
     extra = (dict(kwargs),) if kwargs else ()  # handlers have a default for kwargs
     if outer.functions:
-        handler = outer.functions[-1]
-        state.mode = outer.but(functions=outer.functions[:-1])
-        try:
-            result = handler.__torch_function__(func, types, tuple(args), *extra)
-        finally:
-            state.mode = outer
+        *others, handler = outer.functions
+        inner = outer.but(functions=tuple(others))
+        result = state.within(inner, handler.__torch_function__, func, types, tuple(args), *extra)
         if result is not NotImplemented:
             return result
     if outer.profiler is not None and not involved and not outer.functions:
@@ -131,45 +129,38 @@ def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(Switch):
     """Inside, operands' `__torch_function__` is not asked; function modes still are."""
 
-    def __enter__(self) -> None:
-        state = local.state
-        self._outer = state.mode
-        state.mode = state.mode.but(subclasses=False)
+    switches: ClassVar[tuple[str, ...]] = ("subclasses",)
 
-    def __exit__(self, *_: object) -> None:
-        state = local.state
-        state.mode = state.mode.but(subclasses=self._outer.subclasses)
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(subclasses=False)
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, neither operands nor function modes are asked."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        state = local.state
-        state.mode = state.mode.but(functions=())
+    switches = ("subclasses", "functions")
 
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        state = local.state
-        state.mode = state.mode.but(functions=self._outer.functions)
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(subclasses=False, functions=())
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Switch):
     """Inside a `with`, every call goes through this object's `__torch_function__`."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> TorchFunctionMode:
-        push_mode(self)
-        return self
+    switches = ("functions",)
 
-    def __exit__(self, *_: object) -> None:
-        pop_mode()
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(functions=(*mode.functions, self))
+
+    def __enter__(self) -> TorchFunctionMode:
+        super().__enter__()
+        return self
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:

@@ -133,11 +133,7 @@ class Packed:
         given = tensor if given is None else given
         version = version_of(given)
         state = _mode.local.state
-        outer, state.mode = state.mode, _mode.with_grad(state.mode, False)
-        try:
-            self.packed = hooks[0](given)
-        finally:
-            state.mode = outer
+        self.packed = state.within(_mode.with_grad(state.mode, False), hooks[0], given)
         if version_of(given) != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "

@@ -36,7 +36,9 @@ class TangentLevel:
 
     def end(self) -> None:
         state = local.state
-        state.mode = state.mode.but(levels=tuple([level for level in state.mode.levels if level is not self]))
+        mode = state.mode
+        if self in mode.levels:
+            state.mode = mode.but(levels=tuple([level for level in mode.levels if level is not self]))
         for extra in self.holders:
             extra.tangents.pop(self, None)
 

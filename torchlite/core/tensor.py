@@ -130,11 +130,7 @@ class Tensor(TensorBase):
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented
         state = _mode.local.state
-        outer, state.mode = state.mode, state.mode.but(subclasses=False)
-        try:
-            result = func(*args, **(kwargs or {}))
-        finally:
-            state.mode = outer
+        result = state.within(state.mode.but(subclasses=False), functools.partial(func, *args, **(kwargs or {})))
         return result if func in UNCONVERTED else _converted(result, cls)
 
     # ---- form

@@ -87,16 +87,21 @@ def current_edge(t: Tensor, view: View) -> Any:
     if view.kind:
         raise _forbidden(view, "its base or another view of its base has been")
     state = _mode.local.state
-    view.seen = version
-    outer, state.mode = state.mode, _mode.GRAD
+    before = view.seen
+    view.seen = version  # on the way to the base the view may be met again
     try:
-        made = follow(base, settled(t, view))
-        edge = made.edge.edge or _from_nowhere(made)
-    finally:
-        state.mode = outer
+        edge = state.within(_mode.GRAD, _followed, base, t, view)
+    except BaseException:
+        view.seen = before
+        raise
     _keep_retaining(t, view.edge, edge)
     view.edge = edge
     return edge
+
+
+def _followed(base: Tensor, t: Tensor, view: View) -> Any:
+    made = follow(base, settled(t, view))
+    return made.edge.edge or _from_nowhere(made)
 
 
 def follow_bases(tensors: Sequence[Tensor]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..core.context import Context
+from ..core.mode import State
 from ..core.tensor import Tensor, TensorBase
 from ..ops.join import stack
 
@@ -54,17 +55,33 @@ def functional_call(
         return module(*args, **(kwargs or {}))
 
 
-@contextmanager
-def reparametrized(module: Any, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """Inside, a module holds what is given in place of its parameters and buffers."""
-    wanted = _tied(module, given) if tie_weights else dict(given)
-    if strict:
-        _check_names(module, wanted)
-    try:
-        with _Replaced(module, wanted):
-            yield
-    finally:  # the module may have put others in their places
-        given.update({name: wanted[name] for name in given})
+class reparametrized(Context):
+    """Inside, a module holds what is given in place of its parameters and buffers.
+
+    Afterwards `given` has what the module has put there in its turn.
+    """
+
+    def __init__(self, module: Any, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> None:
+        self.module = module
+        self.given = given
+        self.tie_weights = tie_weights
+        self.strict = strict
+
+    def _take(self, state: State) -> list[_Place]:
+        wanted = _tied(self.module, self.given) if self.tie_weights else dict(self.given)
+        if self.strict:
+            _check_names(self.module, wanted)
+        return [_Place(self.module, name, t) for name, t in wanted.items()]
+
+    def _set(self, state: State, kept: list[_Place]) -> None:
+        for place in kept:
+            place.holder[place.last] = place.given
+
+    def _put(self, state: State, kept: list[_Place]) -> None:
+        for place in kept:
+            place.leave()
+            if place.name in self.given:
+                self.given[place.name] = place.given
 
 
 def _state(module: Any) -> Iterator[tuple[str, Tensor]]:
@@ -108,43 +125,34 @@ def _check_names(module: Any, given: Mapping[str, Tensor]) -> None:
 _NOTHING = object()  # what was in a place before that a module did not have
 
 
-class _Replaced:
-    """Inside, a module holds other tensors in the places named."""
+class _Place:
+    """Where a module has a tensor: which it was, and which is given in its place."""
 
-    def __init__(self, module: Any, tensors: dict[str, Tensor]) -> None:
-        self.module = module
-        self.tensors = tensors
-        self.places: list[tuple[dict[str, Any], str, Any, str]] = []
-
-    def __enter__(self) -> None:
-        try:
-            for name, t in self.tensors.items():
-                self.replace(name, t)
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def replace(self, name: str, t: Any) -> None:
+    def __init__(self, module: Any, name: str, t: Any) -> None:
         if not name:
             raise KeyError('tensor name can\'t be empty string ""')
         path, _, last = name.rpartition(".")
-        owner = self.module.get_submodule(path) if path else self.module
+        owner = module.get_submodule(path) if path else module
         place = owner._parameters if last in owner._parameters else owner._buffers
         if last not in place and hasattr(owner, last):
             raise TypeError(f"attribute `{last}`: {getattr(owner, last)} is not an instance of torch.Tensor")
         if not isinstance(t, TensorBase) and t is not None:
             raise TypeError(f"{t} is not an instance of torch.Tensor")
-        self.places.append((place, last, place.get(last, _NOTHING), name))
-        place[last] = t
+        self.holder = place
+        self.last = last
+        self.name = name
+        self.before = place.get(last, _NOTHING)
+        self.given = t
 
-    def __exit__(self, *_: object) -> None:
-        while self.places:
-            place, name, t, full_name = self.places.pop()
-            self.tensors[full_name] = place.get(name)
-            if t is _NOTHING:
-                del place[name]
-            else:
-                place[name] = t
+    def leave(self) -> None:
+        """Put back what was there. `given` becomes what is there instead now."""
+        now = self.holder.get(self.last)
+        if now is not self.before:
+            self.given = now
+        if self.before is _NOTHING:
+            self.holder.pop(self.last, None)
+        else:
+            self.holder[self.last] = self.before
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

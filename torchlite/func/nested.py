@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.mode import local, with_grad
+from ..core.mode import Mode, State, local, with_grad
 from ..core.node import LEAF, UNVERSIONED
 from ..core.overrides import PLAIN
 from ..core.tensor import Tensor, TensorBase
@@ -51,17 +51,18 @@ class NestedLevel(Level):
         super().__init__(NestedBackend)
         self.always = always
 
-    def __enter__(self) -> None:
-        state = local.state
+    def _take(self, state: State) -> Any:
         if state.mode.saved_hooks:
             raise RuntimeError(_NO_HOOKS)
-        super().__enter__()
-        self.refused, state.hooks_refused = state.hooks_refused, _NO_HOOKS
-        state.mode = with_grad(state.mode.but(inference=False) if state.mode.inference else state.mode, True)
+        return super()._take(state)
 
-    def __exit__(self, *_: object) -> None:
-        local.state.hooks_refused = self.refused
-        super().__exit__()
+    def _set(self, state: State, kept: Any) -> None:
+        super()._set(state, kept)
+        state.hooks_refused = _NO_HOOKS
+
+    def mode_inside(self, mode: Mode) -> Mode:
+        mode = super().mode_inside(mode)
+        return with_grad(mode.but(inference=False) if mode.inference else mode, True)
 
     def leaf(self, t: Tensor) -> Tensor:
         """A tensor from below as an input whose gradient is asked for."""
@@ -82,11 +83,8 @@ class NestedBackend(Transform):
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
         state = local.state
-        mode, state.mode = state.mode, with_grad(state.mode, self.owner.outer.grad)  # not as it is in here
-        try:
-            output = function.apply(*below)
-        finally:
-            state.mode = mode
+        # Not as it is in here.
+        output = state.within(with_grad(state.mode, self.owner.outer.grad), function.apply, *below)
         given = {id(b): v for b, v in zip(below, inputs, strict=True)}  # among the results if it was written to
 
         def above(result: Any) -> Any:
@@ -103,11 +101,7 @@ class NestedBackend(Transform):
         mode = state.mode
         if self.owner.outer.grad or not mode.grad:
             return f(*args)
-        state.mode = with_grad(mode, False)
-        try:
-            return f(*args)
-        finally:
-            state.mode = mode
+        return state.within(with_grad(mode, False), f, *args)
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         for i in op.operands:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
 from ..core import dtype as dt
+from ..core.context import Context
 from ..core.layout import contiguous_strides
-from ..core.mode import left, local, while_transforming
+from ..core.mode import Mode, State, left, local, while_transforming
 from ..core.node import clock, dated
 from ..core.operands import NO_TENSOR, tensors_in
 from ..core.overrides import PLAIN
@@ -27,7 +28,7 @@ from ..utils._pytree import tree_flatten
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-class Level:
+class Level(Context):
     """One run of a transform; a context. `serial` orders levels by their beginning, `depth` counts those around."""
 
     elements: int | None = None  # of how many elements it makes a batch
@@ -39,6 +40,7 @@ class Level:
         self.depth = 0
         self.running = False
         self.backends: dict[Backend, Transform] = {}
+        self.outer = local.state.mode  # in which it was begun
         self.adopted: list[Tensor] = []  # those from below that were written to with values of this level
 
     def over(self, inner: Backend) -> Transform:
@@ -79,19 +81,26 @@ class Level:
         """A tensor with so many elements in front as one of this level."""
         raise NotImplementedError
 
-    def __enter__(self) -> None:
-        state = local.state
-        state.levels = (*state.levels, self)
+    def _take(self, state: State) -> tuple[Mode, tuple[Level, ...], str | None]:
         self.outer = state.mode
-        state.mode = while_transforming(state.mode)
-        self.depth = len(state.levels)
-        self.running = True
+        return state.mode, state.levels, state.hooks_refused
 
-    def __exit__(self, *_: object) -> None:
+    def _set(self, state: State, kept: Any) -> None:
+        mode, levels, _ = kept
+        self.depth = len(levels) + 1
+        self.running = True
+        state.levels = (*levels, self)
+        state.mode = self.mode_inside(mode)
+
+    def mode_inside(self, mode: Mode) -> Mode:
+        return while_transforming(mode)
+
+    def _put(self, state: State, kept: tuple[Mode, tuple[Level, ...], str | None]) -> None:
         """Tensors from below that this level took over become again what they were."""
-        state = local.state
-        state.levels = state.levels[:-1]
-        state.mode = left(self.outer, state.mode)
+        outer, levels, refused = kept
+        state.levels = levels
+        state.mode = left(outer, state.mode)
+        state.hooks_refused = refused
         self.running = False
         for t in self.adopted:
             array = self.array_of(t)
@@ -100,7 +109,8 @@ class Level:
         self.adopted.clear()
         state.adopted = sum([len(level.adopted) for level in state.levels])
         for backend in self.backends.values():  # which know this level and themselves: cycles
-            del backend.real, backend.home
+            backend.__dict__.pop("real", None)
+            backend.__dict__.pop("home", None)
         self.backends.clear()
 
 
@@ -203,11 +213,7 @@ class Transform(Backend):
         if beneath is None or self.owner.depth > 1 or state.adopted:
             results = self.compute(op, values)
         else:  # what is inside are tensors of a device
-            state.mode = beneath
-            try:
-                results = self.compute(op, values)
-            finally:
-                state.mode = mode
+            results = state.within(beneath, self.compute, op, values)
         listed = results if isinstance(results, tuple) else (results,)
         top = state.levels[-1].serial if state.levels else 0
         for r in listed:
@@ -236,12 +242,7 @@ class Transform(Backend):
     def inside(self, f: Callable[..., Any], *args: Any) -> Any:
         """Call `f` as if the levels below were all that run."""
         state = local.state
-        levels = state.levels
-        state.levels = tuple([level for level in levels if level.serial < self.level])
-        try:
-            return f(*args)
-        finally:
-            state.levels = levels
+        return state.among(tuple([level for level in state.levels if level.serial < self.level]), f, *args)
 
     def record(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Operands from below are constants here: they are recorded where they come from."""
@@ -314,9 +315,8 @@ class Transform(Backend):
             return
         inside = t.alias()
         inside.edge = t.edge
-        t.array = self.lift(inside)
-        t.backend = self.owner.over(inside.backend.real)
-        t.edge = None
+        lifted, backend = self.lift(inside), self.owner.over(inside.backend.real)
+        t.array, t.backend, t.edge = lifted, backend, None
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         """The in-place form of an op. The tensors inside have histories of their own, which keep what they were."""

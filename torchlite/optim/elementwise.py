@@ -15,7 +15,7 @@ from operator import is_
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from ..autograd.grad_mode import enable_grad, set_grad_enabled
+from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
 from ..backends.base import get_backend
 from ..core.device import CPU
 from ..core.mode import local
@@ -162,7 +162,7 @@ class Elementwise(Optimizer):
             return True
         scale = self.__dict__.get("grad_scale")
         if scale is not None:
-            with set_grad_enabled(False):
+            with no_grad():
                 for group in self.param_groups:
                     for p in group["params"]:
                         if p.grad is not None:
@@ -242,7 +242,7 @@ class Elementwise(Optimizer):
 
     def _step_on_tensors(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
         stateful = self.counts(group) or self.arrays(group)
-        with set_grad_enabled(group["differentiable"]):
+        with grad_enabled(group["differentiable"]):
             for p in params:
                 self.update(p, p.grad, self.state[p] if stateful else {}, group)
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.grad_mode import set_grad_enabled
+from ..autograd.grad_mode import grad_enabled
 from ..core import dtype as dt
 from ..core.op import functions
 from ..core.tensor import Tensor
@@ -29,7 +29,7 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
 
     @functools.wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with set_grad_enabled(self.defaults["differentiable"]):
+        with grad_enabled(self.defaults["differentiable"]):
             return func(self, *args, **kwargs)
 
     return step

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..autograd.grad_mode import set_grad_enabled
+from ..autograd.grad_mode import grad_enabled
 from ..core.tensor import Tensor
 
 _F = TypeVar("_F", bound=Callable[..., None])
@@ -47,7 +47,7 @@ def on_lists(algorithm: type, fixed: dict[str, Any] | None = None, **kept: str) 
             if found is not None and found.item():
                 return
             optimizer = algorithm.__new__(algorithm)
-            with set_grad_enabled(group["differentiable"]):
+            with grad_enabled(group["differentiable"]):
                 for i, (p, grad) in enumerate(zip(params, grads)):
                     state = {name: values[i] for name, values in lists.items() if values and values[i] is not None}
                     optimizer.update(p, grad if scale is None else grad.div_(scale), state, group)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler import profile as _autograd_profile
 from ..autograd.profiler_util import DeviceType
+from ..core.context import Context
+from ..core.mode import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -104,7 +106,7 @@ def _warn_of_cycles() -> None:
 _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
-class profile:
+class profile(Context):
     """Profile what is inside a `with`; with a `schedule`, only the steps it says, `step()` being called after each.
 
     `on_trace_ready` is called with the profiler when a stretch of recorded steps has ended.
@@ -145,11 +147,14 @@ class profile:
         self._step: record_function | None = None
         self._recording = False
 
-    def __enter__(self) -> profile:
+    def _take(self, state: State) -> None:
+        pass
+
+    def _set(self, state: State, kept: None) -> profile:
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def _put(self, state: State, kept: None) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -177,8 +182,8 @@ class profile:
                 _warn_of_cycles()
             self._before = self.profiler.function_events if self.profiler is not None and self.acc_events else []
             self.profiler = _autograd_profile(**self.options)
-            self.profiler.__enter__()
             self._recording = True
+            self.profiler.__enter__()
         if self.names_steps:
             self._step = record_function(f"ProfilerStep#{self.step_num}")
             self._step.__enter__()

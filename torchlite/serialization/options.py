@@ -9,6 +9,8 @@ import threading
 import warnings
 from typing import Any
 
+from ..core.context import Context
+from ..core.mode import State
 from ..utils.serialization import config
 
 
@@ -81,18 +83,20 @@ class _Thread(threading.local):
 here = _Thread()
 
 
-class skip_data:
+class skip_data(Context):
     """Inside, in this thread, `torch.save` leaves room for storages without filling it, and `torch.load` reads none."""
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
-        self.before = False
+        pass
 
-    def __enter__(self) -> None:
-        self.before = here.skip_data
+    def _take(self, state: State) -> bool:
+        return here.skip_data
+
+    def _set(self, state: State, kept: bool) -> None:
         here.skip_data = True
 
-    def __exit__(self, *_: object) -> None:
-        here.skip_data = self.before
+    def _put(self, state: State, kept: bool) -> None:
+        here.skip_data = kept
 
 
 # ---- whether to trust a file

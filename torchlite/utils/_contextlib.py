@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..autograd.grad_mode import _Switch as _DecoratorContextManager
+from ..autograd.grad_mode import _Decorating as _DecoratorContextManager
 
 __all__ = ["context_decorator"]
 

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..core.context import Context
 from ..core.device import device as Device
-from ..core.mode import local
+from ..core.mode import State, local
 from ..core.op import functions
 from ._contextlib import context_decorator
 
@@ -32,18 +33,21 @@ def _device_constructors() -> set[Callable[..., Any]]:
     return {functions[name] for name in _CONSTRUCTORS.split() if name in functions}
 
 
-class DeviceContext:
+class DeviceContext(Context):
     """What `with torch.device(...)` does, for a device given in any form."""
 
     def __init__(self, device: Any) -> None:
         self.device = Device(device)
 
-    def __enter__(self) -> DeviceContext:
-        self.device.__enter__()
+    def _take(self, state: State) -> Device | None:
+        return state.default_device
+
+    def _set(self, state: State, kept: Device | None) -> DeviceContext:
+        state.default_device = self.device
         return self
 
-    def __exit__(self, *of_error: object) -> None:
-        self.device.__exit__(*of_error)
+    def _put(self, state: State, kept: Device | None) -> None:
+        state.default_device = kept
 
 
 def device_decorator(device: Any, func: Any) -> Any:

@@ -18,14 +18,15 @@ from ..autograd.backward import backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.saved_hooks import saved_tensors_hooks
+from ..core.context import Context, Holding
 from ..core.device import device
 from ..core.errors import warn
-from ..core.generator import _defaults, default_generator
-from ..core.mode import local
+from ..core.generator import default_generator
+from ..core.mode import State, local
 from ..core.overrides import TorchFunctionMode
 from ..core.saved import keep, read
 from ..core.tensor import Tensor, TensorBase
-from ..random import fork_rng
+from ..random import kept_streams, put_streams
 from ._pytree import tree_leaves
 from .selective_checkpoint import (
     SAC_IGNORED_OPS,
@@ -35,7 +36,7 @@ from .selective_checkpoint import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Contexts = Callable[[], tuple[contextlib.AbstractContextManager[Any], contextlib.AbstractContextManager[Any]]]
 
@@ -58,24 +59,14 @@ class _Settings:
     early_stop: bool | None = None
 
 
-@contextlib.contextmanager
-def _setting(name: str, value: bool | None) -> Iterator[None]:
-    outer = getattr(_Settings, name)
-    setattr(_Settings, name, value)
-    try:
-        yield
-    finally:
-        setattr(_Settings, name, outer)
-
-
-def set_checkpoint_debug_enabled(enabled: bool | None) -> contextlib.AbstractContextManager[None]:
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Holding:
     """Inside, `debug` of all calls of `checkpoint` is this; None leaves it to each call."""
-    return _setting("debug", enabled)
+    return Holding(_Settings, debug=enabled)
 
 
-def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager[None]:
+def set_checkpoint_early_stop(enable: bool) -> Holding:
     """Inside, regions stop their recomputation once all that is needed is there, or run to the end."""
-    return _setting("early_stop", enable)
+    return Holding(_Settings, early_stop=enable)
 
 
 # ---- random streams
@@ -121,50 +112,51 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, devic
             default_generator(device(kind, index)).set_state(state)
 
 
-class _Surroundings:
-    """What a function may depend on beside its arguments: random streams, autocast, and where tensors are made."""
+class _Surroundings(Context):
+    """Inside, all is as it was when this was made that a function may depend on beside its arguments:
+
+    random streams, autocast, and where tensors are made.
+    """
 
     def __init__(self, streams: bool, args: Any) -> None:
         for where in _devices(args) if streams else ():
             default_generator(where)  # made now, so that its state before the first draw is known
-        self.streams = {where: g.stream.clone() for where, g in list(_defaults.items())} if streams else {}
+        self.streams = kept_streams() if streams else {}
         self.keeps_streams = streams
         self.default_device = local.state.default_device
         self.autocast = local.state.mode.autocast
 
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        """Inside, all is as it was when this was made."""
-        state = local.state
-        with fork_rng(enabled=self.keeps_streams):
-            for where, stream in self.streams.items():
-                default_generator(where).stream.set_state(stream.get_state())
-            outer, state.default_device = state.default_device, self.default_device
-            casts = None if self.autocast is None else self.autocast.anew()
-            autocast, state.mode = state.mode.autocast, state.mode.but(autocast=casts)
-            try:
-                yield
-            finally:
-                state.default_device = outer
-                state.mode = state.mode.but(autocast=autocast)
+    def _take(self, state: State) -> tuple[Any, Any, dict[Any, Any]]:
+        return state.default_device, state.mode.autocast, kept_streams() if self.keeps_streams else {}
+
+    def _set(self, state: State, kept: Any) -> None:
+        casts = None if self.autocast is None else self.autocast.anew()
+        self._put(state, (self.default_device, casts, self.streams))
+
+    def _put(self, state: State, kept: tuple[Any, Any, dict[Any, Any]]) -> None:
+        state.default_device, autocast, streams = kept
+        state.mode = state.mode.but(autocast=autocast)
+        put_streams(streams)
 
 
 # ---- regions
 
 
-class GraphExecGroup:
+class GraphExecGroup(Context):
     """Inside, a region is run again once for all backward passes together, which must not share what they need."""
 
     _current = threading.local()
 
-    def __enter__(self) -> GraphExecGroup:
+    def _take(self, state: State) -> None:
         inside = self._get_current_group()
         if inside is not None:
             raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {inside}")
+
+    def _set(self, state: State, kept: None) -> GraphExecGroup:
         self._current.group = self
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def _put(self, state: State, kept: None) -> None:
         self._current.group = None
 
     @classmethod
@@ -419,7 +411,7 @@ def checkpoint(
     surroundings = _Surroundings(preserve, args)
 
     def again(*args: Any) -> None:
-        with surroundings.again(), second:
+        with surroundings, second:
             function(*args, **kwargs)
 
     if not local.state.mode.grad:
@@ -512,7 +504,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         leaves = detach_variable(tuple(inputs))
-        with ctx.surroundings.again(), enable_grad():
+        with ctx.surroundings, enable_grad():
             outputs = ctx.run_function(*leaves)
         results = (outputs,) if isinstance(outputs, TensorBase) else outputs
         pairs = [(r, g) for r, g in zip(results, grads, strict=True) if isinstance(r, TensorBase) and r.requires_grad]

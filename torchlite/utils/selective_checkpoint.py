@@ -9,7 +9,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from ..core.mode import local
+from ..core.context import Switch
+from ..core.mode import Mode
 from ..core.op import functions
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class _Kept:
         return made if self.several else made[0]
 
 
-class _Asked:
+class _Asked(Switch):
     """A context in which `run` is asked to run the kernels of operations."""
 
     def run(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
@@ -83,14 +84,10 @@ class _Asked:
     def __call__(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
         return compute() if _public(op) in SAC_IGNORED_OPS else self.run(op, values, compute)
 
-    def __enter__(self) -> None:
-        state = local.state
-        self.outer = state.mode.kernels
-        state.mode = state.mode.but(kernels=self)
+    switches = ("kernels",)
 
-    def __exit__(self, *_: object) -> None:
-        state = local.state
-        state.mode = state.mode.but(kernels=self.outer)
+    def _inside(self, mode: Mode) -> Mode:
+        return mode.but(kernels=self)
 
 
 class _First(_Asked):

@@ -53,8 +53,7 @@ _SWITCHES = {
 }  # fmt: skip
 
 
-@contextlib.contextmanager
-def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> cuda.sdp_kernels:
     """Choose one or several kernels, for the time of a `with`."""
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(
@@ -62,8 +61,7 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
             f"{type(backends).__name__}"
         )
     chosen = backends if isinstance(backends, list) else [backends]
-    with cuda.sdp_kernels(*[kind in chosen for kind in _SWITCHES]):
-        yield {}
+    return cuda.sdp_kernels(*[kind in chosen for kind in _SWITCHES])
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:

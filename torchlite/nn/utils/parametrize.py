@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ContextDecorator
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
+from ...core.context import Context
+from ...core.mode import State
 from ...core.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -32,15 +34,18 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-@contextmanager
-def cached() -> Iterator[None]:
+class cached(Context, ContextDecorator):
     """Inside, a parametrized tensor is computed once and kept."""
-    _kept.depth += 1
-    try:
-        yield
-    finally:
-        _kept.depth -= 1
-        if not _kept.depth:
+
+    def _take(self, state: State) -> int:
+        return _kept.depth
+
+    def _set(self, state: State, kept: int) -> None:
+        _kept.depth = kept + 1
+
+    def _put(self, state: State, kept: int) -> None:
+        _kept.depth = kept
+        if not kept:
             _kept.values.clear()
 
 
