@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors, fast
 from .batching import BROADCAST
-from .layout import dense_strides, result_strides
+from .layout import contiguous_strides, dense_strides, result_strides
 from .mode import local
 from .on_arrays import backward_on_arrays
 from .op import Op
@@ -267,6 +267,16 @@ class Elementwise(Op):
             g if g is None or form is None else fit_gradient(g, form[0], form[1], real_parts)
             for g, form in zip(grads, forms, strict=True)
         ]
+
+
+class Contiguous(Elementwise):
+    """The result is contiguous, however the operands lie."""
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        backend = next(t for i in self.operands for t in tensors_in(values[i])).backend.real
+        if outputs.__class__ is not backend.Array:
+            return outputs
+        return backend.ordered(outputs, contiguous_strides(outputs.shape))
 
 
 class Unary(Elementwise):

@@ -121,6 +121,7 @@ class Op:
         number_nodes: Mapping[str, str] | None = None,
         linear: bool | str | None = None,
         batch: Any = None,
+        constant: Sequence[str] = (),
     ) -> None:
         self.signature = Signature(schema)
         self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
@@ -133,6 +134,7 @@ class Op:
         params = self.signature.params
         self.operands = tuple([i for i, p in enumerate(params) if p.is_tensor])
         self._declare_derivatives(vjp)
+        self.constant = constant  # operands that the one derivative for all of them has none for
         self._declare_nodes(node, number_nodes or {})
         self.recorded = bool(self.rules)  # whether results get a history
         if linear is not None:
@@ -201,11 +203,15 @@ class Op:
     def _declare_nodes(self, node: str | None, number_nodes: Mapping[str, str]) -> None:
         """Make the class of the op's nodes, and those that it has where an operand is a number."""
 
+        params = self.signature.params
+
         def failing(node: OpNode, grads: list[Any]) -> Sequence[Any]:
             raise RuntimeError(f"derivative for aten::{self.signature.name} is not implemented")
 
         def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
-            named = {"__slots__": (), "title": title, "__module__": "builtins"}
+            silent = (*self.constant, *more.get("numbers", ()))
+            unshown = frozenset([k for k, (i, _) in enumerate(self.rules) if params[i].name in silent])
+            named = {"__slots__": (), "title": title, "__module__": "builtins", "unshown": unshown}
             if title == NOT_IMPLEMENTED:
                 more |= {"apply": failing, "fails": True}
             return type(title.rpartition("::")[2], (base,), named | more)

@@ -35,8 +35,16 @@ class OpNode(Node):
     fails: ClassVar[bool] = False  # it only raises an error
     numbers: ClassVar[frozenset[str]] = frozenset()  # operands that are numbers, where PyTorch has an op for that
 
+    unshown: ClassVar[frozenset[int]] = frozenset()  # edges that PyTorch's node does not have: nothing goes there
+
     def name(self) -> str:
         return self.title
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that this one's gradients go to."""
+        found = super().next_functions
+        return tuple([one for at, one in enumerate(found) if at not in self.unshown]) if self.unshown else found
 
     def read(self, entry: Any) -> Any:
         return read(entry, self)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.errors import wrap_dim
 from ..core.op import functions
+from ..ops.choosing import where
 from ..ops.norms import vector_norm
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def _filled(input: Tensor, mask: Tensor | None, identity: float | Callable[[Tens
     """The input with `identity` where the mask is False."""
     if mask is None:
         return input
-    return input.masked_fill(~_fitting(mask, input), identity(input) if callable(identity) else identity)
+    other = identity(input) if callable(identity) else identity
+    return where(_fitting(mask, input), input, input.new_tensor(other))
 
 
 def _fitting(mask: Tensor, input: Tensor) -> Tensor:

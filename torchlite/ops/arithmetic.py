@@ -7,8 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.elementwise import Binary, Elementwise, Scaled, Unary, conj
-from ..core.layout import contiguous_strides
+from ..core.elementwise import Binary, Contiguous, Elementwise, Scaled, Unary, conj
 from ..core.node import NOT_IMPLEMENTED
 from ..core.on_arrays import gradients_on_arrays
 from ..core.op import functions
@@ -357,16 +356,6 @@ class _ScalarPower(Binary):
         return [array, exponent], out_dtype
 
 
-class _PowerOfNumber(Elementwise):
-    """The result is contiguous, however the exponents lie."""
-
-    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        backend = values[1].backend.real
-        if outputs.__class__ is not backend.Array:
-            return outputs
-        return backend.ordered(outputs, contiguous_strides(outputs.shape))
-
-
 def _no_negative_power(self: Tensor, exponent: Any) -> None:
     if self.dtype.category < dt.FLOAT and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -416,7 +405,7 @@ pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",
 )  # fmt: skip
-pow_of_scalar = _PowerOfNumber(
+pow_of_scalar = Contiguous(
     "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
 )  # fmt: skip

@@ -46,7 +46,7 @@ def _back_in_place(made: Any, input: Any, axes: tuple[int, ...]) -> Any:
     """A result in the shape, dtype and order of the input."""
     made = made.astype(input.dtype, copy=False)
     if axes is CHANNELS or input.ndim <= 2:
-        return made.reshape(input.shape)
+        return made.reshape(input.shape).copy("C") if not made.flags.c_contiguous else made.reshape(input.shape)
     n, c, *rest = input.shape
     return made.reshape((n, *rest, c)).transpose((0, input.ndim - 1, *range(1, input.ndim - 1)))
 
@@ -230,7 +230,7 @@ native_batch_norm = Normalization(
         None,
         None,
     ),
-    check=_check_batch_norm, batch=_batch_norm_in_steps,
+    check=_check_batch_norm, batch=_batch_norm_in_steps, constant=("running_mean", "running_var"),
 )  # fmt: skip
 publish(native_batch_norm, forms="function")
 _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"

@@ -314,8 +314,15 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 def _power(a: Tensor, n: int) -> Tensor:
     if n == 1:
         return a
-    half = _power(a, n // 2)
-    return half.matmul(half).matmul(a) if n % 2 else half.matmul(half)
+    if n == 3:
+        return a.matmul(a).matmul(a)
+    result = None
+    while n:
+        if n % 2:
+            result = a if result is None else result.matmul(a)
+        n //= 2
+        a = a.matmul(a) if n else a
+    return result
 
 
 publish_python("matrix_power(Tensor self, int n)", matrix_power)

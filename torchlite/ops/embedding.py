@@ -239,7 +239,7 @@ _embedding_bag_op = _Bag(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
     "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) "
     "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
-    _embedding_bag, _bag_vjp, check=_check_bag,
+    _embedding_bag, _bag_vjp, check=_check_bag, constant=("indices", "offsets"),
 )  # fmt: skip
 publish(_embedding_bag_op, forms="function")
 

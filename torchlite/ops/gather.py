@@ -69,7 +69,7 @@ def _gather(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     _check_places(xp, index, dim, self.shape[dim])
     if self.flags.c_contiguous:
         return self.reshape(-1).take(flat_places(xp, index, dim, self.shape)).reshape(shape)
-    return self[grid(xp, index, dim)].reshape(shape)
+    return xp.ascontiguousarray(self[grid(xp, index, dim)]).reshape(shape)
 
 
 gather = Picking(
@@ -88,7 +88,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     if indices.dtype is not dt.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
     if dim is None:
-        input, indices, dim = input.view((-1,)), indices.view((-1,)), 0
+        input, indices = input.view((-1,)), indices.view((-1,))
+        return input.gather(0, from_front(indices, input.shape[0]))
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -261,6 +262,7 @@ scatter_reduce = Writing(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
     _scatter_reduce,
     reduce_backward,
+    constant=("index",),
     check=_check_reduce,
     batch=LEADING,
 )
@@ -368,9 +370,9 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(n).__name__}")
         if n < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
-    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    places = indices.to(dt.int64)
-    return tuple([places.floor_divide(step) % n for step, n in zip(steps, shape)])
+    sizes = indices.new_tensor(shape, dtype=dt.int64)
+    steps = indices.new_tensor([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=dt.int64)
+    return indices.to(dt.int64).unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
 
 
 publish_python("unravel_index(Tensor indices, any shape)", unravel_index, forms="function")

@@ -38,7 +38,7 @@ def _check_cross(self: Tensor, other: Tensor, dim: int) -> None:
 def _cross(xp: Any, self: Any, other: Any, dim: int) -> Any:
     a, b = xp.moveaxis(self, dim, 0), xp.moveaxis(other, dim, 0)
     parts = [a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)]
-    return xp.stack(parts, dim)
+    return xp.ascontiguousarray(xp.stack(parts, dim))
 
 
 linalg_cross = Exact(

@@ -328,6 +328,7 @@ index_reduce = Writing(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
     _index_reduce,
     _index_reduce_backward,
+    constant=("index",),
     check=_check_reduce,
     batch=lambda self, dim, index, source, reduce, include_self: self.scatter_reduce(
         dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self

@@ -111,9 +111,8 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel "
                 f"size = {channels}."
             )
-    if weight.dim() and self.dim() != 1:
-        weight = weight.reshape(() if not self.dim() else (count, *[1] * (self.dim() - 2)))
-    return prelu_kernel.apply(self, weight)
+    shape = tuple([count if d == 1 else 1 for d in range(self.dim())])
+    return prelu_kernel.apply(self, weight if weight.array.shape == shape else weight.reshape(shape))
 
 
 publish_python("prelu(Tensor self, Tensor weight)", prelu)

@@ -30,8 +30,7 @@ class LinearNode(OpNode):
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that this one's gradients go to."""
-        _take_apart(self)
-        return Node.next_functions.fget(self)  # type: ignore[attr-defined, no-any-return]
+        return self.next_functions if _take_apart(self) else super().next_functions
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("_saved_", "_raw_saved_")) and _take_apart(self):

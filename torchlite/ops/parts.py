@@ -33,13 +33,22 @@ def in_copy(part: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel that replaces this part in a copy of the whole."""
 
     def kernel(backend: Any, whole: Any, src: Any, *arguments: Any) -> Any:
-        whole = backend.copy(whole, "C")
+        whole = _kept_copy(backend, whole)
         cut = part(backend, whole, *arguments)
         _check_part(cut, src)
         cut[...] = backend.cast(src, whole.dtype)
         return whole
 
     return kernel
+
+
+def _kept_copy(backend: Any, array: Any) -> Any:
+    """A copy with the very strides of the array, gaps and all, unless elements lie at one place."""
+    if not backend.strided or array.flags.c_contiguous or 0 in array.strides:
+        return backend.copy(array, "C")
+    shape, strides = tuple(array.shape), backend.strides(array)
+    extent = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    return backend.lay(backend.copy(backend.lay(array, (extent,), (1,)), "C"), shape, strides)
 
 
 def _check_part(part: Any, src: Any) -> None:

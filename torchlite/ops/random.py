@@ -19,7 +19,7 @@ from ..core.generator import default_generator
 from ..core.laid import OnBackend
 from ..core.layout import contiguous_strides
 from ..core.mode import local
-from ..core.node import NOT_IMPLEMENTED
+from ..core.node import NOT_IMPLEMENTED, Counter
 from ..core.op import Op
 from ..core.overrides import overridable, public
 from ..core.publish import function, publish, publish_python
@@ -125,7 +125,7 @@ class _Draw(Op):
         """A new tensor of numbers."""
 
         def make(batch: tuple[int, ...]) -> Tensor:
-            return self.apply_in_place([uninitialized((*batch, *size), d, backend), *parameters])
+            return _unwritten(self.apply_in_place([uninitialized((*batch, *size), d, backend), *parameters]))
 
         state = local.state
         if state.levels:
@@ -151,7 +151,7 @@ class _Draw(Op):
             made = like(form, format_, d, backend)
             if made.backend.level:
                 return self.apply(made, *parameters).clone()  # whose memory may have been shared by all elements
-            return self.apply_in_place([made, *parameters])
+            return _unwritten(self.apply_in_place([made, *parameters]))
 
         return drawn(make, t.backend.level) if local.state.levels else make(())
 
@@ -160,6 +160,13 @@ class _Draw(Op):
         stream = stream_of(generator, self_.backend.real)
         _fill(self_, lambda n: self.numbers(stream, n, self_, parameters))
         bump(self_)
+
+
+def _unwritten(t: Tensor) -> Tensor:
+    """A new tensor; that numbers were drawn into it counts as no write."""
+    if t.counter.__class__ is Counter:
+        t.counter = None
+    return t
 
 
 def _normal(stream: Any, n: int, d: np.dtype, t: Tensor, mean: float, std: float) -> np.ndarray:

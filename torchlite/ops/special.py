@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
-from ..core.elementwise import Binary, Elementwise, Unary
+from ..core.elementwise import Binary, Contiguous, Elementwise, Unary
 from ..core.node import NOT_IMPLEMENTED
 from ..core.op import functions
 from ..core.publish import publish, publish_python
@@ -118,7 +118,7 @@ def _half_steps(p: int, like: Tensor) -> Tensor:
     return functions["arange"](-p / 2 + 0.5, 0.5, 0.5, dtype=like.dtype, device=like.device)
 
 
-mvlgamma = Elementwise(
+mvlgamma = Contiguous(
     "mvlgamma(Tensor self, int p)",
     kernels.multigammaln,
     {"self": lambda g, self, p: g * (self.unsqueeze(-1) + _half_steps(p, self)).digamma().sum(-1)},

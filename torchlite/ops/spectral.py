@@ -117,9 +117,9 @@ def stft(
         spectra = c2c.apply(pieces, (2,), norm, True)
     else:
         spectra = r2c.apply(pieces, (2,), norm, onesided is not False)
-    spectra = spectra.transpose(1, 2)
+    spectra = spectra.transpose_(1, 2)
     if self.dim() == 1:
-        spectra = spectra.squeeze(0)
+        spectra = spectra.squeeze_(0)
     return view_as_real.apply(spectra) if return_complex is False else spectra
 
 

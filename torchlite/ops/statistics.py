@@ -166,8 +166,9 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
     ndim = t.dim()
     axis = None if dim is None else wrap_dim(dim, ndim)
     rows = t.reshape(-1) if axis is None or not ndim else t.movedim(axis, -1)
-    ordered = rows.sort(-1).values
-    n = ordered.shape[-1]
+    kept = [1 if axis is None or d == axis else n for d, n in enumerate(t.shape) if keepdim or axis not in (None, d)]
+    n = rows.shape[-1]
+    ordered = rows.sort(-1).values.view((*kept, n))
     nan = ordered.detach().isnan()
     if name == "nanquantile":
         last = (n - 1 - nan.sum(-1, True)).clamp(min=0)
@@ -181,18 +182,8 @@ def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, i
     found = ordered.gather(-1, below)
     if interpolation in ("linear", "midpoint"):
         weight = ranks.new_full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - below
-        found = found.lerp(ordered.gather(-1, ranks.detach().ceil().to(dt.int64)), weight)
-    if q.dim():
-        found = found.movedim(-1, 0)
-        lead: tuple[int, ...] = (q.numel(),)
-    else:
-        found = found.squeeze(-1)
-        lead = ()
-    if keepdim and ndim:
-        if axis is None:
-            return found.reshape((*lead, *(1,) * ndim))
-        return found.unsqueeze(axis + len(lead))
-    return found
+        found.lerp_(ordered.gather(-1, ranks.detach().ceil().to(dt.int64)), weight)
+    return found.unsqueeze_(0).transpose_(0, -1).squeeze_(-1) if q.dim() else found.squeeze_(-1)
 
 
 def _declare_quantile(name: str) -> None:
@@ -237,6 +228,10 @@ def _check_weights(which: str, weights: Tensor, count: int, kinds: frozenset[dt.
         raise RuntimeError(f"cov(): {which} cannot be negative")
 
 
+def _number(value: Any) -> float:
+    return value.item() if isinstance(value, Tensor) else value
+
+
 def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
     """The covariances of the rows, whose columns are observations."""
     if input.dim() > 2:
@@ -256,7 +251,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     else:
         weights = aweights if fweights is None else fweights * aweights
     total = count if weights is None else weights.sum()
-    if weights is not None and count and float(total) == 0:
+    if weights is not None and count and _number(total) == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (t if weights is None else t * weights).sum(1) / total
     if aweights is None or not correction:
@@ -264,7 +259,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     else:
         assert weights is not None
         freedom = total - correction * (weights * aweights).sum() / total
-    if float(freedom) <= 0:
+    if _number(freedom) <= 0:
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
@@ -273,8 +268,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
         freedom = 0
     rest = t - mean.unsqueeze(1)
     products = rest.mm(conj(rest if weights is None else rest * weights).t())
-    result = products.true_divide(freedom)
-    return result.squeeze() if input.dim() < 2 or input.shape[0] == 1 else result
+    return products.true_divide(freedom).squeeze()
 
 
 publish_python("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)", cov)

@@ -113,7 +113,12 @@ def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A
 def common_batch(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Two tensors of matrices with their batches broadcast together."""
     batch = broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
-    return a.expand(*batch, *a.array.shape[-2:]), b.expand(*batch, *b.array.shape[-2:])
+    return spread(a, (*batch, *a.array.shape[-2:])), spread(b, (*batch, *b.array.shape[-2:]))
+
+
+def spread(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`t` expanded to this shape; `t` itself where it has it."""
+    return t if t.array.shape == shape else t.expand(shape)
 
 
 def differentiated(t: Tensor) -> bool:

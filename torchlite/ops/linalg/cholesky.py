@@ -93,14 +93,17 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
-    return _cholesky_op.apply(self, upper, "cholesky")
+    return _old_cholesky_op.apply(self, upper, "cholesky")
 
 
-_cholesky_op = Op(
-    "_cholesky(Tensor self, bool upper, str caller)", lambda xp, a, upper, caller: _cholesky(xp, a, upper, caller)[0],
-    {"self": lambda g, upper, result: _cholesky_vjp(g, upper, result)},
-    check=cholesky_ex.check, node="CholeskyBackward0", batch=LEADING,
-)  # fmt: skip
+_cholesky_op, _old_cholesky_op = [
+    Op(
+        f"{name}(Tensor self, bool upper, str caller)", lambda xp, a, upper, caller: _cholesky(xp, a, upper, caller)[0],
+        {"self": lambda g, upper, result: _cholesky_vjp(g, upper, result)},
+        check=cholesky_ex.check, node=node, batch=LEADING,
+    )
+    for name, node in (("_linalg_cholesky", "LinalgCholeskyExBackward0"), ("_cholesky", "CholeskyBackward0"))
+]  # fmt: skip
 offer("linalg_cholesky(Tensor self, *, bool upper=False)", cholesky, into=into_exactly)
 publish_python("cholesky(Tensor self, bool upper=False)", _old_cholesky)
 

@@ -13,7 +13,7 @@ from ...core.return_types import return_type
 from ...core.tensor import TensorBase
 from ..matmul import H
 from ..rules import INEXACT
-from .base import adjoint, check_matrices, check_square, converging, offer, offer_op
+from .base import adjoint, check_matrices, check_square, converging, offer, offer_op, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> t
     if hermitian:
         check_square("linalg.eigh", A)
     batch = broadcast_shapes(A.array.shape[:-2], absolute.array.shape, relative.array.shape)
-    return A.expand((*batch, *A.shape[-2:])), absolute.expand(batch), relative.expand(batch)
+    return spread(A, (*batch, *A.shape[-2:])), absolute.expand(batch), relative.expand(batch)
 
 
 def _significant(xp: Any, sizes: Any, atol: Any, rtol: Any) -> Any:
@@ -235,7 +235,7 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
         raise RuntimeError(f"{name}: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
     if rcond is None:
         rcond = _epsilon(self.dtype) * max(self.shape[-2:])
-    A, b = self.expand((*batch, *self.shape[-2:])), b.expand((*batch, *b.shape[vectors - 2 :]))
+    A, b = spread(self, (*batch, *self.shape[-2:])), spread(b, (*batch, *b.shape[vectors - 2 :]))
     solution, residuals, rank, values = _least_squares.apply(A, b, bool(vectors), rcond, driver)
     return _SOLUTION((solution, residuals, rank, values.detach()))
 

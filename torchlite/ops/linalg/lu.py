@@ -119,7 +119,7 @@ permutation = Op("_lu_permutation(Tensor pivots, int rows)", _permutation, batch
 def _unpack(xp: Any, lu: Any) -> tuple[Any, Any]:
     k = min(lu.shape[-2:])
     one = xp.eye(lu.shape[-2], k, dtype=lu.dtype)
-    return xp.tril(lu[..., :k], -1) + one, xp.triu(lu[..., :k, :])
+    return xp.tril(xp.ascontiguousarray(lu[..., :k]), -1) + one, xp.triu(xp.ascontiguousarray(lu[..., :k, :]))
 
 
 def _pack(grads: Any, LU_data_shape: tuple[int, ...]) -> Tensor | None:
@@ -322,7 +322,7 @@ def _lu_solve_vjp(
 
 solve_factored = Exact(
     "_linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint)", lu_solved, _lu_solve_vjp,
-    node="LinalgLuSolveBackward0", batch=LEADING,
+    node="LinalgLuSolveBackward0", batch=LEADING, constant=("pivots",),
 )  # fmt: skip
 
 

@@ -145,9 +145,11 @@ def _product_vjp(
 _householder, _ormqr = [
     Exact(
         f"{name}(Tensor self, Tensor tau, Tensor other, bool left=True, bool adjointly=False)", _product, _product_vjp,
-        node=node, batch=LEADING,
+        node=node, batch=LEADING, constant=constant,
     )
-    for name, node in (("_householder", "LinalgHouseholderProductBackward0"), ("_ormqr", "OrmqrBackward0"))
+    for name, node, constant in (
+        ("_householder", "LinalgHouseholderProductBackward0", ("other",)), ("_ormqr", "OrmqrBackward0", ())
+    )
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from .base import (
     common_batch,
     offer,
     offer_op,
+    spread,
     square,
 )
 from .lu import eliminate, factored, lu_solved, solve_factored
@@ -119,7 +120,8 @@ def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tenso
     matrices = B.unsqueeze(-1) if vectors and B.dim() else B
     check_equation(name, A, matrices, left)
     A, matrices = common_batch(A, matrices)
-    return solving.apply(A, matrices.squeeze(-1) if vectors else matrices, left, vectors, caller)
+    right = spread(B, matrices.shape[:-1]) if vectors else matrices
+    return solving.apply(A, right, left, vectors, caller)
 
 
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
