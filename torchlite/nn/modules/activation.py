@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import InitVar
 from typing import Any
 
 from ...core.tensor import Tensor
@@ -11,6 +12,7 @@ from .. import functional as F
 from .. import init as _init
 from ..parameter import Parameter
 from .attention import MultiheadAttention
+from .fields import fields
 from .module import Module
 
 __all__ = [
@@ -20,25 +22,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _shown(inplace: bool, before: str = "") -> str:
-    return f"{before}{', ' if before else ''}inplace=True" if inplace else before
-
-
 # ---- rectifiers
 
 
+@fields(flags="inplace")
 class _InPlace(Module):
     """An activation with no other choice than whether to overwrite its input."""
 
-    __constants__ = ["inplace"]  # noqa: RUF012
-    inplace: bool
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return _shown(self.inplace)
+    inplace: bool = False
 
 
 class ReLU(_InPlace):
@@ -48,128 +39,88 @@ class ReLU(_InPlace):
         return F.relu(input, inplace=self.inplace)
 
 
+@fields(flags="inplace")
 class Threshold(Module):
     """`value` in place of what is not above a threshold."""
 
-    __constants__ = ["threshold", "value", "inplace"]  # noqa: RUF012
     threshold: float
     value: float
-    inplace: bool
-
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
-        self.inplace = inplace
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace, f"threshold={self.threshold}, value={self.value}")
 
-
+@fields(flags="inplace")
 class RReLU(Module):
     """What is below zero times a number drawn between two bounds; in evaluation, their mean."""
 
-    __constants__ = ["lower", "upper", "inplace"]  # noqa: RUF012
-    lower: float
-    upper: float
-    inplace: bool
-
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__()
-        self.lower = lower
-        self.upper = upper
-        self.inplace = inplace
+    lower: float = 1.0 / 8
+    upper: float = 1.0 / 3
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace, f"lower={self.lower}, upper={self.upper}")
 
-
+@fields(flags="inplace")
 class Hardtanh(Module):
     """`input` between two bounds."""
 
-    __constants__ = ["min_val", "max_val", "inplace"]  # noqa: RUF012
-    min_val: float
-    max_val: float
-    inplace: bool
+    min_val: float = -1.0
+    max_val: float = 1.0
+    inplace: bool = False
+    min_value: InitVar[float | None] = None
+    max_value: InitVar[float | None] = None
 
-    def __init__(
-        self,
-        min_val: float = -1.0,
-        max_val: float = 1.0,
-        inplace: bool = False,
-        min_value: float | None = None,
-        max_value: float | None = None,
-    ) -> None:
-        super().__init__()
+    def complete(self, min_value: float | None, max_value: float | None) -> None:
         if min_value is not None:
             _warn_renamed("min_value", "min_val")
-            min_val = min_value
+            self.min_val = min_value
         if max_value is not None:
             _warn_renamed("max_value", "max_val")
-            max_val = max_value
-        self.min_val = min_val
-        self.max_val = max_val
-        self.inplace = inplace
+            self.max_val = max_value
         if not self.max_val > self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace, f"min_val={self.min_val}, max_val={self.max_val}")
-
 
 def _warn_renamed(old: str, new: str) -> None:
-    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=3)
+    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=4)
 
 
+@fields(constants="", hidden="min_val max_val")
 class ReLU6(Hardtanh):
     """`input` between 0 and 6."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace)
 
-
+@fields(constants="inplace negative_slope", flags="inplace")
 class LeakyReLU(Module):
     """What is below zero times `negative_slope`."""
 
-    __constants__ = ["inplace", "negative_slope"]  # noqa: RUF012
-    inplace: bool
-    negative_slope: float
-
-    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
+    negative_slope: float = 1e-2
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace, f"negative_slope={self.negative_slope}")
 
-
+@fields(constants="num_parameters", hidden="init")
 class PReLU(Module):
     """What is below zero times a weight that is learned: one, or one for each channel."""
 
-    __constants__ = ["num_parameters"]  # noqa: RUF012
-    num_parameters: int
+    num_parameters: int = 1
+    init: float = 0.25
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.init = init
-        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+    def complete(self, device: Any, dtype: Any) -> None:
+        self.weight = Parameter(empty(self.num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -179,40 +130,26 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
-
+@fields(constants="", repr=False)
 class Hardsigmoid(_InPlace):
     """A line from 0 at -3 to 1 at 3, flat beyond."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return ""
 
-
+@fields(constants="", repr=False)
 class Hardswish(_InPlace):
     """`input * hardsigmoid(input)`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return ""
 
-
+@fields(bare="lambd")
 class _Shrink(Module):
-    __constants__ = ["lambd"]  # noqa: RUF012
-    lambd: float
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
+    lambd: float = 0.5
 
 
 class Hardshrink(_Shrink):
@@ -267,53 +204,33 @@ class SELU(_InPlace):
         return F.selu(input, self.inplace)
 
 
+@fields(flags="inplace")
 class ELU(Module):
     """`alpha * (exp(input) - 1)` below zero."""
 
-    __constants__ = ["alpha", "inplace"]  # noqa: RUF012
-    alpha: float
-    inplace: bool
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
+    alpha: float = 1.0
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace, f"alpha={self.alpha}")
 
-
+@fields(flags="inplace")
 class CELU(Module):
     """`alpha * (exp(input / alpha) - 1)` below zero."""
 
-    __constants__ = ["alpha", "inplace"]  # noqa: RUF012
-    alpha: float
-    inplace: bool
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
+    alpha: float = 1.0
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return _shown(self.inplace, f"alpha={self.alpha}")
 
-
+@fields
 class GELU(Module):
     """`input` times the normal distribution's probability of less; "tanh" is an approximation."""
 
-    __constants__ = ["approximate"]  # noqa: RUF012
-    approximate: str
-
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+    approximate: str = "none"
 
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
@@ -329,23 +246,15 @@ class LogSigmoid(Module):
         return F.logsigmoid(input)
 
 
+@fields
 class Softplus(Module):
     """`log(1 + exp(beta * input)) / beta`; the input itself where that is above the threshold."""
 
-    __constants__ = ["beta", "threshold"]  # noqa: RUF012
-    beta: float
-    threshold: float
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+    beta: float = 1.0
+    threshold: float = 20.0
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Softsign(Module):
@@ -365,37 +274,22 @@ class Tanhshrink(Module):
 # ---- along a dimension
 
 
+@fields
 class GLU(Module):
     """The first half along `dim` times the sigmoid of the second."""
 
-    __constants__ = ["dim"]  # noqa: RUF012
-    dim: int
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int = -1
 
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
-
+@fields
 class _Along(Module):
-    __constants__ = ["dim"]  # noqa: RUF012
-    dim: int | None
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.__dict__.setdefault("dim", None)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        super().__setstate__({"dim": None} | state)
 
 
 class Softmax(_Along):

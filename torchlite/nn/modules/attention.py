@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
 from ...core.op import functions
@@ -9,6 +10,7 @@ from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..parameter import Parameter
+from .fields import fields, made
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["MultiheadAttention"]
 
 
+@fields(constants="batch_first", repr=False)
 class MultiheadAttention(Module):
     """Attention in `num_heads` heads, each with its own part of the features, between two projections.
 
@@ -25,37 +28,30 @@ class MultiheadAttention(Module):
     batch, features), with `batch_first` (batch, time, features), or without a batch.
     """
 
-    __constants__ = ["batch_first"]  # noqa: RUF012
-    bias_k: Tensor | None
-    bias_v: Tensor | None
+    embed_dim: int
+    num_heads: int
+    dropout: float = 0.0
+    bias: InitVar[bool] = True
+    add_bias_kv: InitVar[bool] = False
+    add_zero_attn: bool = False
+    kdim: int | None = None
+    vdim: int | None = None
+    batch_first: bool = False
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    bias_k: Tensor | None = made()
+    bias_v: Tensor | None = made()
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
-        batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def complete(self, bias: bool, add_bias_kv: bool, device: Any, dtype: Any) -> None:
+        embed_dim, num_heads = self.embed_dim, self.num_heads
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
                 "instead"
             )
-        super().__init__()
-        self.embed_dim = embed_dim
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
+        self.kdim = embed_dim if self.kdim is None else self.kdim
+        self.vdim = embed_dim if self.vdim is None else self.vdim
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
@@ -81,7 +77,6 @@ class MultiheadAttention(Module):
             self.bias_k, self.bias_v = parameter(1, 1, embed_dim), parameter(1, 1, embed_dim)
         else:
             self.bias_k = self.bias_v = None
-        self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
@@ -127,30 +122,13 @@ class MultiheadAttention(Module):
             found = {id(t): t.transpose(1, 0) for t in (query, key, value)}
             query, key, value = [found[id(t)] for t in (query, key, value)]
         output, weights = F.multi_head_attention_forward(
-            query,
-            key,
-            value,
-            self.embed_dim,
-            self.num_heads,
-            self.in_proj_weight,
-            self.in_proj_bias,
-            self.bias_k,
-            self.bias_v,
-            self.add_zero_attn,
-            self.dropout,
-            self.out_proj.weight,
-            self.out_proj.bias,
-            training=self.training,
-            key_padding_mask=key_padding_mask,
-            need_weights=need_weights,
-            attn_mask=attn_mask,
-            use_separate_proj_weight=not self._qkv_same_embed_dim,
-            q_proj_weight=self.q_proj_weight,
-            k_proj_weight=self.k_proj_weight,
-            v_proj_weight=self.v_proj_weight,
-            average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
-        )
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
+            training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal,
+        )  # fmt: skip
         return output.transpose(1, 0) if turned else output, weights
 
     def merge_masks(

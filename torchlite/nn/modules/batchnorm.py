@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
@@ -9,7 +11,9 @@ from ...ops.create import ones, zeros
 from ...ops.host import tensor
 from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
+from ._sizes import Spatial
 from .affine import register_affine, reset_affine
+from .fields import fields
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -22,40 +26,27 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _NormBase(Module):
+@fields(constants="track_running_stats momentum eps num_features affine")
+class _NormBase(Spatial):
     """Weight, bias and running statistics of channels."""
 
     _version = 2
-    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]  # noqa: RUF012
     num_features: int
-    eps: float
-    momentum: float | None
-    affine: bool
-    track_running_stats: bool
+    eps: float = 1e-5
+    momentum: float | None = 0.1
+    affine: bool = True
+    track_running_stats: bool = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    _: KW_ONLY
+    bias: InitVar[bool] = True
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
+    def complete(self, device: Any, dtype: Any, bias: bool) -> None:
         made: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        register_affine(self, num_features, affine, bias, device, dtype)
-        if track_running_stats:
-            self.register_buffer("running_mean", zeros(num_features, **made))
-            self.register_buffer("running_var", ones(num_features, **made))
+        register_affine(self, self.num_features, self.affine, bias, device, dtype)
+        if self.track_running_stats:
+            self.register_buffer("running_mean", zeros(self.num_features, **made))
+            self.register_buffer("running_var", ones(self.num_features, **made))
             self.register_buffer("num_batches_tracked", tensor(0, dtype=dt.int64, device=device))
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
@@ -172,69 +163,62 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         self.reset_parameters()
 
 
+def _expecting(*dims: int) -> Callable[[Any, Tensor], None]:
+    wanted = " or ".join([f"{n}D" for n in dims])
+
+    def _check_input_dim(self: Any, input: Tensor) -> None:
+        if input.dim() not in dims:
+            raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+
+    return _check_input_dim
+
+
 class BatchNorm1d(_BatchNorm):
     """Each channel of (N, C) or (N, C, L) normalized over the batch, and in evaluation by what batches showed."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() not in (2, 3):
-            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+    _check_input_dim = _expecting(2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
     """Each channel of (N, C, H, W) normalized over the batch, and in evaluation by what batches showed."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() != 4:
-            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+    _check_input_dim = _expecting(4)
 
 
 class BatchNorm3d(_BatchNorm):
     """Each channel of (N, C, D, H, W) normalized over the batch, and in evaluation by what batches showed."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() != 5:
-            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+    _check_input_dim = _expecting(5)
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
     """A `BatchNorm1d` that takes the number of channels from its first input."""
 
     cls_to_become = BatchNorm1d
-    _check_input_dim = BatchNorm1d._check_input_dim
+    _check_input_dim = _expecting(2, 3)
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
     """A `BatchNorm2d` that takes the number of channels from its first input."""
 
     cls_to_become = BatchNorm2d
-    _check_input_dim = BatchNorm2d._check_input_dim
+    _check_input_dim = _expecting(4)
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
     """A `BatchNorm3d` that takes the number of channels from its first input."""
 
     cls_to_become = BatchNorm3d
-    _check_input_dim = BatchNorm3d._check_input_dim
+    _check_input_dim = _expecting(5)
 
 
+@fields(
+    header="num_features eps momentum affine track_running_stats process_group device dtype * bias", constants=""
+)
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over all processes; of which there is one, so that it is that of any batch."""
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-        self.process_group = process_group
+    process_group: Any = None
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import functional as F
+from .fields import fields
 from .module import Module
 
 if TYPE_CHECKING:
@@ -13,18 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["ChannelShuffle"]
 
 
+@fields
 class ChannelShuffle(Module):
     """Takes channels from each of several groups in turn."""
 
-    __constants__ = ["groups"]  # noqa: RUF012
     groups: int
-
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
 
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.tensor import Tensor
@@ -10,9 +11,9 @@ from ...ops.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
-from ._sizes import for_each
+from ._sizes import Spatial, for_each
+from .fields import fields, made
 from .lazy import LazyModuleMixin
-from .module import Module
 from .utils import _pair as _pair
 from .utils import _single as _single
 from .utils import _triple as _triple
@@ -30,14 +31,12 @@ Ints = int | tuple[int, ...]
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+@fields(
+    constants="stride padding dilation groups padding_mode output_padding in_channels out_channels kernel_size"
+)
+class _ConvNd(Spatial):
     """What all convolutions have: weights (out, in of a group, *kernel), or (in, out of a group, *kernel)."""
 
-    __constants__ = [  # noqa: RUF012
-        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
-        "kernel_size",
-    ]  # fmt: skip
-    dims: ClassVar[int]
     in_channels: int
     out_channels: int
     kernel_size: tuple[int, ...]
@@ -47,60 +46,21 @@ class _ConvNd(Module):
     transposed: bool
     output_padding: tuple[int, ...]
     groups: int
+    bias: InitVar[bool]
     padding_mode: str
-    weight: Tensor
-    bias: Tensor | None
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    weight: Tensor = made()
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: tuple[int, ...],
-        stride: tuple[int, ...],
-        padding: str | tuple[int, ...],
-        dilation: tuple[int, ...],
-        transposed: bool,
-        output_padding: tuple[int, ...],
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if in_channels % groups:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups:
-            raise ValueError("out_channels must be divisible by groups")
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
-            if padding == "same" and any(s != 1 for s in stride):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-        if padding_mode not in _PADDING_MODES:
-            raise ValueError(
-                "padding_mode must be one of {'reflect', 'replicate', 'circular', 'zeros'}, but got "
-                f"padding_mode='{padding_mode}'"
-            )
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.transposed = transposed
-        self.output_padding = output_padding
-        self.groups = groups
-        self.padding_mode = padding_mode
+    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+        _check_arguments(self)
         self._reversed_padding_repeated_twice = self._padding_for_pad()
-        first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty((first, second // groups, *kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        self.weight = Parameter(empty((first, second // self.groups, *self.kernel_size), device=device, dtype=dtype))
+        made = Parameter(empty(self.out_channels, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", made)
         self.reset_parameters()
 
     def _padding_for_pad(self) -> list[int]:
@@ -140,23 +100,33 @@ class _ConvNd(Module):
         self.__dict__.setdefault("padding_mode", "zeros")
 
 
+def _check_arguments(conv: _ConvNd) -> None:
+    if conv.groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if conv.in_channels % conv.groups:
+        raise ValueError("in_channels must be divisible by groups")
+    if conv.out_channels % conv.groups:
+        raise ValueError("out_channels must be divisible by groups")
+    if isinstance(conv.padding, str):
+        if conv.padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {conv.padding!r}, should be one of {{'same', 'valid'}}")
+        if conv.padding == "same" and any(s != 1 for s in conv.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    if conv.padding_mode not in _PADDING_MODES:
+        raise ValueError(
+            "padding_mode must be one of {'reflect', 'replicate', 'circular', 'zeros'}, but got "
+            f"padding_mode='{conv.padding_mode}'"
+        )
+
+
 class _Conv(_ConvNd):
     """A convolution of images with so many dimensions."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: str | Ints = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: str | Ints = 0,
+        dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
         dtype: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         n = self.dims
         super().__init__(
             in_channels, out_channels, for_each(kernel_size, n), for_each(stride, n),
@@ -175,42 +145,26 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, dims=1):
     """A convolution of sequences, (n, channels, length)."""
 
-    dims = 1
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, dims=2):
     """A convolution of images, (n, channels, height, width)."""
 
-    dims = 2
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, dims=3):
     """A convolution of volumes, (n, channels, depth, height, width)."""
-
-    dims = 3
 
 
 class _ConvTransposeNd(_ConvNd):
     """What transposed convolutions have in common."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints = 0,
-        output_padding: Ints = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Ints = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0,
+        output_padding: Ints = 0, groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
         n = self.dims
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -256,22 +210,16 @@ class _ConvTransposeNd(_ConvNd):
         return conv(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_ConvTransposeNd, dims=1):
     """The transpose of a convolution of sequences."""
 
-    dims = 1
 
-
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTransposeNd, dims=2):
     """The transpose of a convolution of images."""
 
-    dims = 2
 
-
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTransposeNd, dims=3):
     """The transpose of a convolution of volumes."""
-
-    dims = 3
 
 
 # ---- those that learn how many channels there are from the first input
@@ -325,37 +273,19 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
-        self: Any,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: str | Ints = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+        self: Any, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: str | Ints = 0, dilation: Ints = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
-        self: Any,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints = 0,
-        output_padding: Ints = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Ints = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
+        self: Any, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0,
+        groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros", device: Any = None,
         dtype: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
         )

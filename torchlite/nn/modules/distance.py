@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import TYPE_CHECKING
 
 from .. import functional as F
+from .fields import fields, made
 from .module import Module
 
 if TYPE_CHECKING:
@@ -13,35 +15,28 @@ if TYPE_CHECKING:
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
+@fields(constants="norm eps keepdim", repr=False)
 class PairwiseDistance(Module):
     """The `p`-norms of differences along the last dimension."""
 
-    __constants__ = ["norm", "eps", "keepdim"]  # noqa: RUF012
-    norm: float
-    eps: float
-    keepdim: bool
+    p: InitVar[float] = 2.0
+    norm: float = made()
+    eps: float = 1e-6
+    keepdim: bool = False
 
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        super().__init__()
+    def complete(self, p: float) -> None:
         self.norm = p
-        self.eps = eps
-        self.keepdim = keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
+@fields(repr=False)
 class CosineSimilarity(Module):
     """The cosines of the angles between vectors along `dim`."""
 
-    __constants__ = ["dim", "eps"]  # noqa: RUF012
-    dim: int
-    eps: float
-
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
+    dim: int = 1
+    eps: float = 1e-8
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return F.cosine_similarity(x1, x2, self.dim, self.eps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .fields import fields
 from .module import Module
 
 if TYPE_CHECKING:
@@ -12,37 +13,26 @@ if TYPE_CHECKING:
 __all__ = ["Flatten", "Unflatten"]
 
 
+@fields
 class Flatten(Module):
     """Joins the dimensions from `start_dim` to `end_dim`."""
 
-    __constants__ = ["start_dim", "end_dim"]  # noqa: RUF012
-    start_dim: int
-    end_dim: int
-
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+    start_dim: int = 1
+    end_dim: int = -1
 
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
+@fields
 class Unflatten(Module):
     """Splits a dimension into several."""
 
-    __constants__ = ["dim", "unflattened_size"]  # noqa: RUF012
     dim: int
     unflattened_size: Any
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
-        super().__init__()
-        self._require_tuple_int(unflattened_size)
-        self.dim = dim
-        self.unflattened_size = unflattened_size
+    def complete(self) -> None:
+        self._require_tuple_int(self.unflattened_size)
 
     def _require_tuple_int(self, input: Any) -> None:
         if not isinstance(input, (tuple, list)):
@@ -56,6 +46,3 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
+from .fields import fields
 
 if TYPE_CHECKING:
     from ...core.tensor import Tensor
@@ -17,23 +18,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+@fields(constants="")
 class _InstanceNorm(_NormBase):
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+    momentum: float = 0.1
+    affine: bool = False
+    track_running_stats: bool = False
 
     def _get_no_batch_dim(self) -> int:
-        raise NotImplementedError
+        return self.dims + 1
 
     def _check_input_dim(self, input: Tensor) -> None:
         alone = self._get_no_batch_dim()
@@ -96,43 +88,31 @@ class _InstanceNorm(_NormBase):
         )
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, dims=1):
     """Each channel of each example, (C, L), normalized by itself."""
 
-    def _get_no_batch_dim(self) -> int:
-        return 2
 
-
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm, dims=2):
     """Each channel of each example, (C, H, W), normalized by itself."""
 
-    def _get_no_batch_dim(self) -> int:
-        return 3
 
-
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm, dims=3):
     """Each channel of each example, (C, D, H, W), normalized by itself."""
 
-    def _get_no_batch_dim(self) -> int:
-        return 4
 
-
-class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
+class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm, dims=1):
     """An `InstanceNorm1d` that takes the number of channels from its first input."""
 
     cls_to_become = InstanceNorm1d
-    _get_no_batch_dim = InstanceNorm1d._get_no_batch_dim
 
 
-class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
+class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm, dims=2):
     """An `InstanceNorm2d` that takes the number of channels from its first input."""
 
     cls_to_become = InstanceNorm2d
-    _get_no_batch_dim = InstanceNorm2d._get_no_batch_dim
 
 
-class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
+class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm, dims=3):
     """An `InstanceNorm3d` that takes the number of channels from its first input."""
 
     cls_to_become = InstanceNorm3d
-    _get_no_batch_dim = InstanceNorm3d._get_no_batch_dim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
@@ -11,6 +12,7 @@ from ...ops.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
+from .fields import fields, made
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -27,25 +29,21 @@ class Identity(Module):
         return input
 
 
+@fields
 class Linear(Module):
     """`input @ weight.T + bias`."""
 
-    __constants__ = ["in_features", "out_features"]  # noqa: RUF012
     in_features: int
     out_features: int
-    weight: Tensor
+    bias: InitVar[bool] = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    weight: Tensor = made()
 
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.weight = Parameter(empty((self.out_features, self.in_features), **made))
+        self.register_parameter("bias", Parameter(empty(self.out_features, **made)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -59,43 +57,29 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
-
 
 class NonDynamicallyQuantizableLinear(Linear):
     """A `Linear` that tools for quantization leave alone."""
 
 
+@fields
 class Bilinear(Module):
     """`input1 @ weight[k] @ input2 + bias[k]`, for each output feature k."""
 
-    __constants__ = ["in1_features", "in2_features", "out_features"]  # noqa: RUF012
     in1_features: int
     in2_features: int
     out_features: int
-    weight: Tensor
+    bias: InitVar[bool] = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    weight: Tensor = made()
 
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got ({in1_features=})")
-        super().__init__()
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+        if self.in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features!r})")
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.weight = Parameter(empty((self.out_features, self.in1_features, self.in2_features), **made))
+        self.register_parameter("bias", Parameter(empty(self.out_features, **made)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -107,12 +91,6 @@ class Bilinear(Module):
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
 
 
 class LazyLinear(LazyModuleMixin, Linear):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import deprecated
@@ -11,6 +12,7 @@ from ...core.tensor import Tensor
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance
+from .fields import fields, made
 from .linear import Linear
 from .module import Module
 
@@ -26,35 +28,29 @@ __all__ = [
 ]  # fmt: skip
 
 
+@fields(constants="", repr=False)
 class _Loss(Module):
-    __constants__ = ["reduction"]  # noqa: RUF012
-    reduction: str
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
-        super().__init__()
+    def complete(self, size_average: bool | None, reduce: bool | None) -> None:
         if size_average is not None or reduce is not None:
             self.reduction = _reduction.legacy_get_string(size_average, reduce)
-        else:
-            self.reduction = reduction
 
 
+@fields(header="weight size_average reduce reduction", constants="")
 class _WeightedLoss(_Loss):
-    weight: Tensor | None
+    weight: InitVar[Tensor | None] = None
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
+    def complete(self, weight: Tensor | None) -> None:
         self.register_buffer("weight", weight)
 
 
 # ---- differences
 
 
+@fields
 class L1Loss(_Loss):
     """The absolute differences."""
 
@@ -62,6 +58,7 @@ class L1Loss(_Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
+@fields
 class MSELoss(_Loss):
     """The squared differences."""
 
@@ -69,31 +66,21 @@ class MSELoss(_Loss):
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
+@fields(constants="reduction")
 class SmoothL1Loss(_Loss):
     """Half the squared difference over `beta` where it is less than that, beyond the absolute one less `beta / 2`."""
 
-    def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        beta: float = 1.0,
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.beta = beta
+    beta: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
+@fields(header="reduction delta")
 class HuberLoss(_Loss):
     """Half the squared difference where it is at most `delta`, beyond that a line."""
 
-    __constants__ = ["reduction", "delta"]  # noqa: RUF012
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction=reduction)
-        self.delta = delta
+    delta: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
@@ -102,6 +89,7 @@ class HuberLoss(_Loss):
 # ---- probabilities
 
 
+@fields
 class BCELoss(_WeightedLoss):
     """How unlikely the target is, where `input` is the probability of 1."""
 
@@ -109,21 +97,14 @@ class BCELoss(_WeightedLoss):
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
+@fields(header="weight size_average reduce reduction pos_weight", constants="")
 class BCEWithLogitsLoss(_Loss):
     """`BCELoss` of the sigmoid of `input`."""
 
-    weight: Tensor | None
-    pos_weight: Tensor | None
+    weight: InitVar[Tensor | None] = None
+    pos_weight: InitVar[Tensor | None] = None
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        pos_weight: Tensor | None = None,
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
+    def complete(self, weight: Tensor | None, pos_weight: Tensor | None) -> None:
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -133,41 +114,23 @@ class BCEWithLogitsLoss(_Loss):
         )
 
 
+@fields(constants="reduction")
 class KLDivLoss(_Loss):
     """The divergence of the target from the distribution whose logarithm is `input`."""
 
-    def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        log_target: bool = False,
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_target = log_target
+    log_target: bool = False
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
+@fields(header="log_input full size_average eps reduce reduction")
 class PoissonNLLLoss(_Loss):
     """How unlikely counts are whose mean, or its logarithm, is the input."""
 
-    __constants__ = ["log_input", "full", "eps", "reduction"]  # noqa: RUF012
-
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: bool | None = None,
-        eps: float = 1e-8,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_input = log_input
-        self.full = full
-        self.eps = eps
+    log_input: bool = True
+    full: bool = False
+    eps: float = 1e-8
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(
@@ -175,15 +138,12 @@ class PoissonNLLLoss(_Loss):
         )
 
 
+@fields(header="* full eps reduction")
 class GaussianNLLLoss(_Loss):
     """How unlikely values are that are normally distributed around the input."""
 
-    __constants__ = ["full", "eps", "reduction"]  # noqa: RUF012
-
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        super().__init__(None, None, reduction)
-        self.full = full
-        self.eps = eps
+    full: bool = False
+    eps: float = 1e-6
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
@@ -192,22 +152,11 @@ class GaussianNLLLoss(_Loss):
 # ---- classes
 
 
+@fields(header="weight size_average ignore_index reduce reduction")
 class NLLLoss(_WeightedLoss):
     """Minus the inputs (logarithms of probabilities) of the target's classes."""
 
-    __constants__ = ["ignore_index", "reduction"]  # noqa: RUF012
-    ignore_index: int
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
+    ignore_index: int = -100
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(
@@ -224,25 +173,12 @@ class NLLLoss2d(NLLLoss):
     """What `NLLLoss` of images was called long ago."""
 
 
+@fields(header="weight size_average ignore_index reduce reduction label_smoothing")
 class CrossEntropyLoss(_WeightedLoss):
     """How unlikely the target's classes are by the softmax of the input."""
 
-    __constants__ = ["ignore_index", "reduction", "label_smoothing"]  # noqa: RUF012
-    ignore_index: int
-    label_smoothing: float
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
+    ignore_index: int = -100
+    label_smoothing: float = 0.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
@@ -255,38 +191,28 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
+@fields(
+    header="in_features num_classes * out_features bias device dtype reduction weight ignore_index label_smoothing "
+    "options",
+    constants="num_classes out_features reduction ignore_index label_smoothing",
+)
 class LinearCrossEntropyLoss(_WeightedLoss):
     """`CrossEntropyLoss` of a linear map to (num_classes, *out_features), which belongs to the loss."""
 
-    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]  # noqa: RUF012
+    in_features: InitVar[int]
     num_classes: int
-    out_features: tuple[int, ...]
-    ignore_index: int | None
-    label_smoothing: float
-    linear: Linear
+    out_features: tuple[int, ...] = ()
+    bias: InitVar[bool] = False
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    ignore_index: int | None = None
+    label_smoothing: float = 0.0
+    options: Any = None
+    linear: Linear = made()
 
-    def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        reduction: str = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: Any = None,
-    ) -> None:
-        super().__init__(weight, None, None, reduction)
-        self.num_classes = num_classes
-        self.out_features = out_features
-        self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-        self.options = options
+    def complete(self, in_features: int, bias: bool, device: Any, dtype: Any) -> None:
+        out_features = self.num_classes * math.prod(self.out_features)
+        self.linear = Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         weight, bias = self.linear.weight, self.linear.bias
@@ -314,29 +240,19 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         )
 
 
+@fields(header="p margin weight size_average reduce reduction")
 class MultiMarginLoss(_WeightedLoss):
     """How far other classes come nearer to the wanted one than the margin."""
 
-    __constants__ = ["p", "margin", "reduction"]  # noqa: RUF012
-    p: int
-    margin: float
+    p: int = 1
+    margin: float = 1.0
 
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        if p not in (1, 2):
+    def complete(self) -> None:
+        if self.p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
+        weight = self.weight
         if weight is not None and weight.dim() != 1:
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
-        self.p = p
-        self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multi_margin_loss(
@@ -344,6 +260,7 @@ class MultiMarginLoss(_WeightedLoss):
         )
 
 
+@fields
 class MultiLabelMarginLoss(_Loss):
     """How far other classes come nearer than 1 to those that the target lists."""
 
@@ -351,6 +268,7 @@ class MultiLabelMarginLoss(_Loss):
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
+@fields
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """How unlikely each class is to be there or not, as the target says."""
 
@@ -358,17 +276,12 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
+@fields(header="blank reduction zero_infinity", constants="blank reduction")
 class CTCLoss(_Loss):
     """Minus the logarithm of the likelihood of label sequences whose places in time are not known."""
 
-    __constants__ = ["blank", "reduction"]  # noqa: RUF012
-    blank: int
-    zero_infinity: bool
-
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction=reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
+    blank: int = 0
+    zero_infinity: bool = False
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
         return F.ctc_loss(
@@ -379,6 +292,7 @@ class CTCLoss(_Loss):
 # ---- pairs and triples
 
 
+@fields
 class SoftMarginLoss(_Loss):
     """`log(1 + exp(-target * input))`, for targets of 1 and -1."""
 
@@ -386,32 +300,16 @@ class SoftMarginLoss(_Loss):
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
+@fields(header="margin size_average reduce reduction")
 class _MarginLoss(_Loss):
-    __constants__ = ["margin", "reduction"]  # noqa: RUF012
-    margin: float
-
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+    margin: float = 0.0
 
 
+@fields
 class HingeEmbeddingLoss(_MarginLoss):
     """The input where the target is 1, and how far it is below the margin where that is -1."""
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(margin, size_average, reduce, reduction)
+    margin: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
@@ -436,31 +334,17 @@ def _check_margin(name: str, margin: float) -> None:
         raise ValueError(f"{name}: expected margin to be greater than 0, got {margin} instead")
 
 
+@fields(header="margin p eps swap size_average reduce reduction")
 class TripletMarginLoss(_Loss):
     """How much nearer than the margin the negative is to the anchor than the positive."""
 
-    __constants__ = ["margin", "p", "eps", "swap", "reduction"]  # noqa: RUF012
-    margin: float
-    p: float
-    eps: float
-    swap: bool
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        _check_margin("TripletMarginLoss", margin)
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
+    def complete(self) -> None:
+        _check_margin("TripletMarginLoss", self.margin)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(
@@ -475,26 +359,18 @@ class TripletMarginLoss(_Loss):
         )
 
 
+@fields(header="* distance_function margin swap reduction", constants="margin swap reduction")
 class TripletMarginWithDistanceLoss(_Loss):
     """`TripletMarginLoss` by a distance of one's own."""
 
-    __constants__ = ["margin", "swap", "reduction"]  # noqa: RUF012
-    margin: float
-    swap: bool
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
+    margin: float = 1.0
+    swap: bool = False
 
-    def __init__(
-        self,
-        *,
-        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average=None, reduce=None, reduction=reduction)
-        _check_margin("TripletMarginWithDistanceLoss", margin)
-        self.distance_function: Any = PairwiseDistance() if distance_function is None else distance_function
-        self.margin = margin
-        self.swap = swap
+    def complete(self) -> None:
+        _check_margin("TripletMarginWithDistanceLoss", self.margin)
+        if self.distance_function is None:
+            self.distance_function = PairwiseDistance()
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(

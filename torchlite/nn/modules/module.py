@@ -50,6 +50,9 @@ __all__ = [
 _global_is_full_backward_hook: bool | None = None  # whether the backward hooks of all modules are full ones
 
 
+PLAIN = frozenset((bool, int, float, str, tuple, type(None)))  # what is no part of a module, as is soon seen
+
+
 def _addindent(s_: str, numSpaces: int) -> str:
     """All lines but the first, moved to the right."""
     return s_.replace("\n", "\n" + " " * numSpaces)
@@ -202,6 +205,11 @@ class Module(ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
     def __setattr__(self, name: str, value: Any) -> None:
         known = self.__dict__
         parameters = known.get("_parameters")
+        if value.__class__ in PLAIN and parameters is not None and not (
+            name in parameters or name in known["_modules"] or name in known["_buffers"]
+        ):
+            super().__setattr__(name, value)
+            return
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")

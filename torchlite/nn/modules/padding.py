@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from .. import functional as F
-from ._sizes import for_each
-from .module import Module
+from ._sizes import Spatial, for_each
+from .fields import fields
 
 if TYPE_CHECKING:
     from ...core.tensor import Tensor
@@ -20,23 +20,18 @@ __all__ = [
 Ints = int | tuple[int, ...]
 
 
-class _PadNd(Module):
+@fields(bare="padding")
+class _PadNd(Spatial):
     """Padding with what the image itself has; `padding` is for before and after each dimension, from the last."""
 
-    __constants__ = ["padding"]  # noqa: RUF012
-    dims: ClassVar[int]
     mode: ClassVar[str]
-    padding: tuple[int, ...]
+    padding: Ints
 
-    def __init__(self, padding: Ints) -> None:
-        super().__init__()
-        self.padding = for_each(padding, 2 * self.dims)
+    def complete(self) -> None:
+        self.padding = for_each(self.padding, 2 * self.dims)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class _CircularPadNd(_PadNd):
@@ -52,112 +47,80 @@ class _CircularPadNd(_PadNd):
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPadNd):
+class CircularPad1d(_CircularPadNd, dims=1):
     """Pads a sequence with what is at its other end."""
 
-    dims = 1
 
-
-class CircularPad2d(_CircularPadNd):
+class CircularPad2d(_CircularPadNd, dims=2):
     """Pads an image with what is at its other end."""
 
-    dims = 2
 
-
-class CircularPad3d(_CircularPadNd):
+class CircularPad3d(_CircularPadNd, dims=3):
     """Pads a volume with what is at its other end."""
-
-    dims = 3
 
 
 class _ReflectionPadNd(_PadNd):
     mode = "reflect"
 
 
-class ReflectionPad1d(_ReflectionPadNd):
+class ReflectionPad1d(_ReflectionPadNd, dims=1):
     """Pads a sequence with its reflection."""
 
-    dims = 1
 
-
-class ReflectionPad2d(_ReflectionPadNd):
+class ReflectionPad2d(_ReflectionPadNd, dims=2):
     """Pads an image with its reflection."""
 
-    dims = 2
 
-
-class ReflectionPad3d(_ReflectionPadNd):
+class ReflectionPad3d(_ReflectionPadNd, dims=3):
     """Pads a volume with its reflection."""
-
-    dims = 3
 
 
 class _ReplicationPadNd(_PadNd):
     mode = "replicate"
 
 
-class ReplicationPad1d(_ReplicationPadNd):
+class ReplicationPad1d(_ReplicationPadNd, dims=1):
     """Pads a sequence with its first and last values."""
 
-    dims = 1
 
-
-class ReplicationPad2d(_ReplicationPadNd):
+class ReplicationPad2d(_ReplicationPadNd, dims=2):
     """Pads an image with the values at its border."""
 
-    dims = 2
 
-
-class ReplicationPad3d(_ReplicationPadNd):
+class ReplicationPad3d(_ReplicationPadNd, dims=3):
     """Pads a volume with the values at its border."""
 
-    dims = 3
 
-
-class _ConstantPadNd(Module):
+@fields
+class _ConstantPadNd(Spatial):
     """Padding with one value."""
 
-    __constants__ = ["padding", "value"]  # noqa: RUF012
-    dims: ClassVar[int]
+    padding: Ints
     value: float
-    padding: tuple[int, ...]
 
-    def __init__(self, padding: Ints, value: float) -> None:
-        super().__init__()
-        self.value = value
-        self.padding = for_each(padding, 2 * self.dims)
+    def complete(self) -> None:
+        self.padding = for_each(self.padding, 2 * self.dims)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
 
-
-class ConstantPad1d(_ConstantPadNd):
+class ConstantPad1d(_ConstantPadNd, dims=1):
     """Pads a sequence with one value."""
 
-    dims = 1
 
-
-class ConstantPad2d(_ConstantPadNd):
+class ConstantPad2d(_ConstantPadNd, dims=2):
     """Pads an image with one value."""
 
-    dims = 2
 
-
-class ConstantPad3d(_ConstantPadNd):
+class ConstantPad3d(_ConstantPadNd, dims=3):
     """Pads a volume with one value."""
 
-    dims = 3
 
-
+@fields(constants="", bare="padding", hidden="value")
 class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding: Ints) -> None:
         super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):

@@ -6,6 +6,7 @@ import math
 import numbers
 import warnings
 import weakref
+from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import deprecated
@@ -15,6 +16,7 @@ from ...core.tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
+from .fields import fields, made
 from .module import Module
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def _check_arguments(
         warnings.warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
             f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
+            stacklevel=5,
         )
     for name, value, kind in (
         ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
@@ -73,55 +75,33 @@ def _check_arguments(
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
+@fields
 class RNNBase(Module):
     """What recurrent networks share: their weights, by layer and direction, and the checks of their input."""
-
-    __constants__ = [  # noqa: RUF012
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
-        "proj_size",
-    ]  # fmt: skip
 
     mode: str
     input_size: int
     hidden_size: int
-    num_layers: int
-    bias: bool
-    batch_first: bool
-    dropout: float
-    bidirectional: bool
-    proj_size: int
+    num_layers: int = 1
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+    proj_size: int = 0
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
 
-    def __init__(
-        self,
-        mode: str,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = float(dropout)
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+    def complete(self, device: Any, dtype: Any) -> None:
+        dropout, self.dropout = self.dropout, float(self.dropout)
+        _check_arguments(
+            self.input_size, self.hidden_size, self.num_layers, self.bias, self.batch_first, dropout, self.proj_size
+        )
+        if self.mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + self.mode)
         self._flat_weight_refs: list[Any] = []
-        _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
-        if mode not in _GATES:
-            raise ValueError("Unrecognized RNN mode: " + mode)
         self._flat_weights_names: list[str] = []
         self._all_weights: list[list[str]] = []
-        for layer in range(num_layers):
+        for layer in range(self.num_layers):
             for suffix in ("", "_reverse")[: self._directions()]:
                 names = []
                 for name, shape in self._shapes(layer).items():
@@ -390,29 +370,25 @@ class LSTM(RNNBase):
 # ---- cells
 
 
+@fields
 class RNNCellBase(Module):
     """What cells share: their weights."""
-
-    __constants__ = ["input_size", "hidden_size", "bias"]  # noqa: RUF012
 
     input_size: int
     hidden_size: int
     bias: bool
-    weight_ih: Tensor
-    weight_hh: Tensor
+    num_chunks: InitVar[int]
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    weight_ih: Tensor = made()
+    weight_hh: Tensor = made()
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(_empty((rows, input_size), device=device, dtype=dtype))
-        self.weight_hh = Parameter(_empty((rows, hidden_size), device=device, dtype=dtype))
+    def complete(self, num_chunks: int, device: Any, dtype: Any) -> None:
+        rows = num_chunks * self.hidden_size
+        self.weight_ih = Parameter(_empty((rows, self.input_size), device=device, dtype=dtype))
+        self.weight_hh = Parameter(_empty((rows, self.hidden_size), device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(_empty(rows, device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(name, Parameter(_empty(rows, device=device, dtype=dtype)) if self.bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -449,23 +425,13 @@ class RNNCellBase(Module):
         return ", ".join(parts)
 
 
+@fields(header="input_size hidden_size bias nonlinearity device dtype")
 class RNNCell(RNNCellBase):
     """One step of Elman's network."""
 
-    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]  # noqa: RUF012
-    nonlinearity: str
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
+    bias: bool = True
+    num_chunks: InitVar[int] = 1
+    nonlinearity: str = "tanh"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
@@ -473,26 +439,24 @@ class RNNCell(RNNCellBase):
         return self._step(f"rnn_{self.nonlinearity}_cell", input, hx, 1)[0]
 
 
+@fields(header="input_size hidden_size bias device dtype", constants="")
 class LSTMCell(RNNCellBase):
     """One step of long short-term memory: the next hidden and cell states."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+    bias: bool = True
+    num_chunks: InitVar[int] = 4
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         h, c = self._step("lstm_cell", input, hx, 2)
         return h, c
 
 
+@fields(header="input_size hidden_size bias device dtype", constants="")
 class GRUCell(RNNCellBase):
     """One step of a gated recurrent unit."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+    bias: bool = True
+    num_chunks: InitVar[int] = 3
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step("gru_cell", input, hx, 1)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
@@ -10,6 +11,7 @@ from ...ops.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from .fields import fields
 from .module import Module
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -25,7 +27,6 @@ class _Table(Module):
     norm_type: float
     scale_grad_by_freq: bool
     weight: Tensor
-    sparse: bool
 
     def _set_weight(self, weight: Tensor | None, freeze: bool, device: Any, dtype: Any) -> None:
         shape = [self.num_embeddings, self.embedding_dim]
@@ -57,36 +58,40 @@ def _inside(padding_idx: int | None, num_embeddings: int, name: str) -> int | No
     return padding_idx + num_embeddings if padding_idx < 0 else padding_idx
 
 
+def _unusual(table: _Table) -> str:
+    """The options that both kinds of tables show where they are not the usual."""
+    shown = "" if table.max_norm is None else f", max_norm={table.max_norm}"
+    shown += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
+    freq = table.scale_grad_by_freq
+    return shown + (f", scale_grad_by_freq={freq}" if freq is not False else "")
+
+
+def _table_size(embeddings: Tensor) -> tuple[int, int]:
+    if embeddings.dim() != 2:
+        raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+    rows, cols = embeddings.shape
+    return rows, cols
+
+
+@fields
 class Embedding(_Table):
     """The rows of a matrix that the input names."""
 
-    __constants__ = [  # noqa: RUF012
-        "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse",
-    ]  # fmt: skip
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None = None
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+    sparse: bool = False
+    _weight: InitVar[Tensor | None] = None
+    _freeze: InitVar[bool] = False
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = _inside(padding_idx, num_embeddings, "Padding_idx")
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
+    def complete(self, _weight: Tensor | None, _freeze: bool, device: Any, dtype: Any) -> None:
+        self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "Padding_idx")
         self._set_weight(_weight, _freeze, device, dtype)
-        self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
@@ -94,138 +99,68 @@ class Embedding(_Table):
         )
 
     def extra_repr(self) -> str:
-        shown = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            shown += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            shown += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            shown += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            shown += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        return shown + (", sparse=True" if self.sparse is not False else "")
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        sparse = ", sparse=True" if self.sparse is not False else ""
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{_unusual(self)}{sparse}"
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Embedding:
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+    ) -> Embedding:  # fmt: skip
         """An embedding of rows that are given, which are not trained when frozen."""
-        if embeddings.dim() != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, cols = embeddings.shape
+        rows, cols = _table_size(embeddings)
         return cls(
-            num_embeddings=rows,
-            embedding_dim=cols,
-            _weight=embeddings,
-            _freeze=freeze,
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-        )
+            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, _freeze=freeze, padding_idx=padding_idx,
+            max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
+        )  # fmt: skip
 
 
+@fields
 class EmbeddingBag(_Table):
     """Sums, means or maxima of the rows that bags of the input name."""
 
-    __constants__ = [  # noqa: RUF012
-        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
-        "include_last_offset", "padding_idx",
-    ]  # fmt: skip
-    mode: str
-    include_last_offset: bool
+    num_embeddings: int
+    embedding_dim: int
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+    mode: str = "mean"
+    sparse: bool = False
+    _weight: InitVar[Tensor | None] = None
+    include_last_offset: bool = False
+    padding_idx: int | None = None
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.padding_idx = _inside(padding_idx, num_embeddings, "padding_idx")
+    def complete(self, _weight: Tensor | None, device: Any, dtype: Any) -> None:
+        self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "padding_idx")
         self._set_weight(_weight, False, device, dtype)
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor:
         return F.embedding_bag(
-            input,
-            self.weight,
-            offsets,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.mode,
-            self.sparse,
-            per_sample_weights,
-            self.include_last_offset,
-            self.padding_idx,
-        )
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
-        shown = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            shown += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            shown += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            shown += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        shown += f", mode={self.mode!r}"
-        return shown + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{_unusual(self)}, mode={self.mode!r}{padding}"
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        include_last_offset: bool = False,
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
         padding_idx: int | None = None,
-    ) -> EmbeddingBag:
+    ) -> EmbeddingBag:  # fmt: skip
         """Bags of rows that are given, which are not trained when frozen."""
-        if embeddings.dim() != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, cols = embeddings.shape
+        rows, cols = _table_size(embeddings)
         made = cls(
-            num_embeddings=rows,
-            embedding_dim=cols,
-            _weight=embeddings,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode,
-            sparse=sparse,
-            include_last_offset=include_last_offset,
+            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, max_norm=max_norm, norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse, include_last_offset=include_last_offset,
             padding_idx=padding_idx,
-        )
+        )  # fmt: skip
         made.weight.requires_grad = not freeze
         return made

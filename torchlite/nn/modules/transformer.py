@@ -6,7 +6,8 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import InitVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.mode import local
 from ...core.op import functions
@@ -17,6 +18,7 @@ from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
+from .fields import fields
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
@@ -69,45 +71,64 @@ def _get_clones(module: Module, N: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
-class TransformerEncoderLayer(Module):
+@fields(repr=False)
+class _Layer(Module):
+    """What both kinds of layers are made of: attention, each followed by a norm, then a feed-forward network."""
+
+    _attentions: ClassVar[tuple[str, ...]]
+
+    d_model: InitVar[int]
+    nhead: InitVar[int]
+    dim_feedforward: InitVar[int] = 2048
+    dropout: InitVar[float] = 0.1
+    activation: InitVar[Activation] = F.relu
+    layer_norm_eps: InitVar[float] = 1e-5
+    batch_first: InitVar[bool] = False
+    norm_first: bool = False
+    bias: InitVar[bool] = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+
+    def complete(
+        self, d_model: int, nhead: int, dim_feedforward: int, dropout: float, activation: Activation,
+        layer_norm_eps: float, batch_first: bool, bias: bool, device: Any, dtype: Any,
+    ) -> None:  # fmt: skip
+        made = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made))
+        self.linear1 = Linear(d_model, dim_feedforward, **made)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **made)
+        blocks = range(1, len(self._attentions) + 2)
+        for n in blocks:
+            setattr(self, f"norm{n}", LayerNorm(d_model, eps=layer_norm_eps, **made))
+        for n in blocks:
+            setattr(self, f"dropout{n}", Dropout(dropout))
+        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        attended = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+        )[0]
+        return self.dropout1(attended)
+
+
+@fields(constants="norm_first", repr=False)
+class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself, then a feed-forward network, each added to its input and normalized.
 
     With `norm_first`, what goes into each is normalized instead.
     """
 
-    __constants__ = ["norm_first"]  # noqa: RUF012
+    _attentions = ("self_attn",)
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        made = {"bias": bias, "device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.linear1 = Linear(d_model, dim_feedforward, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **made)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        if isinstance(activation, str):
-            activation = _get_activation_fn(activation)
+    def complete(self) -> None:
         known = ((F.relu, ReLU), (F.gelu, GELU))
-        kinds = [nr for nr, (f, kind) in enumerate(known, 1) if activation is f or isinstance(activation, kind)]
+        act = self.activation
+        kinds = [nr for nr, (f, kind) in enumerate(known, 1) if act is f or isinstance(act, kind)]
         self.activation_relu_or_gelu = kinds[0] if kinds else 0
-        self.activation = activation
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -133,50 +154,15 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(src + self._sa_block(src, *masks))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
-        attended = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
-        )[0]
-        return self.dropout1(attended)
-
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerDecoderLayer(Module):
+@fields(constants="norm_first", repr=False)
+class TransformerDecoderLayer(_Layer):
     """As a layer of the encoder, with attention to what that made (`memory`) in between."""
 
-    __constants__ = ["norm_first"]  # noqa: RUF012
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        made = {"bias": bias, "device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.linear1 = Linear(d_model, dim_feedforward, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **made)
-        self.norm_first = norm_first
-        for name in ("norm1", "norm2", "norm3"):
-            setattr(self, name, LayerNorm(d_model, eps=layer_norm_eps, **made))
-        for name in ("dropout1", "dropout2", "dropout3"):
-            setattr(self, name, Dropout(dropout))
-        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+    _attentions = ("self_attn", "multihead_attn")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({"activation": F.relu} | state)
@@ -203,14 +189,6 @@ class TransformerDecoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))
-
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
-        attended = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
-        )[0]
-        return self.dropout1(attended)
 
     def _mha_block(
         self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import functional as F
+from .fields import fields, made
 from .module import Module
 
 if TYPE_CHECKING:
@@ -16,37 +17,24 @@ Ints = int | tuple[int, ...]
 Floats = float | tuple[float, ...]
 
 
+@fields(constants="size scale_factor mode align_corners name recompute_scale_factor")
 class Upsample(Module):
     """Images in another size, given as such or by factors."""
 
-    __constants__ = [  # noqa: RUF012
-        "size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor",
-    ]  # fmt: skip
-    name: str
-    size: Ints | None
-    scale_factor: Floats | None
-    mode: str
-    align_corners: bool | None
-    recompute_scale_factor: bool | None
+    name: str = made()
+    size: Ints | None = None
+    scale_factor: Floats | None = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
 
-    def __init__(
-        self,
-        size: Ints | None = None,
-        scale_factor: Floats | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ) -> None:
-        super().__init__()
+    def complete(self) -> None:
         self.name = type(self).__name__
-        self.size = size
-        if isinstance(scale_factor, tuple):
-            self.scale_factor = tuple([float(factor) for factor in scale_factor])
+        factor = self.scale_factor
+        if isinstance(factor, tuple):
+            self.scale_factor = tuple([float(f) for f in factor])
         else:
-            self.scale_factor = float(scale_factor) if scale_factor else None
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
+            self.scale_factor = float(factor) if factor else None
 
     def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(
