@@ -88,6 +88,10 @@ class Backend:
     def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
         return self.xp.full(shape, value, dtype)
 
+    def check_room(self, shape: Sequence[int], dtype: np.dtype) -> None:
+        """Refuse a size that memory has no room for, before it is looped over."""
+        self.empty(tuple(shape), dtype)
+
     def asarray(self, value: Any, dtype: np.dtype | None = None) -> Any:
         """An array of a number, or of one of this backend's own scalars or arrays; no copy of an array."""
         return self.xp.asarray(value, dtype)

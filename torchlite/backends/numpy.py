@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.errors import no_room
 from ..core.shared_memory import Resized, root
 from .base import Backend, register_backend
 
@@ -65,8 +66,17 @@ class NumPyBackend(Backend):
     kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, "sum": total, "mean": mean}
 
     asarray = staticmethod(np.asarray)
-    empty = staticmethod(np.empty)
-    full = staticmethod(np.full)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        try:
+            return np.empty(shape, dtype)
+        except (MemoryError, ValueError):  # ValueErrors tell of sizes beyond 64 bits
+            raise no_room(shape, dtype.itemsize) from None
+
+    def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
+        array = self.empty(shape, dtype)
+        np.copyto(array, value, casting="unsafe")
+        return array
 
     def from_host(self, array: np.ndarray) -> np.ndarray:
         return array.copy("K")

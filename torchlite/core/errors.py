@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .device import device
     from .dtype import dtype
@@ -62,6 +63,27 @@ def different_devices(a: device, b: device) -> RuntimeError:
     if "meta" in (a.type, b.type):
         return RuntimeError(f"Tensor on device {b} is not on the expected device {a}!")
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
+
+
+def no_room(shape: Sequence[int], itemsize: int) -> RuntimeError:
+    """The error for an array that memory, or counting in 64 bits, has no room for."""
+    if math.prod([max(n, 1) for n in shape]) * itemsize >= 1 << 63:
+        return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+        f"allocate {math.prod(shape) * itemsize} bytes. Error code 12 (Cannot allocate memory)"
+    )
+
+
+def out_of_memory(error: MemoryError) -> Exception:
+    """In place of NumPy's error, which knows the array that there was no room for, PyTorch's; of others, themselves."""
+    shape = getattr(error, "shape", None)
+    return error if shape is None else no_room(shape, error.dtype.itemsize)
+
+
+def too_long(value: int) -> OverflowError:
+    """The error for a number that is no operand, as 64 bits do not hold it."""
+    return OverflowError("can't convert negative int to unsigned" if value < 0 else "int too big to convert")
 
 
 def freed() -> RuntimeError:

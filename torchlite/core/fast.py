@@ -12,6 +12,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
+from .errors import out_of_memory
 from .mode import local
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .overrides import dispatch, needs_dispatch, public
@@ -45,7 +46,10 @@ def unary(op: Any) -> Callable[..., Any]:
             except (AttributeError, KeyError):
                 pass
             else:
-                array = state.quiet(kernel, input.array)
+                try:
+                    array = state.quiet(kernel, input.array)
+                except MemoryError as error:
+                    raise out_of_memory(error) from None
                 if array.__class__ is not backend.Array:
                     array = backend.asarray(array)
                 result = new(Tensor)
@@ -98,7 +102,7 @@ def binary(op: Any) -> Callable[..., Any]:
                         array = backend.asarray(array)
                     if source.base is not None or (operand is not other and operand.base is not None):
                         array = op.arranged(array, (input, other))
-            except (AttributeError, KeyError, OverflowError, ValueError):
+            except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 fits = False
             if fits:
                 result = new(Tensor)
@@ -168,7 +172,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                         counter = self.counter = Counter()
                     counter.n += 1
                     return self
-            except (AttributeError, KeyError, OverflowError, ValueError):
+            except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 pass
         return in_place(call, (self, other) if third is None else (self, other, third), alpha)
 

@@ -21,6 +21,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
+from .errors import out_of_memory
 from .mode import local, silent
 from .node import FIRST, NOT_IMPLEMENTED, UNVERSIONED
 from .op_node import OpNode, unpacked
@@ -270,6 +271,8 @@ class Op:
                     results = self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
                 else:
                     results = self.asked(state, kernel, arguments, values, out_dtype, backend)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         except Exception:
             if self.recorded and mode.grad:
                 self.edges(values)  # PyTorch asks for histories first, and some may not be asked for

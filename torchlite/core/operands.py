@@ -84,7 +84,7 @@ def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     """A 0-dim array of a Python number; integers wrap around."""
     if value.__class__ is int:
         if not -1 << 63 <= value < 1 << 64:
-            raise OverflowError("int too big to convert")
+            raise errors.too_long(value)
         if d.category == dt.INT:
             bits = d.itemsize * 8
             value &= (1 << bits) - 1
@@ -103,7 +103,7 @@ def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
             return backend.empty((), d.numpy)
         value = value.item()
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
-        raise OverflowError("int too big to convert")
+        raise errors.too_long(value)
     if d is dt.bool_:
         return backend.asarray(value != 0)
     if isinstance(value, complex) and not d.is_complex:

@@ -52,6 +52,24 @@ class Mismatch(TypeError):
     """The arguments do not fit this signature."""
 
 
+class TooLong(Mismatch):
+    """An int that 64 bits do not hold."""
+
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_OVERFLOW = "Overflow when unpacking long long"
+
+
+def longs(function: str, argument: str, values: Sequence[Any]) -> tuple[int, ...]:
+    """Ints of 64 bits each; PyTorch's error where one is longer."""
+    made = tuple([v.__index__() for v in values])
+    for at, n in enumerate(made, 1):
+        if not _LOWEST <= n <= _HIGHEST:
+            told = f"argument '{argument}' failed to unpack the object at pos {at}"
+            raise TypeError(f'{function}(): {told} with error "{_OVERFLOW}')
+    return made
+
+
 def is_tensor(value: Any) -> bool:
     return hasattr(value, "backend") or hasattr(type(value), "__torch_function__")
 
@@ -67,14 +85,16 @@ def _number(value: Any) -> Any:
 
 
 def _int(value: Any) -> int:
-    if value.__class__ is int:
-        return value
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise Mismatch
-    try:
-        return value.__index__()
-    except TypeError:
-        raise Mismatch from None
+    if value.__class__ is not int:
+        if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+            raise Mismatch
+        try:
+            value = value.__index__()
+        except TypeError:
+            raise Mismatch from None
+    if not _LOWEST <= value <= _HIGHEST:
+        raise TooLong
+    return value
 
 
 def _float(value: Any) -> float:
@@ -150,9 +170,9 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 
 _PYTHON = {int, float, bool, complex}
 
-# Values of just these classes pass unchanged.
+# Values of just these classes pass unchanged; ints have a range.
 _QUICK: dict[str, set[type]] = {
-    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON, "int": {int}, "bool": {bool},
+    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON, "bool": {bool},
     "float": {float}, "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
 }  # fmt: skip
 
@@ -161,8 +181,8 @@ class Param:
     """One parameter of a signature."""
 
     __slots__ = (
-        "convert", "default", "items", "kwonly", "name", "one", "optional", "quick", "required", "sequence", "single",
-        "type",
+        "convert", "default", "integer", "items", "kwonly", "name", "optional", "quick", "required", "sequence",
+        "single", "type",
     )  # fmt: skip
 
     def __init__(self, text: str, kwonly: bool) -> None:
@@ -180,12 +200,13 @@ class Param:
         self.default = None if self.required else ast.literal_eval(match["default"])
         self.kwonly = kwonly
         self.convert = _CONVERT[self.type]
-        # Values of these classes pass unchanged, sequences of such items too, and one of `one` stands for a sequence.
+        # Values of these classes pass unchanged, sequences of such items too.
         quick = set(_QUICK.get(self.type, ()))
         self.quick, self.items = (set(), quick) if self.sequence else (quick, set())
         if self.optional:
             self.quick.add(type(None))
-        self.one = int if self.type == "int" and self.single else None
+        # The class of ints where they are taken: as they are, or one for a sequence.
+        self.integer = int if self.type == "int" and (self.single or not self.sequence) else None
 
     @property
     def is_tensor(self) -> bool:
@@ -289,6 +310,9 @@ class Signature:
             form = self._form(args, kwargs, method)
         try:
             values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]
+        except TooLong:
+            self._refuse_longer(form, given)
+            raise
         except Mismatch:
             if not must:
                 return None
@@ -305,11 +329,15 @@ class Signature:
         for value, param in zip((*args, *kwargs.values()) if kwargs else args, form.params):
             if value.__class__ in param.quick:
                 values.append(value)
-            elif value.__class__ is param.one:
-                values.append((value,))
-            elif param.items and (value.__class__ is tuple or value.__class__ is list):
+            elif value.__class__ is param.integer:
+                if not _LOWEST <= value <= _HIGHEST:
+                    return None
+                values.append((value,) if param.sequence else value)
+            elif param.sequence and (value.__class__ is tuple or value.__class__ is list):
                 for item in value:
-                    if item.__class__ not in param.items:
+                    if item.__class__ not in param.items and not (
+                        item.__class__ is int and param.type == "int" and _LOWEST <= item <= _HIGHEST
+                    ):
                         return None
                 values.append(tuple(value))
             else:
@@ -372,6 +400,16 @@ class Signature:
             except Mismatch:
                 return self._wrong(param, value, at + 1 - method if at < len(args) else 0)
         raise AssertionError("all arguments fit")
+
+    def _refuse_longer(self, form: Form, given: Sequence[Any]) -> None:
+        """Raise the error for the first int beyond 64 bits."""
+        for param, value in zip(form.params, given, strict=True):
+            try:
+                param(value)
+            except TooLong:
+                if isinstance(value, (list, tuple)):
+                    longs(self.name, param.name, value)
+                raise ValueError(_OVERFLOW) from None
 
     def _index(self, name: str) -> int | None:
         at = self.by_name.get(name)

@@ -33,6 +33,7 @@ def _adaptive(backend: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
         best = best.astype(self.dtype, copy=False)
     else:
         lead = self.shape[: self.ndim - n]
+        backend.check_room((*lead, *output_size), self.dtype)
         cells = self.reshape((*lead, math.prod(size)))
         best, at = best_of(backend.xp, cells, _uneven_places(backend.xp, size, output_size))
         best, at = best.reshape((*lead, *output_size)), at.reshape((*lead, *output_size))

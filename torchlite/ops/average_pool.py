@@ -190,6 +190,7 @@ def _adaptive(backend: Any, self: Any, output_size: Ints) -> Any:
     if all([count and n % count == 0 for n, count in zip(size, output_size)]):
         window = tuple([n // count for n, count in zip(size, output_size)])
         return _avg_pool(backend, self, window, window, (0,) * len(size), False, True, None)
+    backend.check_room((*self.shape[: -len(size)], *output_size), self.dtype)
     return _laid(backend, mapped(backend, self, list(map(uneven_means, size, output_size))), self)
 
 

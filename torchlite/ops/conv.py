@@ -32,10 +32,13 @@ def _transposed_size(n: int, k: int, s: int, p: int, d: int, more: int) -> int:
     return (n - 1) * s - 2 * p + d * (k - 1) + more + 1
 
 
-def _sliding(x: Any, weight: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints) -> Sliding:
+def _sliding(
+    backend: Any, x: Any, weight: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints
+) -> Sliding:
     size, kernel = x.shape[2:], weight.shape[2:]
     if transposed:
         size, count = tuple(map(_transposed_size, size, kernel, stride, padding, dilation, more)), size
+        backend.check_room((len(x), *size), x.dtype)
     else:
         count = tuple(map(steps, size, kernel, stride, padding, dilation))
     return sliding(size, count, kernel, stride, padding, dilation)
@@ -46,7 +49,7 @@ def _convolution(
     stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints, groups: int,
 ) -> Any:  # fmt: skip
     inside = keeps_channels_inside(backend, x, weight)
-    w = _sliding(x, weight, stride, padding, dilation, transposed, output_padding)
+    w = _sliding(backend, x, weight, stride, padding, dilation, transposed, output_padding)
     if not x.shape[1]:
         return backend.xp.zeros((len(x), 0, *w.count), x.dtype)  # PyTorch makes no channels of none
     wide, factors = widened(x), widened(weight)
@@ -70,7 +73,7 @@ def _convolution_backward(
         shapes = (x.shape, weight.shape, bias_sizes)
         return tuple([xp.zeros(s, g.dtype) if wanted else None for s, wanted in zip(shapes, output_mask)])
     inside = keeps_channels_inside(backend, x, weight)
-    w = _sliding(x, weight, stride, padding, dilation, transposed, output_padding)
+    w = _sliding(backend, x, weight, stride, padding, dilation, transposed, output_padding)
     wide, images, factors = widened(g), widened(x), widened(weight)
     of_input = of_weights = of_bias = None
     if output_mask[0]:

@@ -32,6 +32,7 @@ class Sliding:
         self.size, self.count, self.kernel = size, count, kernel
         self.padding, self.dilation = padding, dilation
         reach = [(k - 1) * d for k, d in zip(kernel, dilation)]
+        stride = tuple([s if n > 1 else min(s, r + 1) for s, n, r in zip(stride, count, reach)])  # a lone window stays
         self.grid = tuple([n + r // s for n, r, s in zip(count, reach, stride)])  # of one phase
         self.steps = contiguous_strides(self.grid)
         self.cells = math.prod(self.grid)

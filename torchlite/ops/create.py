@@ -12,8 +12,8 @@ from ..backends.base import get_backend
 from ..backends.cpu_random.arithmetic import multiply_add
 from ..core import dtype as dt
 from ..core.determinism import determinism
-from ..core.device import get_default_device
-from ..core.errors import not_implemented_for, warn
+from ..core.device import CPU, get_default_device
+from ..core.errors import not_implemented_for, out_of_memory, too_long, warn
 from ..core.layout import (
     channels_last,
     channels_last_3d,
@@ -48,7 +48,7 @@ _SIZES = frozenset((tuple, list, Size))
 
 def _all_ints(size: Sequence[Any]) -> bool:
     for n in size:  # noqa: SIM110 (a generator would take three times as long)
-        if n.__class__ is not int:
+        if n.__class__ is not int or n >= 1 << 63:
             return False
     return True
 
@@ -73,11 +73,17 @@ def factory(
     spread = signature.positional == 1 + like and signature.params[like].sequence
 
     def publish_(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def made(*values: Any) -> Tensor:
+            try:
+                return f(*values)
+            except MemoryError as error:
+                raise out_of_memory(error) from None
+
         def call(*args: Any, **kwargs: Any) -> Tensor:
             if spread and not like and args and not kwargs and local.state.mode.plain:
                 size = args[0] if len(args) == 1 and args[0].__class__ in _SIZES else args
                 if _all_ints(size):  # the usual call, with nothing said but the size
-                    return f(size, *options, None, get_backend(get_default_device()))
+                    return made(size, *options, None, get_backend(get_default_device()))
             values = signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
                 if needs_dispatch(args, kwargs):
@@ -99,7 +105,7 @@ def factory(
             else:
                 backend = get_backend(where or get_default_device())
             if out is not None:
-                result = f(*values[:own], d or out.dtype, out.backend.home)
+                result = made(*values[:own], d or out.dtype, out.backend.home)
                 if flat and out.numel() == result.numel():
                     result = result.reshape(out.shape)
                 elif warns and out.numel():
@@ -114,7 +120,7 @@ def factory(
                     out.resize_(result.shape)
                 write_out(out, result)
                 return out
-            result = f(*values[:own], d, backend)
+            result = made(*values[:own], d, backend)
             return result._require_grad(True) if requires_grad else result
 
         call.__name__ = call.__qualname__ = name
@@ -358,9 +364,13 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise ValueError("step must be nonzero")
+        if not -(1 << 63) <= max(start, end, key=abs) < 1 << 63:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
         count = max(0, -((start - end) // step))
     else:
         count = math.ceil((end - start) / step)
+    if count >= 1 << 63:
+        raise RuntimeError("invalid size, possible overflow?")
     if d.category == dt.INT:
         start, step = int(start), int(step)
     return _range(start, count, step, d, backend)
@@ -369,6 +379,9 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
 def _check_range(start: Any, end: Any, step: Any) -> None:
     if any(isinstance(v, complex) for v in (start, end, step)):
         raise RuntimeError("value cannot be converted to type double without overflow")
+    for v in (start, end, step):
+        if isinstance(v, int) and not -(1 << 63) <= v < 1 << 64:
+            raise too_long(v)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -478,26 +491,40 @@ def eye(n: int, m: int | None, d: Any, backend: Any) -> Tensor:
     return wrap(backend.xp.eye(n, n if m is None else m, dtype=d.numpy), d, backend)
 
 
-def _triangle(op: str, rows: int, columns: int, keep: Any, d: Any, backend: Any) -> Tensor:
+def _triangle(op: str, rows: int, columns: int, first: int, last: int, d: Any, backend: Any) -> Tensor:
+    """The places from column i + first up to without i + last of each row i of a matrix."""
     for name, size in (("row", rows), ("col", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")
     if d not in (None, dt.int32, dt.int64):
         raise not_implemented_for(op, d)
-    return _from_host(np.stack(np.nonzero(keep)), d or dt.int64, backend)
+    d = d or dt.int64
+    count = _triangle_size(rows, columns, last) - _triangle_size(rows, columns, first)
+    get_backend(CPU).check_room((2, count), d.numpy)
+    row = np.arange(rows)
+    from_, to = [np.clip(row + max(min(shift, columns), -rows), 0, columns) for shift in (first, last)]
+    before = np.cumsum(to - from_) - to
+    at = np.repeat(row, to - from_)
+    return _from_host(np.stack([at, np.arange(at.size) - before[at]]), d, backend)
+
+
+def _triangle_size(rows: int, columns: int, shift: int) -> int:
+    """How many places of a matrix lie before column i + shift of each row i."""
+    first = min(max(-shift, 0), rows)  # of the rows that have some
+    whole = min(max(columns - shift, first), rows)  # of those that lie before it whole
+    return (whole - first) * (first + whole - 1 + 2 * shift) // 2 + (rows - whole) * columns
 
 
 @factory("tril_indices(int row, int col, int offset=0)")
 def tril_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
     """Rows and columns of a matrix's lower triangle."""
-    return _triangle("tril_indices", rows, columns, np.tri(max(rows, 0), max(columns, 0), offset, bool), d, backend)
+    return _triangle("tril_indices", rows, columns, -rows, offset + 1, d, backend)
 
 
 @factory("triu_indices(int row, int col, int offset=0)")
 def triu_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
     """Rows and columns of a matrix's upper triangle."""
-    keep = ~np.tri(max(rows, 0), max(columns, 0), offset - 1, bool)
-    return _triangle("triu_indices", rows, columns, keep, d, backend)
+    return _triangle("triu_indices", rows, columns, offset, columns, d, backend)
 
 
 @factory("vander(Tensor x, int? N=None, bool increasing=False)")

@@ -139,8 +139,10 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
         if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
             d = d or natural
             return local.state.quiet(array.astype, d.numpy), d
+    shape = _shape_of(data)
+    get_backend(CPU).check_room(shape, (d or dt.uint8).numpy)
     found = d or _inferred(data)
-    array = np.empty(_shape_of(data), found.numpy)
+    array = get_backend(CPU).empty(shape, found.numpy)
     if found.category < dt.FLOAT:
         _fill(array, data, 0, found)
     else:

@@ -113,8 +113,8 @@ publish(unsafe_split_with_sizes)
 def split_any(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of given sizes along a dimension."""
     if isinstance(split_size, (list, tuple)):
-        return split_with_sizes.apply(self, tuple([n.__index__() for n in split_size]), dim)
-    return split.apply(self, split_size.__index__(), dim)
+        return split_with_sizes.apply(*split_with_sizes.bind((self, split_size, dim), {}))
+    return split.apply(*split.bind((self, split_size, dim), {}))
 
 
 publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0)", split_any, forms="function")
@@ -145,6 +145,9 @@ def _cut_at(self: Tensor, ends: Sequence[int], dim: int) -> tuple[Tensor, ...]:
     return tuple([slice_.apply(self, dim, start, end, 1) for start, end in pieces])
 
 
+_HANDLE = 64  # bytes that a view takes at the very least
+
+
 def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """So many pieces, of sizes that differ by one at most, or pieces that end at these places."""
     shape = self.array.shape
@@ -170,6 +173,7 @@ def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
         return _cut_at(self, [i.__index__() for i in where], dim)
     if where <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+    self.backend.real.check_room((where, _HANDLE), dt.uint8.numpy)
     size, larger = divmod(shape[dim], where)
     return _cut_at(self, [i * size + min(i, larger) for i in range(1, where)], dim)
 

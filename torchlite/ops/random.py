@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..backends.base import get_backend
 from ..backends.cpu_random import MT19937Stream
 from ..core import dtype as dt
 from ..core import generator as generators
 from ..core.batching import FILLING, RANDOM, drawn
+from ..core.device import CPU
 from ..core.errors import broadcast_shapes
 from ..core.generator import default_generator
 from ..core.laid import OnBackend
@@ -134,6 +136,7 @@ class _Draw(Op):
             return make(())
         *parameters, generator = parameters
         stream = stream_of(generator, backend)
+        get_backend(CPU).check_room(size, d.numpy)
         values = state.quiet(self.numbers, stream, math.prod(size), _New(d, tuple(size)), parameters)
         return wrap(backend.from_fresh(values, size), d, backend)
 

@@ -32,6 +32,7 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
 
     def kernel(backend: Any, self: Any, output_size: Ints, align_corners: bool, scales: Scales) -> Any:
         size = self.shape[self.ndim - dims :]
+        backend.check_room((*self.shape[: self.ndim - dims], *output_size), self.dtype)
         maps = _maps(mode, size, output_size, align_corners, scales, self.dtype)
         if self.dtype.kind != "u" or all([m is None or m.plain for m in maps]):
             return mapped(backend, self, maps)
@@ -93,7 +94,10 @@ def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, 
     dims = len(shape) - 2
     op = _OPS[mode, dims]
     if output_size is None:
-        output_size = tuple([math.floor(n * s) for n, s in zip(shape[2:], scales or (), strict=True)])
+        exact = [n * s for n, s in zip(shape[2:], scales or (), strict=True)]
+        if not all([abs(n) < 2.0**63 for n in exact]):
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        output_size = tuple(map(math.floor, exact))
     if min(shape[2:]) <= 0 or min(output_size) <= 0:
         have, made = [
             ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - dims :], size)) for size in (shape[2:], output_size)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.schema import longs
 from ...ops import adaptive_max_pool as adaptive
 from ...ops import average_pool, max_pool
 from ...ops import grid_sample as sampling
@@ -333,7 +334,7 @@ def _size_and_factors(input: Tensor, dims: int, size: Any, scale_factor: Any) ->
         )
     if not several and not hasattr(size, "__index__"):
         raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, not {type(size).__name__}")
-    return tuple([n.__index__() for n in (size if several else (size,) * dims)]), None
+    return longs("interpolate", "size", size if several else (size,) * dims), None
 
 
 def _float(value: Any) -> float:

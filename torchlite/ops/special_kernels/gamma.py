@@ -47,7 +47,11 @@ def stirling_correction(x: Array) -> Array:
 
 def multigammaln(xp: Namespace, x: Array, p: int) -> Array:
     """Logarithm of the multivariate gamma function: a sum of p lgammas."""
-    return sum(lgamma(xp, x - j / 2) for j in range(p)) + p * (p - 1) / 4 * log(pi)
+    if p > 1000:
+        terms = lgamma(xp, x[..., None] - xp.arange(p) / 2).sum(-1)
+    else:
+        terms = sum(lgamma(xp, x - j / 2) for j in range(p))
+    return terms + p * (p - 1) / 4 * log(pi)
 
 
 def digamma(xp: Namespace, x: Array) -> Array:

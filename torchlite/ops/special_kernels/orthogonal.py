@@ -108,6 +108,6 @@ def _recurrence(xp: Namespace, degree: Array, first: Array, step: Step) -> Array
     for k in range(1, int(degree.max()) if degree.size else 0):
         last, this = this, step(k, this, last)
         value = xp.where(degree > k, this, value)
-        if k % 256 == 0 and not (this == this).any():
+        if k % 256 == 0 and not ((degree > k) & (this == this)).any():
             break  # nan from here on
     return xp.where(degree < 0, 0.0, value)

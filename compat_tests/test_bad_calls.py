@@ -1,0 +1,145 @@
+"""Bad calls end as in PyTorch: with the same error, at once, and not with a result.
+
+`python -m compat_tests.bad_calls` calls everything badly; here are a share of it, new every day, and what it found.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+
+import pytest
+
+import torchlite
+
+torch = pytest.importorskip("torch")
+
+from .bad_calls.accepted import REASONS  # noqa: E402
+from .bad_calls.call import Call  # noqa: E402
+from .bad_calls.children import outcome_of, outcomes  # noqa: E402
+from .bad_calls.compare import kind_of  # noqa: E402
+from .bad_calls.hunt import findings, share  # noqa: E402
+
+SEED = os.environ.get("TORCHLITE_SEED", str(datetime.datetime.now(datetime.UTC).date()))
+
+
+def ends(text: str) -> list[str]:
+    """What comes of an expression in each library."""
+    call = Call(f"(lambda: {text})")
+    return [str(outcome_of(library, call)) for library in (torch, torchlite)]
+
+
+def rows(text: str) -> list[str]:
+    return text.strip().split("\n")
+
+
+BEYOND_64_BITS = """
+torch.ones(3, 3).tril(2**63)
+torch.ones(3, 3).triu_(-2**63 - 1)
+torch.roll(torch.ones(3), 10**30)
+torch.roll(torch.ones(3), (2**63,), 0)
+torch.split(torch.ones(3), 2**63)
+torch.ones(3).split([2**63])
+torch.chunk(torch.ones(3), 2**63)
+torch.tensor_split(torch.ones(3), 10**30)
+torch.ones(3).sum(2**63)
+torch.ones(3).sum((0, 2**63))
+torch.zeros(10**30)
+torch.zeros(2, 10**30)
+torch.full((10**30,), 2)
+torch.ones(3).view(1, 10**30)
+torch.ones(3).expand(2**63, 3)
+torch.ones(3).as_strided((1,), (1,), 2**63)
+torch.linspace(0, 1, 10**30)
+torch.arange(10**30)
+torch.arange(0, 2**63)
+torch.arange(1e300)
+torch.randint(0, 2**64, (2,))
+torch.add(torch.ones(2), torch.ones(2), alpha=10**30)
+torch.ones(2) + -10**30
+torch.ones(2).int() * (-2**63 - 1)
+torch.nn.functional.pad(torch.ones(3), (10**30, 0))
+torch.nn.functional.adaptive_avg_pool1d(torch.ones(3, 3), 2**63)
+torch.nn.functional.conv1d(torch.ones(1, 3, 3), torch.ones(1, 3, 3), stride=2**63)
+"""
+
+TOO_MUCH_MEMORY = """
+torch.zeros(10**13)
+torch.empty(10**13, dtype=torch.int8)
+torch.ones(2**62)
+torch.zeros(2**40, 2**40)
+torch.full((10**13,), 1)
+torch.empty_strided((10**7, 10**7), (10**7, 1))
+torch.eye(10**7)
+torch.arange(10**13)
+torch.rand(10**13)
+torch.randint(3, (10**13,))
+torch.ones(2).new_zeros(10**13)
+torch.ones(2).resize_(10**13)
+torch.ones(10**7, 1) * torch.ones(1, 10**7)
+torch.outer(torch.ones(10**7), torch.ones(10**7))
+torch.ones(1).expand(10**13).clone()
+torch.ones(1).expand(10**13).exp()
+torch.ones(1).expand(10**13) + 1
+torch.ones(1).expand(10**13).to(torch.float64)
+torch.cartesian_prod(*[torch.ones(10**4)] * 4)
+torch.bincount(torch.tensor([10**13]))
+torch.nn.Linear(10**7, 10**7)
+torch.nn.Embedding(10**13, 1)
+torch.tensor(Endless(), dtype=torch.float32)
+torch.tril_indices(2**30, 2**30)
+torch.triu_indices(2**20, 2**20)
+torch.nn.functional.interpolate(torch.ones(1, 3, 3), scale_factor=1e12)
+torch.nn.functional.interpolate(torch.ones(1, 3, 3), size=10**13)
+torch.nn.functional.interpolate(torch.ones(1, 3, 3), scale_factor=1e300)
+torch.nn.functional.adaptive_avg_pool1d(torch.ones(3, 3), 10**12)
+torch.nn.functional.adaptive_max_pool1d(torch.ones(3, 3), 10**12)
+torch.nn.functional.adaptive_max_pool3d(torch.ones(1, 3, 3, 3), 10**12)
+"""
+
+
+@pytest.mark.parametrize("text", rows(BEYOND_64_BITS) + rows(TOO_MUCH_MEMORY))
+def test_sizes_are_refused_in_the_same_words(text):
+    theirs, mine = ends(text)
+    assert mine == theirs
+    assert theirs not in ("returned", "unmade")
+
+
+# What these ask for is refused in other words, or done, but at once.
+AT_ONCE = """
+torch.tensor_split(torch.ones(3), 10**12)
+torch.mvlgamma(torch.ones(3), 2**40)
+torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 3, 3), [2**31, 2**31])
+torch.nn.functional.conv_transpose1d(torch.ones(1, 1, 3), torch.ones(1, 1, 3), stride=10**12)
+torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2), stride=2**60)
+torch.asarray(Endless(), dtype=torch.int8)
+torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.1, 0.5, 3.0]), 10**12)
+"""
+
+
+@pytest.mark.parametrize("text", rows(AT_ONCE))
+def test_sizes_are_not_looped_over(text):
+    call = Call(f"(lambda: {text})")
+    (mine,) = outcomes(torchlite, [call])
+    assert mine.kind == outcome_of(torch, call).kind, mine
+
+
+def test_every_kind_of_triangle():
+    for rows_ in range(5):
+        for columns in range(5):
+            for offset in range(-6, 7):
+                for name in ("tril_indices", "triu_indices"):
+                    theirs, mine = [getattr(library, name)(rows_, columns, offset) for library in (torch, torchlite)]
+                    assert mine.tolist() == theirs.tolist(), (name, rows_, columns, offset)
+
+
+def test_a_share_of_all_bad_calls():
+    """No callable of today's share crashes, or hangs where PyTorch does not."""
+    found = [f for name in share(torchlite, 40, SEED) for f in findings(torchlite, name, 10, SEED)[1]]
+    print(f"seed {SEED}")
+    assert not [f"{f.call}: {f.mine}, where PyTorch {f.theirs}" for f in found if f.kind in ("crash", "hang")]
+
+
+def test_what_is_accepted_has_reasons():
+    assert len(REASONS) <= 20
+    assert kind_of(outcome_of(torch, Call("torch.ones", ("'a'",))), outcome_of(torchlite, Call("torch.ones", ("2",))))
