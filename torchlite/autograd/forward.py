@@ -301,7 +301,9 @@ def _applied(node: Any, primals: Sequence[Any], results: Sequence[Any]) -> tuple
 
 def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Sequence[bool]) -> Any:
     """The op's backward formulas, with all that they need of this call; `needed` says which gradients are wanted."""
-    node = op.node_class(tuple([n or None for n in needed]), tuple([form_of(r) for r in results]))
+    edges = tuple([n or None for n in needed])
+    node = op.node_class(edges, tuple([form_of(r) for r in results]))
+    node.operand_forms = op.operand_forms(primals, results, [None] * len(edges))
     state = local.state
     mode = state.mode
     if mode.saved_hooks:  # nothing is kept for backward here

@@ -37,7 +37,7 @@ class _StillView(ViewOp):
     """A view for a backward pass, but not for tangents: it does not move with what it shows, nor that with it."""
 
     still = True
-    planner = None
+    by_form = False
 
 
 _dual = _StillView(

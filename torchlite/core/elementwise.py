@@ -89,6 +89,7 @@ class Elementwise(Op):
     diagonal = True  # whether each element of the result depends on the operands' elements there alone
     numbers_count = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
     apart = 0  # how many operands, the first ones, are not promoted with the others
+    by_form = follows_edges = True
 
     def __init__(
         self,
@@ -243,20 +244,28 @@ class Elementwise(Op):
                     check_apart(out, other)
         return super().into(out, values)
 
+    def orders_results(self, values: Sequence[Any]) -> bool:
+        for i in self.operands:
+            value = values[i]
+            if isinstance(value, TensorBase):
+                shape = value.array.shape
+                if not value.array.flags.c_contiguous or 1 in shape or 0 in shape:
+                    return False
+        return True
+
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
-        shape, d, _ = node.output_forms[0]
-        node.operand_forms = None
-        edges = node.next_edges
-        if all([edge is None for edge in edges]):  # then backward only sees to what was saved, which fast ways do not
+        if all([edge is None for edge in node.next_edges]):
+            # Then backward only sees to what was saved, which fast ways do not.
             node.saved_entries = Hooked(node.saved_entries)
+
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
+        shape, d, _ = form_of(results[0])
         for i, _ in self.rules:
             value = values[i]
             if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):
-                node.operand_forms = tuple([
-                    _form_for(edge, values[i]) for (i, _), edge in zip(self.rules, edges, strict=True)
-                ])  # fmt: skip
-                break
+                return tuple([_form_for(edge, values[i]) for (i, _), edge in zip(self.rules, edges, strict=True)])
+        return None
 
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         forms = node.operand_forms
@@ -323,6 +332,8 @@ class Binary(Elementwise):
 
 class Scaled(Binary):
     """A binary op whose second operand may be multiplied by `alpha` first: add and sub."""
+
+    by_form = True
 
     def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
         super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)

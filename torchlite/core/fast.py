@@ -218,16 +218,22 @@ def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
 
 
 def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
-    """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands."""
+    """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands.
+
+    An operand that only the other's derivative names is spared where that one is not asked for.
+    """
     first_name, second_name = [p.name for p in op.signature.params[:2]]
+    users = {name: users for name, (_, _, users) in zip(op.saved_names, op._to_save)}
+    first_users, second_users = users.get(first_name, (1,)), users.get(second_name, (0,))
     flat = (
         len(op.rules) == 2
         and set(op.saved_names) <= {first_name, second_name}
         and set(op.value_names) <= {"alpha"}
-        and first_name not in op.rules[0][1].names
-        and second_name not in op.rules[1][1].names
+        and 1 in first_users
+        and 0 in second_users
         and not op.node_class.fails
     )
+    always_first, always_second = len(first_users) > 1, len(second_users) > 1
     new, node_class = _new, op.node_class
     number_class = dict(op.number_nodes).get(1, node_class)
     values = (1,) * len(op.value_names)
@@ -280,9 +286,9 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
             node.operand_forms = ((one, dtype), (other, dtype))
             node.output_forms = ((shape, dtype, result.backend),)
         kept_first = kept_second = None
-        if keeps_second and first is not None:  # each operand is named by the other's derivative alone
+        if keeps_second and (first is not None or always_second):
             kept_second = SavedNumber(b) if number else (b, 0 if counter is None else counter.n)
-        if keeps_first and second is not None:
+        if keeps_first and (second is not None or always_first):
             counter = a.counter
             kept_first = (a, 0 if counter is None else counter.n)
         if keeps_both:
@@ -343,9 +349,9 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
                     # NumPy's strides of dimensions of size one may be others.
                     if fits and (1 not in array.shape or (array.strides[-1] == array.itemsize and form != array.shape)):
                         return view_of_plain(self, made, (op, (form,)), mode.grad)
-        args = (self, *shape)
-        return dispatch(call, args, named) if needs_dispatch(args, named) else general(*args, **named)
+        return general(self, *shape, **named)
 
+    public[general] = call
     return call
 
 

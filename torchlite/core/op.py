@@ -39,7 +39,7 @@ from .operands import (
     tensors_in,
 )
 from .overrides import PLAIN, dispatch, needs_dispatch, public
-from .plan import planned
+from .plan import UNKNOWN, Plans, form_of_call, plan_of, plan_op, planned
 from .return_types import return_type
 from .saved import Hooked, announce_write, check_keepable, keep, keep_output
 from .schema import Signature
@@ -55,6 +55,12 @@ if TYPE_CHECKING:
 # Every op by its full name ("sum.dim"), and the public functions and methods by theirs.
 registry: dict[str, Op] = {}
 functions: dict[str, Callable[..., Any]] = {}
+
+
+# What a call is made of: a class that does one of them otherwise says whether calls of one form are alike.
+_STEPS = frozenset((
+    "apply", "edges", "prepare", "record", "record_on", "recordable", "run", "run_generally", "save", "wrap_results",
+))  # fmt: skip
 
 
 class Rule:
@@ -108,7 +114,15 @@ class Op:
     linear: bool | str = False
     batch: Any = None  # how it runs on a batch, see batching.py
     node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
-    planner: Any = None  # what makes plans of its calls, see plan.py
+    planner: Any = staticmethod(plan_op)  # what makes plans of its calls, see plan.py
+    by_form = True  # whether calls of one form are alike, so that they can be planned
+    promoted: Sequence[int] | None = None  # the operands that are promoted with the default dtype, where they are
+    follows_edges = False  # whether the shape of a gradient is that of what the edge leads to
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if "by_form" not in cls.__dict__ and not _STEPS.isdisjoint(cls.__dict__):
+            cls.by_form = False  # which a class that has its own way says itself
 
     def __init__(
         self,
@@ -117,18 +131,21 @@ class Op:
         vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None,
         *,
         check: Callable[..., None] | None = None,
+        check_form: Callable[..., None] | None = None,
         promote: Sequence[str] = (),
         node: str | None = None,
         number_nodes: Mapping[str, str] | None = None,
         linear: bool | str | None = None,
         batch: Any = None,
         constant: Sequence[str] = (),
+        differentiable: int | None = None,
     ) -> None:
         self.signature = Signature(schema)
         self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
         self.kernel = kernel
         self.kernels: dict[Any, Callable[..., Any]] = {}
-        self.check = check
+        self.check = check or check_form
+        self.checks_form = check is None  # whether calls of one form pass the check alike
         self.promote = tuple([self.signature.by_name[n] for n in promote])
         names = self.signature.returns
         self.returns = return_type(self.signature.name, names) if names and names[0] != "result0" else None
@@ -138,6 +155,8 @@ class Op:
         self.constant = constant  # operands that the one derivative for all of them has none for
         self._declare_nodes(node, number_nodes or {})
         self.recorded = bool(self.rules)  # whether results get a history
+        self.differentiable = differentiable  # through how many results, the first ones, gradients go; None: all
+        self.plans = Plans()
         if linear is not None:
             self.linear = linear
         if batch is not None:
@@ -251,9 +270,24 @@ class Op:
         return kernel
 
     def apply(self, *values: Any) -> Any:
-        """Run on bound arguments: check, lift, compute, wrap, record."""
+        """Run on bound arguments, by a plan where there is one for calls of this form."""
         state = local.state
         mode = state.mode
+        if mode.plain and self.by_form:
+            tensors: list[Tensor] = []
+            form = form_of_call(values, tensors)
+            if form is not None and tensors:
+                plan = self.plans.get(form, UNKNOWN)
+                if plan and plan is not UNKNOWN:
+                    return plan(state, mode, tensors)
+                results = self.run_generally(state, mode, values)
+                if plan is not False:
+                    self.plans.met(form, lambda: plan_of(self, values, results), plan)
+                return results
+        return self.run_generally(state, mode, values)
+
+    def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
+        """Check, lift, compute, wrap, record."""
         if mode.autocast is not None:
             values = mode.autocast.cast(self.signature.name, values)
         if state.adopted:
@@ -370,16 +404,20 @@ class Op:
                 return None
         return [None if e is NOWHERE else e for e in edges]
 
-    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
+    def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
         node_class = self.node_class
         for at, named in self.number_nodes:
             if values[at] is not None and not isinstance(values[at], TensorBase):
                 node_class = named
+        return node_class
+
+    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
+        node_class = self.node_class_for(values)
         node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
-        node.operand_forms = None
+        node.operand_forms = self.operand_forms(values, results, edges)
         if node_class.fails:
             node.sequence_nr = FIRST
-        for nr, r in enumerate(results):
+        for nr, r in enumerate(results[: self.differentiable]):
             if r is not None and r.dtype.category >= dt.FLOAT:
                 r.edge = (node, nr)
         self.save(node, values, results)
@@ -402,10 +440,18 @@ class Op:
         lazy = [entry for entry in saved if entry.__class__ is tuple and entry[0].backend.lazy]
         node.saved_entries = Hooked(saved) if stack or lazy else tuple(saved)
         if self._to_note:
-            node.plain_values = tuple([
-                described((results if of_result else values)[at], what) if what else values[at]
-                for of_result, at, what in self._to_note
-            ])  # fmt: skip
+            node.plain_values = self.noted(values, results)
+
+    def noted(self, values: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
+        """The plain values that the derivatives name."""
+        return tuple([
+            described((results if of_result else values)[at], what) if what else values[at]
+            for of_result, at, what in self._to_note
+        ])  # fmt: skip
+
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
+        """What a node must know of the operands to fit their gradients to them."""
+        return None
 
     def spared(self, users: tuple[int, ...], edges: Sequence[Any]) -> bool:
         """Whether an input that these derivatives name need not be kept."""
@@ -507,17 +553,28 @@ class Op:
         return self.named(self.by_plan(call, False))
 
     def by_plan(self, general: Callable[..., Any], method: bool) -> Callable[..., Any]:
-        """`general`, or a way around it where calls on one plain tensor can be planned."""
-        if self.planner is None:
+        """`general`, or a way around it where calls can be planned."""
+        if not self.by_form:
             return general
         op = self
         call = planned(lambda args, kwargs: (op, op.bind(args, kwargs, method)), general)
         public[general] = call
         return call
 
-    def plan(self, values: Sequence[Any]) -> Any:
-        """What a call with such arguments comes to (core/plan.py); None where that has to be found out each time."""
-        return None if self.planner is None else self.planner(self, values)
+    def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
+        """What calls of the form of this one come to (core/plan.py); None where that is found out each time."""
+        listed = (results,) if isinstance(results, Tensor) else tuple(results)
+        if not self.by_form or not all([r is None or isinstance(r, Tensor) for r in listed]):
+            return None
+        return self.planner(self, values, tensors, results if listed[0] is results else listed)
+
+    def orders_results(self, values: Sequence[Any]) -> bool:
+        """Whether what the kernel gives may be wrapped as it lies in memory."""
+        return True
+
+    def lays_results(self, result: Tensor) -> bool:
+        """Whether a result may have to be laid out otherwise than the kernel did."""
+        return False
 
     def method(self) -> Callable[..., Any]:
         """The method: as the function, but a lone list of ints may be spread over its arguments."""

@@ -52,7 +52,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
             return choose(args, kwargs, method)
 
         made = call
-        if any(op.planner for op in ops if isinstance(op, Op)) and not inplace:
+        if any(op.by_form for op in ops if isinstance(op, Op)) and not inplace:
             made = planned(functools.partial(found, method), call)
             public[call] = made
         made.__name__ = made.__qualname__ = name

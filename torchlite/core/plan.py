@@ -1,107 +1,275 @@
 """Plans: what calls of one form come to, worked out once.
 
-`x.sum(1)` or `x.transpose(0, 1)` on plain tensors of one shape, layout and dtype is always the same: the same overload,
-the same dimensions, the same result dtype. The first such call goes the general way and leaves a plan, a function
-`run(state, mode, source)`; later ones find it by their form and only compute, wrap and record.
+`x.softmax(1)` or `torch.cat([x, y])` on plain tensors of one shape, layout and dtype is always the same: the same
+overload, the same dimensions, the same result dtype, the same node but for what it keeps. When a form is met a second
+time, it gets a plan, a function `run(state, mode, tensors)`; later calls find it by their form and only compute, wrap
+and record.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .device import device
+from .dtype import dtype
 from .fast import view_of_plain
+from .layout import layout, memory_format
 from .mode import local
-from .tensor import Tensor, wrap_shown
-from .view import View, requires_grad
+from .node import UNVERSIONED, shared_counter
+from .operands import common_backend
+from .overrides import PLAIN
+from .recipe import recorder
+from .size import Size
+from .tensor import Tensor, wrap, wrap_shown
+from .view import ORDINARY, View, requires_grad
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-_MOST = 4096  # forms of call of one function; a program that has more gains nothing from plans
-_PLAIN = frozenset((int, bool, float, str, type(None)))
+_MOST = 1024  # forms of call of one function that are remembered at a time
+_VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
+_SEQUENCES = frozenset((tuple, list, Size))
 
-Plan = Any  # a function (state, mode, source) giving the results
+Plan = Any  # a function (state, mode, tensors) giving the results
+
+
+def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...] | None:
+    """What tells calls apart: the form of each tensor, which is added to `tensors`, and each plain value.
+
+    None where there is anything else, or a tensor made in inference mode.
+    """
+    form: list[Any] = []
+    for value in values:
+        kind = value.__class__
+        if kind is Tensor or kind in PLAIN:
+            if value.counter is UNVERSIONED:
+                return None
+            array = value.array
+            try:
+                form += value.backend, value.dtype, array.shape, array.strides
+            except AttributeError:  # an array without strides
+                return None
+            tensors.append(value)
+        elif kind in _VALUES:
+            form += value, kind
+        elif kind in _SEQUENCES:
+            inner = form_of_call(value, tensors)
+            if inner is None:
+                return None
+            form += kind, inner
+        else:
+            return None
+    return tuple(form)
+
+
+class Plans:
+    """The plans of one function, by form; for a form met once, None, and False for one that cannot be planned."""
+
+    __slots__ = ("by_form", "get")
+
+    def __init__(self) -> None:
+        self.by_form: dict[Any, Plan] = {}
+        self.get = self.by_form.get
+
+    def met(self, form: Any, make: Callable[[], Plan | None], plan: Any) -> None:
+        """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
+        if plan is UNKNOWN:
+            if len(self.by_form) >= _MOST:
+                self.by_form.clear()
+            self.by_form[form] = None
+        elif plan is None:
+            self.by_form[form] = make() or False
+
+
+UNKNOWN = object()
+_new = object.__new__
 
 
 def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Callable[..., Any]:
     """`general` by way of plans. `find(args, kwargs)` is what it comes to: an op and its bound arguments, or None."""
-    plans: dict[Any, Plan] = {}
+    plans = Plans()
+    get = plans.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain and args and args[0].__class__ is Tensor:
-            source, *rest = args
-            array = source.array
-            try:
-                if kwargs:
-                    rest += kwargs.items()
-                form = (source.backend, source.dtype, array.shape, array.strides, *rest, *[v.__class__ for v in rest])
-                plan = plans.get(form)
-            except (AttributeError, TypeError):  # an array without strides, a list among the arguments
-                form = plan = None
-            if plan is not None:
-                return plan(state, mode, source)
-            result = general(*args, **kwargs)
-            if form is not None and len(plans) < _MOST and all([_plain(v) for v in (*args[1:], *kwargs.values())]):
-                found = find(args, kwargs)
-                plan = found and found[0].plan(found[1])
-                if plan is not None:
-                    plans[form] = plan
-            return result
+        if mode.plain:
+            tensors: list[Tensor] = []
+            form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
+            if form is not None and tensors:
+                plan = get(form, UNKNOWN)
+                if plan and plan is not UNKNOWN:
+                    return plan(state, mode, tensors)
+                results = general(*args, **kwargs)
+                if plan is not False:
+                    plans.met(form, lambda: _of_call(find, args, kwargs, results), plan)
+                return results
         return general(*args, **kwargs)
 
     return call
 
 
-def _plain(value: Any) -> bool:
-    """Whether an argument is a value that says all of itself."""
-    return value.__class__ in _PLAIN or (value.__class__ is tuple and all([v.__class__ is int for v in value]))
+def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: Any) -> Plan | None:
+    """The plan of a call that gave `results`."""
+    stand_ins: list[Tensor] = []
+    found = find(_replaced(args, stand_ins), {name: _replaced((v,), stand_ins)[0] for name, v in kwargs.items()})
+    return None if found is None else found[0].plan(found[1], stand_ins, results)
 
 
-def plan_view(op: Any, values: Any) -> Plan | None:
+def plan_of(op: Any, values: Sequence[Any], results: Any) -> Plan | None:
+    """The plan of `op.apply(*values)`, which gave `results`."""
+    stand_ins: list[Tensor] = []
+    return op.plan(_replaced(values, stand_ins), stand_ins, results)
+
+
+def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
+    """Arguments with a tensor without history, made for it alone, in place of each tensor."""
+    made = []
+    for value in values:
+        if value.__class__ in PLAIN:
+            value = wrap(value.array, value.dtype, value.backend)
+            stand_ins.append(value)
+        elif value.__class__ in _SEQUENCES:
+            value = value.__class__(_replaced(value, stand_ins))
+        made.append(value)
+    return tuple(made)
+
+
+# ---- of an op
+
+
+def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
+    """The plan of an op whose kernel takes the arrays of its tensors as they are."""
+    backend = common_backend(op, values)
+    if backend.level or any([t.backend is not backend for t in tensors]):
+        return None
+    if op.promoted is not None and not any([isinstance(values[i], Tensor) for i in op.promoted]):
+        return None  # the default dtype decides
+    arguments, out_dtype = op.prepare(values, backend)
+    operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
+    if operands is None or sources is None:
+        return None
+    kernel, returns, wrap_results = op.kernels[backend], op.returns, op.wrap_results
+    check = None if op.checks_form else op.check
+    record = recorder(op, values, operands, tensors, results) if op.recorded else None
+    run_kernel = None if op.orders_results(values) else op.run
+    single, known = results.__class__ is Tensor, None
+    listed = (results,) if single else results
+    if not any([r is None or op.lays_results(r) for r in listed]):
+        known = [(r.dtype, r.array.dtype) for r in listed]
+    template, blank = list(arguments), list(values)
+    _fill(template, sources, [None] * len(tensors))
+    _fill(blank, operands, [None] * len(tensors))
+    singles = [(at, which) for at, which in sources if which.__class__ is int]
+    sequences = [(at, which) for at, which in sources if which.__class__ is not int]
+
+    def bound(tensors: list[Tensor]) -> list[Any]:
+        values = blank.copy()
+        _fill(values, operands, tensors)
+        return values
+
+    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+        arguments = template.copy()
+        for at, which in singles:
+            arguments[at] = tensors[which].array
+        for at, which in sequences:
+            arguments[at] = [tensors[k].array for k in which]
+        if check is not None:
+            check(*bound(tensors))
+        if run_kernel is None:
+            outputs = state.quiet(kernel, *arguments)
+        else:
+            outputs = run_kernel(state, kernel, arguments, bound(tensors))
+        if known is None:
+            results = wrap_results(outputs, out_dtype, backend)
+        elif single:
+            results = wrap_as_known(outputs, *known[0], backend)
+            if results is None:
+                results = wrap_results(outputs, out_dtype, backend)
+        else:
+            results = tuple([wrap_as_known(o, *form, backend) for o, form in zip(outputs, known)])
+            if any([r is None for r in results]):
+                results = wrap_results(outputs, out_dtype, backend)
+        if record is not None and mode.grad:
+            record(tensors, bound, results)
+        return results if returns is None else returns(results)
+
+    return run
+
+
+def wrap_as_known(array: Any, d: dtype, numpy_dtype: Any, backend: Any) -> Tensor | None:
+    """A tensor over fresh memory of the dtype expected; None for anything else."""
+    if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
+        return None
+    t = _new(Tensor)
+    t.array = array
+    t.dtype = d
+    t.backend = backend
+    t.edge = t.counter = t._grad = t.extra = None
+    return t
+
+
+Places = list[tuple[int, Any]]
+
+
+def _places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
+    """Where each of the objects `wanted` stands: a place and its number, or a place and the numbers of a sequence.
+
+    None where one stands in no place, or in several, or a sequence has others in it.
+    """
+    numbers = {id(one): k for k, one in enumerate(wanted)}
+    found: Places = []
+    missing = set(numbers)
+    for at, value in enumerate(among):
+        items = value if value.__class__ is tuple or value.__class__ is list else (value,)
+        known = [id(v) for v in items if id(v) in numbers]
+        if not known:
+            continue
+        if len(known) != len(items) or not missing.issuperset(known) or len(set(known)) < len(known):
+            return None
+        missing.difference_update(known)
+        which = [numbers[one] for one in known]
+        found.append((at, which[0] if items is not value else tuple(which)))
+    return None if missing or len(numbers) < len(wanted) else found
+
+
+def _fill(values: list[Any], places: Places, tensors: Sequence[Any]) -> None:
+    for at, which in places:
+        values[at] = tensors[which] if which.__class__ is int else tuple([tensors[k] for k in which])
+
+
+# ---- of a view
+
+
+def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
     """The plan of a view op."""
     source, *tail = values
     backend = source.backend
-    if backend is not backend.home or not backend.strided or not source.array.size:
+    if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
         return None
     kernel, check, apply, step = op.kernels[backend], op.check, op.apply, (op, tuple(tail))
     array = kernel(source.array, *tail)
     if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
         return None
-    shown = wrap_shown(array, source.dtype, backend).backend
+    dtype, shown = source.dtype, wrap_shown(array, source.dtype, backend).backend
+    ordinary = op.rules and op.kind == ORDINARY
+    record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
 
-    def run(state: Any, mode: Any, source: Tensor) -> Tensor:
+    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
+        source = tensors[0]
         edge = source.edge
-        if edge is not None and (edge.__class__ is not View or requires_grad(source)):
-            return apply(source, *tail)
         if check is not None:
             check(source, *tail)
-        result = view_of_plain(source, kernel(source.array, *tail), step, mode.grad)
+        if edge is None or (edge.__class__ is View and not requires_grad(source)):
+            result = view_of_plain(source, kernel(source.array, *tail), step, mode.grad)
+        elif edge.__class__ is View or record is None or not mode.grad:
+            return apply(source, *tail)
+        else:
+            result = wrap(kernel(source.array, *tail), dtype, backend)
+            record(tensors, lambda tensors: (*tensors, *tail), result)
+            result.edge = View(source, result.edge, ORDINARY, (step,))
+            result.counter = shared_counter(source)
         result.backend = shown
         return result
-
-    return run
-
-
-def plan_along(op: Any, values: Any) -> Plan | None:
-    """The plan of an op along dimensions of one tensor."""
-    source, *tail = values
-    backend = source.backend
-    if backend is not backend.home or backend.level or not source.array.ndim:
-        return None
-    (array, *arguments), out_dtype = op.prepare(values, backend)
-    if array is not source.array:
-        return None
-    kernel, check, wrap_results, returns = op.kernels[backend], op.check, op.wrap_results, op.returns
-    record = op.record if op.recorded else None
-
-    def run(state: Any, mode: Any, source: Tensor) -> Any:
-        if check is not None:
-            check(source, *tail)
-        results = wrap_results(state.quiet(kernel, source.array, *arguments), out_dtype, backend)
-        if source.edge is not None and mode.grad and record is not None:
-            record((source, *tail), results if results.__class__ is tuple else (results,))
-        return results if returns is None else returns(results)
 
     return run

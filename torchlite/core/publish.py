@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .mode import local
 from .op import Op, functions
 from .overload import overloaded
-from .overrides import dispatch, needs_dispatch
+from .overrides import dispatch, needs_dispatch, public
+from .plan import planned
 from .schema import Signature
 from .tensor import Tensor
 from .write import into
@@ -69,9 +70,16 @@ class Composite:
 
 
 def publish_python(
-    schema: str, f: Callable[..., Any], forms: str = "function method", into: Callable[..., Any] = into
+    schema: str,
+    f: Callable[..., Any],
+    forms: str = "function method",
+    into: Callable[..., Any] = into,
+    comes_to: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form."""
+    """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
+
+    `comes_to` gives, of the bound arguments, the one op that calls of their form come to and its arguments, or None.
+    """
     signature = Signature(schema)
 
     def bound(args: tuple[Any, ...], kwargs: dict[str, Any], call: Any, as_method: bool) -> Any:
@@ -94,7 +102,11 @@ def publish_python(
                     return f(*values)
             return bound(args, kwargs, call, as_method)
 
-        return call
+        if comes_to is None:
+            return call
+        made = planned(lambda args, kwargs: comes_to(*signature.bind(args, kwargs, as_method)), call)
+        public[call] = made
+        return made
 
     call, call_method = caller(False), caller(True)
     for made in (call, call_method):

@@ -16,7 +16,6 @@ from .layout import contiguous_strides
 from .mode import local
 from .op import Op, Rule
 from .operands import array_of
-from .plan import plan_along
 from .tensor import Tensor, TensorBase, wrap
 from .write import into
 
@@ -44,7 +43,7 @@ class Along(Op):
     """
 
     batch = LEADING
-    planner = staticmethod(plan_along)
+    by_form = True
     real_parts = False  # as of elementwise ops
 
     def __init__(
@@ -137,8 +136,13 @@ class Along(Op):
         super().save(node, values, results)
         if self.dtype_at is not None and results[0].dtype.category < dt.FLOAT:
             raise RuntimeError(f"Autograd not support dtype: {results[0].dtype.legacy}")
+
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
         t: Tensor = values[0]
-        node.operand_forms = (t.array.shape, t.dtype, self.kept_shape(values, t.array.shape))
+        return t.array.shape, t.dtype, self.kept_shape(values, t.array.shape)
+
+    def lays_results(self, result: Tensor) -> bool:
+        return not result.array.flags.c_contiguous or 1 in result.array.shape or 0 in result.array.shape
 
     def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The shape that gradient and results take in the derivative; None for the one they have."""

@@ -24,6 +24,7 @@ class ViewOp(Op):
     batch = LEADING
     lays = True
     planner = staticmethod(plan_view)
+    by_form = True
 
     def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -66,13 +66,13 @@ publish(add, forms="function method inplace operator:__add__ operator:__radd__ i
 
 sub = Scaled(
     "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
-    dtypes=dt.NUMBERS, check=_no_bool_difference, operators=True,
+    dtypes=dt.NUMBERS, check_form=_no_bool_difference, operators=True,
 )  # fmt: skip
 publish(sub, names=("sub", "subtract"), forms="function method inplace operator:__sub__ inplace:__isub__")
 
 rsub = _ReversedDifference(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
-    first="Tensor", dtypes=dt.NUMBERS, check=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
+    first="Tensor", dtypes=dt.NUMBERS, check_form=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
 )  # fmt: skip
 publish(rsub, forms="function operator:__rsub__")
 
@@ -148,7 +148,7 @@ addcmul = Elementwise(
         "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
         "tensor2": lambda g, tensor1, value: g * conj(tensor1 * value),
     },
-    halves="wide", dtypes=dt.NUMBERS, check=_fitting_value, label="addcmul_cpu_out",
+    halves="wide", dtypes=dt.NUMBERS, check_form=_fitting_value, label="addcmul_cpu_out",
 )  # fmt: skip
 addcdiv = Elementwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
@@ -158,7 +158,7 @@ addcdiv = Elementwise(
         "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
         "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
     },
-    halves="wide", dtypes=INEXACT, check=_no_integer_addcdiv, label="addcdiv_cpu_out",
+    halves="wide", dtypes=INEXACT, check_form=_no_integer_addcdiv, label="addcdiv_cpu_out",
 )  # fmt: skip
 for _op in (addcmul, addcdiv):
     publish(_op, forms="function method inplace")
@@ -252,7 +252,7 @@ divide_rounded = Elementwise(
     "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
     _divide_rounded,
     {"self": lambda g, other: zero_gradient(g), "other": lambda g, self, other: zero_gradient(g)},
-    dtypes=REAL, check=_known_rounding, node="DivBackward2", label="div_floor_cpu",
+    dtypes=REAL, check_form=_known_rounding, node="DivBackward2", label="div_floor_cpu",
 )  # fmt: skip
 divide_rounded.numbers_count = True
 publish(
@@ -393,7 +393,8 @@ def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tens
 
 pow_scalar = _ScalarPower(
     "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
-    schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", check=_no_negative_power, label="pow",
+    schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
+    check_form=_no_negative_power,
 )  # fmt: skip
 gradients_on_arrays(
     pow_scalar,
@@ -552,7 +553,7 @@ def _one_dtype(self: Tensor, values: Tensor) -> None:
 _unknown = undifferentiable("derivative for aten::heaviside is not implemented")
 heaviside = Elementwise(
     "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
-    check=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
+    check_form=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
 )  # fmt: skip
 publish(heaviside, forms="function method inplace")
 

@@ -25,7 +25,6 @@ from .writing import widened
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..core.op_node import OpNode
 
 BLOCK = 1 << 16  # scores, which a processor's own memory holds
 KEPT = 1 << 20
@@ -221,19 +220,10 @@ def _gradients(
     return attention_backward.apply(g, *operands, result0, result1, is_causal, scale, needs)
 
 
-class Attention(Op):
-    """What it keeps for its gradient comes as a result of its own, through which none goes."""
-
-    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
-        node = super().record_on(edges, values, results)
-        results[1].edge = None
-        return node
-
-
-attention = Attention(
+attention = Op(
     "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, "
     "float scale) -> (Tensor result0, Tensor result1)",
-    _attention, _gradients, node="ScaledDotProductFlashAttentionForCpuBackward0", batch=_in_steps,
+    _attention, _gradients, node="ScaledDotProductFlashAttentionForCpuBackward0", batch=_in_steps, differentiable=1,
 )  # fmt: skip
 gradient_by_kernel(attention, attention_backward, several=True)
 

@@ -14,7 +14,6 @@ from ..core.write import write
 from .fused import gradient_by_kernel
 from .norm import (
     GRADIENTS,
-    Normalization,
     again,
     backward_in_steps,
     bends,
@@ -219,7 +218,7 @@ def _batch_norm_in_steps(
     return moved(hat, in_shape(weight, shape), in_shape(bias, shape)), mean, rstd
 
 
-native_batch_norm = Normalization(
+native_batch_norm = Op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     f"bool training, float momentum, float eps) {GRADIENTS}",
     _batch_norm,
@@ -230,7 +229,7 @@ native_batch_norm = Normalization(
         None,
         None,
     ),
-    check=_check_batch_norm, batch=_batch_norm_in_steps, constant=("running_mean", "running_var"),
+    check=_check_batch_norm, batch=_batch_norm_in_steps, constant=("running_mean", "running_var"), differentiable=1,
 )  # fmt: skip
 publish(native_batch_norm, forms="function")
 _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"

@@ -28,6 +28,7 @@ class _Where(Elementwise):
     real_parts = False
     numbers_count = True
     apart = 1
+    by_form = True
 
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
         condition, one, other = values
@@ -58,7 +59,7 @@ choose = _Where(
         "self": lambda g, condition: where(condition, g, 0),
         "other": lambda g, condition: where(condition, 0, g),
     },
-    check=_check_condition,
+    check_form=_check_condition,
 )
 where_true = Op(
     "where.condition(Tensor condition)",

@@ -159,15 +159,6 @@ def _nll_backward_in_steps(
     return tensors.zeros_like(self).scatter(dim, index.unsqueeze(dim), share.unsqueeze(dim))
 
 
-class WithAside(Op):
-    """No gradient goes through the second result."""
-
-    def record_on(self, edges: Any, values: Any, results: Any) -> Any:
-        node = super().record_on(edges, values, results)
-        results[1].edge = None
-        return node
-
-
 def _likelihood(name: str, node: str, check: Any) -> Op:
     back = Op(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
@@ -181,7 +172,7 @@ def _likelihood(name: str, node: str, check: Any) -> Op:
         },
         batch=_nll_backward_in_steps,
     )  # fmt: skip
-    op = WithAside(
+    op = Op(
         f"{name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
         "-> (Tensor output, Tensor total_weight)",
         _nll,
@@ -191,7 +182,7 @@ def _likelihood(name: str, node: str, check: Any) -> Op:
             ),
             "target": None, "weight": None,
         },
-        check=check, node=node, batch=_nll_in_steps,
+        check_form=check, node=node, batch=_nll_in_steps, differentiable=1,
     )  # fmt: skip
     op.returns = None  # a plain pair
     gradient_by_kernel(op, back)

@@ -64,7 +64,7 @@ class _Reinterpreting(ViewOp):
     """A view whose memory stands for other values, so that strides do not say how it was made."""
 
     reinterprets = True
-    planner = None
+    by_form = False
 
     def apply(self, *values: Any) -> Any:
         source: Tensor = values[0]

@@ -63,6 +63,8 @@ def check_format(ndim: int, format_: memory_format) -> None:
 
 
 class _Clone(LaidOp):
+    by_form = True
+
     def apply(self, *values: Any) -> Any:
         t: Tensor = values[0]
         if t.counter is not UNVERSIONED or local.state.mode.inference:

@@ -28,9 +28,9 @@ from ..core.layout import (
 from ..core.mode import local
 from ..core.operands import fitting_array
 from ..core.overrides import dispatch, needs_dispatch
+from ..core.plan import form_of_call
 from ..core.publish import function, method
 from ..core.schema import Signature
-from ..core.size import Size
 from ..core.tensor import Tensor, TensorBase, wrap
 from ..core.write import write_out
 from .copy import check_format
@@ -43,14 +43,7 @@ _OPTIONS = (
 )
 
 
-_SIZES = frozenset((tuple, list, Size))
-
-
-def _all_ints(size: Sequence[Any]) -> bool:
-    for n in size:  # noqa: SIM110 (a generator would take three times as long)
-        if n.__class__ is not int or n >= 1 << 63:
-            return False
-    return True
+_MOST = 1024  # forms of call that are remembered of one function
 
 
 def factory(
@@ -69,7 +62,6 @@ def factory(
     signature = Signature(f"{name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
     like = "self" in signature.by_name
     own = len(signature.params) - 6
-    options = [p.default for p in signature.params[1:own]]
     spread = signature.positional == 1 + like and signature.params[like].sequence
 
     def publish_(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -79,11 +71,21 @@ def factory(
             except MemoryError as error:
                 raise out_of_memory(error) from None
 
+        known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
+
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            if spread and not like and args and not kwargs and local.state.mode.plain:
-                size = args[0] if len(args) == 1 and args[0].__class__ in _SIZES else args
-                if _all_ints(size):  # the usual call, with nothing said but the size
-                    return made(size, *options, None, get_backend(get_default_device()))
+            form = None
+            if local.state.mode.plain:
+                tensors: list[Tensor] = []
+                form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
+                bound = known.get(form)
+                if bound is not None:
+                    values, d, where = bound
+                    if not like:
+                        return made(*values, d, get_backend(where or get_default_device()))
+                    source = tensors[0]
+                    backend = source.backend.home if where is None else get_backend(where)
+                    return made(source, *values, d or source.dtype, backend)
             values = signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
                 if needs_dispatch(args, kwargs):
@@ -121,7 +123,13 @@ def factory(
                 write_out(out, result)
                 return out
             result = made(*values[:own], d, backend)
-            return result._require_grad(True) if requires_grad else result
+            if requires_grad:
+                return result._require_grad(True)
+            if form is not None and len(tensors) == like and (not like or tensors[0] is values[0]):
+                if len(known) >= _MOST:
+                    known.clear()
+                known[form] = tuple(values[like:own]), (None if like and d is source.dtype else d), where
+            return result
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = f.__doc__
@@ -336,14 +344,15 @@ def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: An
 
 
 def _from_host(values: Any, d: dt.dtype, backend: Any) -> Tensor:
-    return wrap(backend.from_host(local.state.quiet(values.astype, d.numpy)), d, backend)
+    return wrap(backend.from_host(local.state.quiet(values.astype, d.numpy, copy=False)), d, backend)
 
 
 def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Any) -> Tensor:
     if not backend.values:
         return wrap(backend.empty((count,), d.numpy), d, backend)
-    kind = np.int64 if d.category < dt.FLOAT and all(isinstance(v, int) for v in (start, step)) else np.float64
-    return _from_host(start + np.arange(count).astype(kind) * step, d, backend)
+    if d.category < dt.FLOAT and isinstance(start, int) and isinstance(step, int):
+        return _from_host(np.arange(start, start + count * step, step, np.int64), d, backend)
+    return _from_host(start + np.arange(count, dtype=np.float64) * step, d, backend)
 
 
 @factory("arange(Scalar? start=None, Scalar? end=None, Scalar step=1)", flat=True, warns=True)
@@ -356,7 +365,8 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
     elif start is None:
         start = 0
     if d is None:
-        d = dt.int64 if all(isinstance(v, int) for v in (start, end, step)) else dt.get_default_dtype()
+        whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+        d = dt.int64 if whole else dt.get_default_dtype()
     if d is dt.bool_ or d.is_complex:
         raise not_implemented_for("arange_cpu", d)
     _check_range(start, end, step)
@@ -377,7 +387,7 @@ def arange(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
 
 
 def _check_range(start: Any, end: Any, step: Any) -> None:
-    if any(isinstance(v, complex) for v in (start, end, step)):
+    if isinstance(start, complex) or isinstance(end, complex) or isinstance(step, complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
     for v in (start, end, step):
         if isinstance(v, int) and not -(1 << 63) <= v < 1 << 64:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import not_implemented_for
-from ..core.laid import OnBackend
+from ..core.laid import LaidOp
 from ..core.node import NOT_IMPLEMENTED
-from ..core.op import Op
 from ..core.publish import Composite, publish
 from ..core.tensor import Tensor, TensorBase
 from .loss import MEAN, NONE, SUM
@@ -159,18 +158,8 @@ def _ctc_backward(
     return xp.where(dead[:, :, None], 0, made).astype(log_probs.dtype)
 
 
-class _OnBackend(OnBackend, Op):
-    """Its kernel makes arrays of lengths that are Python's."""
-
-    def record_on(self, edges: Any, values: Any, results: Any) -> Any:
-        node = super().record_on(edges, values, results)
-        for r in results[1:]:
-            r.edge = None
-        return node
-
-
 _LENGTHS = "Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths"
-ctc_loss_backward = _OnBackend(
+ctc_loss_backward = LaidOp(
     f"_ctc_loss_backward(Tensor grad, {_LENGTHS}, Tensor neg_log_likelihood, Tensor log_alpha, int blank, "
     "bool zero_infinity=False)",
     _ctc_backward,
@@ -178,7 +167,7 @@ ctc_loss_backward = _OnBackend(
     | dict.fromkeys(("targets", "neg_log_likelihood", "log_alpha")),
     node=NOT_IMPLEMENTED,
 )
-ctc = _OnBackend(
+ctc = LaidOp(
     f"_ctc_loss({_LENGTHS}, int blank=0, bool zero_infinity=False) -> (Tensor result0, Tensor result1)",
     _ctc,
     {
@@ -188,7 +177,7 @@ ctc = _OnBackend(
         ),
         "targets": None,
     },
-    check=_check, node="CtcLossBackward0",
+    check=_check, node="CtcLossBackward0", differentiable=1,
 )  # fmt: skip
 
 

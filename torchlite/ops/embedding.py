@@ -225,21 +225,11 @@ def _bag_vjp(
     return to_weight, None, None, to_samples
 
 
-class _Bag(Op):
-    """Only the first result has a gradient."""
-
-    def record_on(self, edges: Any, values: Any, results: Any) -> Any:
-        node = super().record_on(edges, values, results)
-        for r in results[1:]:
-            r.edge = None
-        return node
-
-
-_embedding_bag_op = _Bag(
+_embedding_bag_op = Op(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
     "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) "
     "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
-    _embedding_bag, _bag_vjp, check=_check_bag, constant=("indices", "offsets"),
+    _embedding_bag, _bag_vjp, check=_check_bag, constant=("indices", "offsets"), differentiable=1,
 )  # fmt: skip
 publish(_embedding_bag_op, forms="function")
 

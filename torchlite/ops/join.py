@@ -333,7 +333,7 @@ cat = Cat(
     _cat,
     {"tensors": _cat_backward},
     promote=("tensors",),
-    check=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+    check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
     linear=True,
     batch=Leading(given=_filled_up),
 )
@@ -372,7 +372,7 @@ stack = Joining(
     _stack,
     {"tensors": _stack_backward},
     promote=("tensors",),
-    check=_some(RuntimeError("stack expects a non-empty TensorList")),
+    check_form=_some(RuntimeError("stack expects a non-empty TensorList")),
     linear=True,
     batch=Leading(more=1),
 )

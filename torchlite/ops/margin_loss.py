@@ -10,7 +10,6 @@ from ..core.errors import not_implemented_for
 from ..core.op import Op
 from ..core.publish import publish
 from ..core.tensor import Tensor
-from .class_loss import WithAside
 from .fused import gradient_by_kernel
 from .loss import MEAN, NONE, SUM, reduced
 from .space import tensors
@@ -205,7 +204,7 @@ multilabel_margin_loss_backward = Op(
     "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target)",
     _multilabel_backward, batch=_multilabel_gradient,
 )  # fmt: skip
-multilabel_margin_loss_forward = WithAside(
+multilabel_margin_loss_forward = Op(
     "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
     _multilabel,
     {
@@ -215,6 +214,7 @@ multilabel_margin_loss_forward = WithAside(
         "target": None,
     },
     check=_check_multilabel, node="MultilabelMarginLossBackward0", batch=_multilabel_in_steps,
+    differentiable=1,
 )  # fmt: skip
 multilabel_margin_loss_forward.returns = None
 gradient_by_kernel(multilabel_margin_loss_forward, multilabel_margin_loss_backward)

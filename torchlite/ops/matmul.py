@@ -135,7 +135,7 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
 mm = Product(
     "mm(Tensor self, Tensor mat2)", _mm,
     {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
-    check=_check_mm,
+    check_form=_check_mm,
     linear="each",
     batch=Leading(call=_mm_of_batches),
 )  # fmt: skip
@@ -168,7 +168,7 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> None:
 bmm = Exact(
     "bmm(Tensor self, Tensor mat2)", product,
     {"self": lambda g, mat2: g.bmm(H(mat2)), "mat2": lambda g, self: H(self).bmm(g)},
-    check=_check_bmm,
+    check_form=_check_bmm,
     linear="each",
     batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
 )  # fmt: skip
@@ -191,7 +191,7 @@ mv = Exact(
     "mv(Tensor self, Tensor vec)",
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
-    check=_check_mv,
+    check_form=_check_mv,
     linear="each",
     batch=Leading(call=_mv_of_batches),
 )  # fmt: skip
@@ -221,7 +221,7 @@ def _dot(xp: Any, self: Any, tensor: Any) -> Any:
 dot = Exact(
     "dot(Tensor self, Tensor tensor)", _dot,
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
-    check=_check_dot,
+    check_form=_check_dot,
     linear="each",
     batch=lambda self, tensor: (self * tensor).sum(),
 )  # fmt: skip
@@ -229,7 +229,7 @@ vdot = Exact(
     "vdot(Tensor self, Tensor other)",
     lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
     {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
-    check=_check_dot,
+    check_form=_check_dot,
     linear="each",
     batch=lambda self, other: (conj(self) * other).sum(),
 )  # fmt: skip
@@ -275,7 +275,7 @@ addmm = Exact(
         "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
         "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
     },
-    check=_check_addmm,
+    check_form=_check_addmm,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
 )
 publish(addmm, forms="function method inplace")
@@ -307,7 +307,7 @@ addmv = Exact(
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
         "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
     },
-    check=_check_addmv,
+    check_form=_check_addmv,
     batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
 )
 publish(addmv, forms="function method inplace")
@@ -339,7 +339,7 @@ addr = Op(
         "vec1": lambda g, vec2, alpha: scaled(g.mv(conj(vec2)), alpha),
         "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
     },
-    check=_check_addr,
+    check_form=_check_addr,
     promote=("self", "vec1", "vec2"),
     batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha),
 )  # fmt: skip
@@ -371,7 +371,7 @@ baddbmm = Exact(
         "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
     },
-    check=_check_baddbmm,
+    check_form=_check_baddbmm,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
 )
 publish(baddbmm, forms="function method inplace")
@@ -416,7 +416,7 @@ addbmm = _Addbmm(
         "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
     },
-    check=_check_addbmm,
+    check_form=_check_addbmm,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
 )
 publish(addbmm, forms="function method inplace")

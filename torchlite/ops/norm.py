@@ -22,7 +22,6 @@ from .writing import widened
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.op_node import OpNode
 
 # ---- on arrays
 
@@ -145,16 +144,6 @@ def in_shape(t: Tensor | None, shape: Any) -> Tensor | None:
 
 
 # ---- what the ops share
-
-
-class Normalization(Op):
-    """Mean and deviation come as results of their own, through which no gradient goes."""
-
-    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
-        node = super().record_on(edges, values, results)
-        for r in results[1:]:
-            r.edge = None
-        return node
 
 
 def check_types(label: str, input: Tensor, *parameters: Tensor | None) -> None:
@@ -315,13 +304,13 @@ def moved(hat: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return hat if bias is None else hat + bias
 
 
-native_layer_norm = Normalization(
+native_layer_norm = Op(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) " + GRADIENTS,
     _layer_norm,
     lambda grads, needs, input, normalized_shape, result1, result2, weight, bias: native_layer_norm_backward.apply(
         grads[0], input, normalized_shape, result1, result2, weight, bias, needs
     ),
-    check=_check_layer_norm, batch=widely(_layer_norm_in_steps),
+    check_form=_check_layer_norm, batch=widely(_layer_norm_in_steps), differentiable=1,
 )  # fmt: skip
 publish(native_layer_norm, forms="function")
 
@@ -461,15 +450,16 @@ def _group_norm_in_steps(
     return made.reshape(input.shape), mean.reshape((N, group)), rstd.reshape((N, group))
 
 
-native_group_norm = Normalization(
+native_group_norm = Op(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
     + GRADIENTS,
     _group_norm,
     lambda grads, needs, input, weight, result1, result2, N, C, HxW, group: native_group_norm_backward.apply(
         grads[0], input, result1, result2, weight, N, C, HxW, group, needs
     ),
-    check=lambda input, weight, bias, *_: check_types("GroupNormKernelImpl", input, weight, bias),
+    check_form=lambda input, weight, bias, *_: check_types("GroupNormKernelImpl", input, weight, bias),
     batch=widely(_group_norm_in_steps),
+    differentiable=1,
 )  # fmt: skip
 publish(native_group_norm, forms="function")
 

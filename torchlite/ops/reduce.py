@@ -69,7 +69,7 @@ nansum = Reduction(
     _nansum,
     lambda g, self: g * self.isnan().logical_not(),
     integers="int64",
-    check=_check_nansum,
+    check_form=_check_nansum,
     refuse=no_complex(RuntimeError, "nansum on CPU does not support complex inputs"),
 )
 publish(nansum)
@@ -99,11 +99,11 @@ mean_all = Reduction(
     f"mean({WHOLE})",
     _mean,
     _mean_vjp,
-    check=_check_mean,
+    check_form=_check_mean,
     linear=True,
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
 )
-mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check=_check_mean, node="MeanBackward1", linear=True)
+mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True)
 mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
 mean_all.node_class.on_arrays = share_on_arrays
 publish_as("mean", fast.total(mean_all, publish(mean_all, mean_dim)))

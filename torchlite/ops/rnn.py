@@ -24,7 +24,6 @@ from .writing import widened
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.op_node import OpNode
 
 # ---- in steps
 
@@ -128,21 +127,11 @@ def _in_steps_for_batches(input: Tensor, *more: Any) -> tuple[Any, ...]:
     return output, h, nothing if c is None else c, nothing, nothing, nothing
 
 
-class Recurrent(Op):
-    """What it keeps for its gradient comes as results of their own, through which none goes."""
-
-    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
-        node = super().record_on(edges, values, results)
-        for kept in results[3:]:
-            kept.edge = None
-        return node
-
-
-recurrent = Recurrent(
+recurrent = Op(
     "_recurrent(Tensor input, Tensor h, Tensor? c, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, Tensor? w_hr, "
     "str mode, any sizes, bool reverse) -> (Tensor result0, Tensor result1, Tensor result2, Tensor result3, "
     "Tensor result4, Tensor result5)",
-    _wide(rnn_kernels.forward), _gradients, batch=_in_steps_for_batches,
+    _wide(rnn_kernels.forward), _gradients, batch=_in_steps_for_batches, differentiable=3,
 )  # fmt: skip
 
 

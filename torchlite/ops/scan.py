@@ -61,6 +61,8 @@ class Running(Along):
             values[self.dtype_at] = d
         return super().apply_in_place(values)
 
+    by_form = True
+
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
         prepared = super().prepare(values, backend)
         if self.dtype_at is not None and values[self.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():

@@ -294,17 +294,24 @@ publish(alias, forms="aten")
 
 def reshape(input: Tensor, shape: Ints) -> Tensor:
     """The same elements in another shape: a view where strides allow it, a copy elsewhere."""
+    viewed = _viewed(input, shape)
+    if viewed is None:
+        return unsafe_view.apply(clone.apply(input, contiguous_format), infer_size(shape, input.array.size))
+    op, arguments = viewed
+    return op.apply(*arguments)
+
+
+def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
+    """The view, with its arguments, that shows a tensor in another shape; None where strides do not allow it."""
     array = input.array
     shape = infer_size(shape, array.size)
     if array.flags.c_contiguous:
-        return view.apply(input, shape)
+        return view, (input, shape)
     strides = reshaped_strides(array.shape, input.backend.strides(array), shape)
-    if strides is not None:
-        return reshape_alias.apply(input, shape, strides)
-    return unsafe_view.apply(clone.apply(input, contiguous_format), shape)
+    return None if strides is None else (reshape_alias, (input, shape, strides))
 
 
-publish_python("reshape(Tensor self, int[] shape)", reshape)
+publish_python("reshape(Tensor self, int[] shape)", reshape, comes_to=_viewed)
 for _name in ("view", "reshape"):
     publish_as(_name, fast.reshape(view, getattr(Tensor, _name)), forms="method")
 publish_python(

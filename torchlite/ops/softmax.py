@@ -126,7 +126,7 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     )
     publish(inner, forms="function")
     schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
-    op = Along(schema, kernel, vjp, check=check, refuse=refuse, exact_out=True)
+    op = Along(schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True)
     gradient_by_kernel(op, back, renamed={"output": "result"})
     publish(op)
     return op

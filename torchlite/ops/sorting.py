@@ -60,7 +60,7 @@ def _refuse_sort(d: dt.dtype) -> Exception | None:
 class Sort(Along):
     """The results lie in memory as the operand does."""
 
-    planner = None
+    by_form = False
 
     def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
         super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
@@ -184,6 +184,8 @@ def _refuse_topk(d: dt.dtype) -> Exception | None:
 
 
 class _TopK(Along):
+    by_form = True
+
     def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
         arguments, dtypes = super().prepare(values, backend)
         if not values[0].array.ndim:

@@ -1,0 +1,94 @@
+"""A call by plan gives what the general way gives: values, strides, history, what nodes keep, gradients."""
+
+import warnings
+from typing import Any
+
+import pytest
+
+import torchlite
+from compat_tests.parity.library import Library, Missing, differentiable
+
+pytest.importorskip("torch")
+from compat_tests.parity import catalog, samples
+
+LIBRARY = Library(torchlite)
+DTYPES = ("float32", "int64")
+SAMPLES = 3
+
+
+def observed(value: Any, depth: int = 4) -> Any:
+    """All that can be seen of a value, for comparison."""
+    if isinstance(value, torchlite.Tensor):
+        node = value.grad_fn
+        return [
+            str(value.dtype), tuple(value.shape), value.stride(), value.storage_offset(), value._version,
+            value._is_view(), value.is_leaf, value.requires_grad, LIBRARY.to_numpy(value).tobytes(),
+            None if node is None or not depth else observed_node(node, depth - 1),
+        ]  # fmt: skip
+    if isinstance(value, (tuple, list)):
+        return [type(value).__name__, *[observed(item, depth) for item in value]]
+    return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
+
+
+def observed_node(node: Any, depth: int) -> Any:
+    """A node's name, what it leads to and what it shows of what it keeps."""
+    shown = [name for name in dir(node) if name.startswith("_saved_")]
+    following = [(None if n is None else observed_node(n, depth - 1), nr) for n, nr in node.next_functions if depth]
+    kept = []
+    for name in shown:
+        try:
+            kept.append((name, observed(getattr(node, name), 0)))
+        except RuntimeError as error:  # of a view that may not be followed
+            kept.append((name, str(error)))
+    return [node.name(), kept, following]
+
+
+def outcome(function: Any, case: Any, grad: bool) -> Any:
+    """What one call with fresh arguments, and its backward pass, come to."""
+    made: dict[int, Any] = {}
+    arguments, keywords = LIBRARY.build(case.arguments, made), LIBRARY.build(case.keywords, made)
+    torchlite.manual_seed(1)
+    try:
+        with torchlite.set_grad_enabled(grad):
+            results = function(*arguments, **keywords)
+            seen = observed(results)
+            outputs = differentiable(LIBRARY.tensors_in(results)) if grad else []
+            leaves = [t for t in made.values() if t.requires_grad]
+            if outputs and leaves:
+                gradients = torchlite.autograd.grad(
+                    outputs, leaves, [torchlite.ones_like(t) for t in outputs], allow_unused=True
+                )
+                seen = [seen, observed(gradients)]
+    except (RuntimeError, NotImplementedError, IndexError, TypeError, ValueError, AssertionError) as error:
+        return [type(error).__name__, str(error)]
+    return seen
+
+
+def names() -> list[str]:
+    return sorted(name for name in samples.op_infos() if catalog.has_values(name) and _present(name))
+
+
+def _present(name: str) -> bool:
+    function = samples.operation(name).main.function
+    if function is None:
+        return False
+    try:
+        LIBRARY.build(function)
+    except (Missing, NotImplementedError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", names())
+def test_calls_of_one_form_are_alike(name: str, dtype: str) -> None:
+    function = LIBRARY.build(samples.operation(name).main.function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in samples.cases(name, "samples", dtype, SAMPLES):
+            if case.left_out:
+                continue
+            # The general way twice, the second making a plan; then by plan, which both modes share.
+            first = [outcome(function, case, grad) for grad in (True, False)]
+            again = [outcome(function, case, grad) for grad in (True, False, True)]
+            assert again == [*first, first[0]], case.index
