@@ -231,10 +231,9 @@ class Op:
         def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
             silent = (*self.constant, *more.get("numbers", ()))
             unshown = frozenset([k for k, (i, _) in enumerate(self.rules) if params[i].name in silent])
-            named = {"__slots__": (), "title": title, "__module__": "builtins", "unshown": unshown}
             if title == NOT_IMPLEMENTED:
                 more |= {"apply": failing, "fails": True}
-            return type(title.rpartition("::")[2], (base,), named | more)
+            return base.named(title, unshown=unshown, **more)
 
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
         self.node_class: type[OpNode] = made(title, self.node_base, op=self, apply=self.backward_function())

@@ -37,6 +37,12 @@ class OpNode(Node):
 
     unshown: ClassVar[frozenset[int]] = frozenset()  # edges that PyTorch's node does not have: nothing goes there
 
+    @classmethod
+    def named(cls, title: str, **more: Any) -> type[OpNode]:
+        """The same nodes under another title."""
+        named = {"__slots__": (), "title": title, "__module__": "builtins"}
+        return type(title.rpartition("::")[2], (cls,), named | more)
+
     def name(self) -> str:
         return self.title
 

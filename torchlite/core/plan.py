@@ -162,6 +162,7 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     _fill(blank, operands, [None] * len(tensors))
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
+    array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
 
     def bound(tensors: list[Tensor]) -> list[Any]:
         values = blank.copy()
@@ -183,8 +184,13 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
         if known is None:
             results = wrap_results(outputs, out_dtype, backend)
         elif single:
-            results = wrap_as_known(outputs, *known[0], backend)
-            if results is None:
+            if outputs.__class__ is array_class and outputs.dtype == numpy_type and outputs.base is None:
+                results = _new(Tensor)
+                results.array = outputs
+                results.dtype = known_type
+                results.backend = backend
+                results.edge = results.counter = results._grad = results.extra = None
+            else:
                 results = wrap_results(outputs, out_dtype, backend)
         else:
             results = tuple([wrap_as_known(o, *form, backend) for o, form in zip(outputs, known)])

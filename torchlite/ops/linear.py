@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import conj, sum_to
-from ..core.fast import PRECISE
-from ..core.mode import local
-from ..core.node import UNVERSIONED, version_of
 from ..core.on_arrays import gradients_on_arrays
 from ..core.op import Op
-from ..core.operands import NOWHERE, edge_of
-from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import publish_python
-from ..core.schema import Signature
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from .linear_steps import LinearNode
 from .matmul import H, addmm, matmul, product
 from .writing import widened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.op_node import OpNode
 
 
 def _rows(t: Any) -> Any:
@@ -37,6 +35,10 @@ def _product(xp: Any, input: Any, weight: Any) -> Any:
 
 
 def _sum(xp: Any, bias: Any, input: Any, weight: Any) -> Any:
+    if input.dtype.char in "fd" and input.ndim == 2:
+        made = input.dot(weight.T)
+        made += bias
+        return made
     made = _product(xp, widened(input), widened(weight))
     made += bias
     return made.astype(input.dtype, copy=False)
@@ -45,16 +47,18 @@ def _sum(xp: Any, bias: Any, input: Any, weight: Any) -> Any:
 class Linear(Op):
     """`input @ weight.T`, or that plus a bias, for a weight that is a matrix and a bias that is a vector.
 
-    Its node has the name of PyTorch's last step, and the edges of its `addmm` or `mm`, in their order. The other steps
-    are there for those who look (linear_steps.py).
+    Its node has the name of PyTorch's last step, `view` where the input is no matrix, and the edges of its `addmm` or
+    `mm`, in their order. The other steps are there for those who look (linear_steps.py).
     """
 
     node_base = LinearNode
 
-    def __init__(self, *args: Any, node: str, view: str, **more: Any) -> None:
-        super().__init__(*args, node=node, **more)
-        self.for_rows = copy.copy(self)  # where the input is no matrix
-        self.for_rows._declare_nodes(view, {})
+    def __init__(self, *args: Any, view: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.view_class = self.node_class.named(view)
+
+    def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
+        return self.node_class if len(values[-2].array.shape) == 2 else self.view_class
 
 
 _GRADIENTS = {
@@ -72,14 +76,23 @@ sum_with = Linear(
 )  # fmt: skip
 
 
+def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Linear, tuple[Tensor, ...]] | None:
+    """The op that is all of `linear`, with its arguments; None where they do not fit."""
+    dtype, shape = weight.dtype, weight.array.shape
+    if len(shape) != 2 or input.array.shape[-1:] != shape[1:] or input.dtype is not dtype or dtype is dt.bool_:
+        return None
+    if bias is None:
+        return product_with, (input, weight)
+    return (sum_with, (bias, input, weight)) if bias.array.shape == shape[:1] and bias.dtype is dtype else None
+
+
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    dtype, shape, form = weight.dtype, weight.array.shape, input.array.shape
-    if len(shape) == 2 and form[-1:] == shape[1:] and input.dtype is dtype is not dt.bool_:
-        if bias is None:
-            return Op.apply(product_with if len(form) == 2 else product_with.for_rows, input, weight)
-        if bias.array.shape == shape[:1] and bias.dtype is dtype:
-            return Op.apply(sum_with if len(form) == 2 else sum_with.for_rows, bias, input, weight)
-    return _step_by_step(input, weight, bias)
+    """`input @ weight.T + bias`."""
+    one = _as_one(input, weight, bias)
+    if one is None:
+        return _step_by_step(input, weight, bias)
+    op, arguments = one
+    return op.apply(*arguments)
 
 
 def _step_by_step(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -95,68 +108,9 @@ def _step_by_step(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return made.view((*input.shape[:-1], weight.shape[0]))
 
 
-_signature = Signature("linear(Tensor input, Tensor weight, Tensor? bias=None)")
-
-
-def linear(*args: Any, **kwargs: Any) -> Tensor:
-    """`input @ weight.T + bias`."""
-    state = local.state
-    if len(args) == 3 and not kwargs and state.mode.plain:
-        made = _at_once(state, *args)
-        if made is not None:
-            return made
-    if needs_dispatch(args, kwargs):
-        return dispatch(linear, args, kwargs)
-    return _linear(*_signature.bind(args, kwargs))
-
-
-# ---- plain tensors of one precision, flat
-
-
-def _at_once(state: Any, input: Any, weight: Any, bias: Any) -> Tensor | None:
-    """The result, with its history; None where the general way is to be taken."""
-    try:
-        backend, dtype = input.backend, input.dtype
-        x, w = input.array, weight.array
-        if weight.backend is not backend or weight.dtype is not dtype or dtype not in PRECISE:
-            return None
-        shape = w.shape
-        if len(shape) != 2 or x.shape[-1:] != shape[1:]:
-            return None
-        if bias is None:
-            op = product_with
-            array = state.quiet(op.kernels[backend], x, w)
-        else:
-            op = sum_with
-            b = bias.array
-            if bias.backend is not backend or bias.dtype is not dtype or b.shape != shape[:1]:
-                return None
-            array = state.quiet(op.kernels[backend], b, x, w)
-    except (AttributeError, KeyError):
-        return None
-    to_input, to_weight = edge_of(input), edge_of(weight)
-    to_bias = None if bias is None else edge_of(bias)
-    recorded = to_input is not None or to_weight is not None or to_bias is not None
-    if not recorded or not state.mode.grad:
-        return wrap(array, dtype, backend)
-    edges = (to_input, to_weight) if bias is None else (to_bias, to_input, to_weight)
-    for edge in edges:
-        if edge is NOWHERE:
-            return None
-    if input.counter is UNVERSIONED or weight.counter is UNVERSIONED:
-        return None
-    node_class = op.node_class if len(x.shape) == 2 else op.for_rows.node_class
-    node = node_class(edges, ((array.shape, dtype, backend),))
-    node.operand_forms = None
-    node.saved_entries = (
-        None if to_weight is None else (input, version_of(input)),
-        None if to_input is None else (weight, version_of(weight)),
-    )
-    if bias is not None:
-        node.plain_values = (shape[:1],)
-    result = wrap(array, dtype, backend)
-    result.edge = (node, 0)
-    return result
+linear = publish_python(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, forms="aten", comes_to=_as_one
+)
 
 
 def _array_gradients(xp: Any, g: Any, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
@@ -176,7 +130,6 @@ def _array_gradients(xp: Any, g: Any, edges: tuple[Any, ...], input: Any, weight
 
 for _op in (product_with, sum_with):
     gradients_on_arrays(_op, _array_gradients)
-    gradients_on_arrays(_op.for_rows, _array_gradients)
 
 
 # ---- of two inputs
