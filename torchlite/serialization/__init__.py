@@ -14,7 +14,8 @@ import warnings
 from typing import Any
 
 from ..core.storage import STORAGES
-from .allowed import _get_layout, add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .calls import _get_layout
 from .legacy import SourceChangeWarning
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .loading import get_unsafe_globals_in_checkpoint, load

@@ -1,133 +1,24 @@
-"""What a pickle may name and call when only weights are to be loaded.
+"""What a pickle may name when only weights are to be loaded.
 
 Every name is written out here: no module that grows makes this list longer. It is PyTorch's own list.
 """
 
 from __future__ import annotations
 
-import _codecs
-import collections
 import pickle
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import _utils
-from .._tensor import _rebuild_from_type_v2
 from ..core import dtype as dt
-from ..core.device import device
-from ..core.layout import NAMES as LAYOUTS
-from ..core.layout import layout
-from ..core.size import Size
 from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor
-from ..nn.parameter import Parameter
 from ..ops.legacy import TYPES
+from .calls import CALLS
 from .names import Missing, name_of, storage_type
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
-
-
-def _get_layout(name: str) -> layout:
-    """The layout that is shown as `name`."""
-    found = LAYOUTS.get(name.removeprefix("torch."))
-    if not isinstance(found, layout):
-        raise pickle.UnpicklingError(f"there is no layout {name}")
-    return found
-
-
-# ---- what may be called, and with what: each check gives the number of items that the call copies
-
-
-def _is(args: tuple[Any, ...], *forms: tuple[Any, ...]) -> bool:
-    return any(
-        len(args) == len(form) and all(isinstance(a, kind) for a, kind in zip(args, form, strict=True))
-        for form in forms
-    )
-
-
-def _copies(*forms: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], int]:
-    def check(args: tuple[Any, ...]) -> int:
-        if not _is(args, *forms):
-            raise pickle.UnpicklingError(f"arguments of unexpected types: {[type(a).__name__ for a in args]}")
-        return sum([len(a) for a in args if isinstance(a, _SIZED)])
-
-    return check
-
-
-_SIZED = (str, bytes, bytearray, list, tuple, dict)
-_TEXT_ENCODINGS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")
-
-
-def _text(*forms: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], int]:
-    """The same, where a last string names an encoding."""
-    copied = _copies(*forms)
-
-    def check(args: tuple[Any, ...]) -> int:
-        size = copied(args)
-        if len(args) == 2 and args[1] not in _TEXT_ENCODINGS:
-            raise pickle.UnpicklingError(f"the encoding {args[1]!r} is not one of {', '.join(_TEXT_ENCODINGS)}")
-        return size
-
-    return check
-
-
-def _retyped(args: tuple[Any, ...]) -> int:
-    func, type_, inner, _ = args
-    if (
-        func not in _REBUILD_CHECKS
-        or not (isinstance(type_, type) and issubclass(type_, Tensor))
-        or not isinstance(inner, tuple)
-    ):
-        raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {func}")
-    return _REBUILD_CHECKS[func](inner)
-
-
-def _moved(args: tuple[Any, ...]) -> int:
-    return args[0].nbytes  # more than there is in the file, if it is expanded
-
-
-def _anything(args: tuple[Any, ...]) -> int:
-    return 0
-
-
-_number = (int, float)
-
-Check = Callable[[tuple[Any, ...]], int]
-
-_REBUILDERS: dict[str, tuple[Any, Check]] = {
-    "torch._utils._rebuild_tensor": (_utils._rebuild_tensor, _anything),
-    "torch._utils._rebuild_tensor_v2": (_utils._rebuild_tensor_v2, _anything),
-    "torch._utils._rebuild_tensor_v3": (_utils._rebuild_tensor_v3, _anything),
-    "torch._utils._rebuild_meta_tensor_no_storage": (_utils._rebuild_meta_tensor_no_storage, _anything),
-    "torch._utils._rebuild_parameter": (_utils._rebuild_parameter, _anything),
-    "torch._utils._rebuild_parameter_with_state": (_utils._rebuild_parameter_with_state, _anything),
-    "torch._utils._rebuild_device_tensor_from_numpy": (_utils._rebuild_device_tensor_from_numpy, _moved),
-    "torch._utils._rebuild_device_tensor_from_cpu_tensor": (_utils._rebuild_device_tensor_from_cpu_tensor, _moved),
-    "torch._utils._rebuild_qtensor": (_utils._rebuild_qtensor, _anything),
-    "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _anything),
-    "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _anything),
-    "torch._utils._rebuild_wrapper_subclass": (_utils._rebuild_wrapper_subclass, _anything),
-}
-_REBUILD_CHECKS: dict[Any, Check] = dict(_REBUILDERS.values())
-
-_CALLS: dict[str, tuple[Any, Check]] = {
-    "collections.OrderedDict": (collections.OrderedDict, _copies((), (list,), (dict,))),
-    "collections.Counter": (collections.Counter, _copies((), (dict,))),
-    "_codecs.encode": (_codecs.encode, _text((str, str))),
-    "builtins.bytearray": (bytearray, _text((), (bytes,), (bytearray,), (str, str))),
-    "builtins.set": (set, _copies((), (list,))),
-    "builtins.complex": (complex, _copies((), (_number,), (_number, _number))),
-    "torch.Size": (Size, _copies((tuple,), (list,))),
-    "torch.device": (device, _copies((str,), (str, int))),
-    "torch.nn.parameter.Parameter": (Parameter, _copies((Tensor,), (Tensor, bool))),
-    "torch.serialization._get_layout": (_get_layout, _copies((str,))),
-    "torch._tensor._rebuild_from_type_v2": (_rebuild_from_type_v2, _retyped),
-    **_REBUILDERS,
-}
-CHECKS: dict[Any, Check] = dict(_CALLS.values())
-
-
-# ---- what may be named
 
 
 def _under(module: str, names: str, find: Callable[[str], Any]) -> dict[str, Any]:
@@ -161,7 +52,7 @@ _SCHEMES = """
 """
 
 _NAMED: dict[str, Any] = {
-    **{name: function for name, (function, _) in _CALLS.items()},
+    **{name: function for name, (function, _) in CALLS.items()},
     "torch.Tensor": Tensor,
     "torch.storage.TypedStorage": TypedStorage,
     "torch.storage.UntypedStorage": UntypedStorage,

@@ -10,6 +10,7 @@ from ..core import dtype as dt
 from ..core.storage import UntypedStorage
 from ..core.tensor import Tensor
 from ..ops.create import empty
+from .bounds import Bounds
 from .source import Source
 from .zip_reader import ZipReader
 
@@ -24,7 +25,8 @@ class PyTorchFileReader:
         if isinstance(file, str | os.PathLike):
             file = open(file, "rb")  # noqa: SIM115  # as long as this reads
             weakref.finalize(self, file.close)
-        self._zip = ZipReader(Source(file))
+        source = Source(file)
+        self._zip = ZipReader(source, Bounds(source.size))
 
     def get_all_records(self) -> list[str]:
         return [name.partition("/")[2] for name in self._zip.records]

@@ -1,32 +1,33 @@
 """Reading pickles that may hold tensors and plain values, and nothing that runs.
 
-This is no `pickle.Unpickler`: it knows the few opcodes that PyTorch's pickles are made of, calls only what
-`allowed.py` lists and only with arguments that fit, and allocates no more than the file justifies.
+This is no `pickle.Unpickler`: it knows the few opcodes that PyTorch's pickles are made of, names only what `allowed.py`
+lists, calls only what `calls.py` lists with arguments that fit, and pays for all of it into the `Bounds` of the file.
 """
 
 from __future__ import annotations
 
 import functools
 import pickle
-import pickletools
 import struct
 import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from ..core.device import device
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..ops.create import empty
 from ..ops.legacy import TYPES
 from ..ops.pickles import located
 from . import allowed
+from .calls import check_of, pay_for_tensor
+from .messages import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_COPIED = 1 << 20  # bytes and items that calls may copy in any file; more in one that is itself larger
-_DEEPEST_KEY = 100  # of tuples in tuples that are to be keys: hashing them recurses
+    from .bounds import Bounds
 
 _MARK = object()
 _DAMAGE = (
@@ -35,42 +36,50 @@ _DAMAGE = (
 )  # fmt: skip
 
 _TENSOR_TYPES = frozenset((Tensor, *TYPES.values()))
+_WHOLE_ONLY = (Parameter, device)  # of which `__new__` alone does not make one
 
-_OPS: dict[int, Any] = {}
+OPCODES: dict[int, tuple[Any, int]] = {}  # what each does, and what it costs at least
+
+_VALUE, _CONTAINER, _SET, _STORAGE = 32, 64, 256, 512  # bytes, about, with a place on the stack
 
 
-def _op(code: bytes) -> Any:
+def _op(code: bytes, cost: int = _VALUE) -> Any:
     def add(f: Any) -> Any:
-        _OPS[code[0]] = f
+        OPCODES[code[0]] = (f, cost)
         return f
 
     return add
 
 
 class Interpreter:
-    """Reads one pickle from `file`, which has `read` and `readline`; `size` is how long a file it is part of."""
+    """Reads one pickle from `file`, which has `read`, `readline` and `tell`."""
 
-    def __init__(self, file: Any, size: int, persistent_load: Callable[[Any], Any], encoding: str = "utf-8") -> None:
+    def __init__(
+        self, file: Any, bounds: Bounds, persistent_load: Callable[[Any], Any], encoding: str = "utf-8"
+    ) -> None:
         self.file = file
+        self.bounds = bounds
         self.persistent_load = persistent_load
         self.encoding = encoding
-        self.budget = _COPIED + 4 * size
         self.users = allowed.users()
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        bounds.read_by(file.tell)
 
     def load(self) -> Any:
         """The object that the pickle describes."""
-        read = self.file.read
+        read, pay = self.file.read, self.bounds.pay
         while True:
             code = read(1)
             if not code:
                 raise EOFError("Ran out of input")
             if code == b".":
                 break
-            run = _OPS.get(code[0])
-            if run is None:
+            opcode = OPCODES.get(code[0])
+            if opcode is None:
                 raise pickle.UnpicklingError(f"Unsupported operand {code[0]}")
+            run, cost = opcode
+            pay(cost)
             try:
                 calls = run(self)
             except _DAMAGE as error:
@@ -116,17 +125,14 @@ class Interpreter:
     def top(self) -> Any:
         return self.stack[-1]
 
-    def spend(self, size: int) -> None:
-        self.budget -= size
-        if self.budget < 0:
-            raise pickle.UnpicklingError("the pickle makes more copies than its size justifies")
-
     def build(self, instance: Any, state: Any) -> Any:
         kind = type(instance)
         if kind is Tensor or kind is Parameter:
-            _set(instance, state)
+            self.set(instance, state)
         elif kind is OrderedDict:
-            self.spend(len(state))
+            if not isinstance(state, dict):
+                raise TypeError("the attributes of an object must be a dictionary")
+            self.bounds.enter(state, instance)
             instance.__dict__.update(state)
         elif any(kind is user for user in self.users.values()):
             return functools.partial(_set_state, instance, state)
@@ -144,17 +150,17 @@ class Interpreter:
             )
         if len(items) % 2:
             raise ValueError("a key without a value")
+        self.bounds.enter(items[::2], target)
         for key, value in zip(items[::2], items[1::2]):
-            if key.__class__ is tuple:
-                _check_depth(key)
             target[key] = value
 
-
-def _set(t: Any, state: Any) -> None:
-    """What old files say of a tensor: its storage and geometry."""
-    if t.array.size or not isinstance(state, tuple) or len(state) != 4:
-        raise pickle.UnpicklingError("the state of a tensor must be its storage, offset, size and stride")
-    t.data = located(state[0], t.dtype, *state[1:])
+    def set(self, t: Any, state: Any) -> None:
+        """What old files say of a tensor: its storage and geometry."""
+        if t.array.size or not isinstance(state, tuple) or len(state) != 4:
+            raise pickle.UnpicklingError("the state of a tensor must be its storage, offset, size and stride")
+        storage, offset, size, stride = state
+        pay_for_tensor(self.bounds, storage, t.dtype, size, stride)
+        t.data = located(storage, t.dtype, offset, size, stride)
 
 
 def _set_state(instance: Any, state: Any) -> Any:
@@ -173,23 +179,14 @@ def _set_state(instance: Any, state: Any) -> Any:
     return instance
 
 
-def _check_depth(key: tuple[Any, ...]) -> None:
-    level = [key]
-    for _ in range(_DEEPEST_KEY):
-        level = [item for outer in level for item in outer if item.__class__ is tuple]
-        if not level:
-            return
-        if len(level) > 1 << 16:
-            break
-    raise ValueError("a key of tuples in tuples in tuples")
+def present_name(module: str, name: str) -> tuple[str, str]:
+    """The module and name of what may have had others in Python 2."""
+    return NAME_MAPPING.get((module, name)) or (IMPORT_MAPPING.get(module, module), name)
 
 
 def global_named(interpreter: Interpreter, module: str, name: str) -> Any:
     """What a pickle may mean by a name."""
-    if (module, name) in NAME_MAPPING:
-        module, name = NAME_MAPPING[module, name]
-    elif module in IMPORT_MAPPING:
-        module = IMPORT_MAPPING[module]
+    module, name = present_name(module, name)
     full = f"{module}.{name}"
     if module in allowed.BLOCKED_MODULES:
         raise pickle.UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
@@ -199,10 +196,10 @@ def global_named(interpreter: Interpreter, module: str, name: str) -> Any:
         pass
     if full in interpreter.users:
         return interpreter.users[full]
-    shown = name if module == "builtins" else full
+    spelled = name if module == "builtins" else full
     raise pickle.UnpicklingError(
-        f"Unsupported global: GLOBAL {shown} was not an allowed global by default. Please use "
-        f"`torch.serialization.add_safe_globals([{shown}])` or the `torch.serialization.safe_globals([{shown}])` "
+        f"Unsupported global: GLOBAL {spelled} was not an allowed global by default. Please use "
+        f"`torch.serialization.add_safe_globals([{spelled}])` or the `torch.serialization.safe_globals([{spelled}])` "
         "context manager to allowlist this global if you trust this class/function."
     )
 
@@ -216,24 +213,22 @@ def _global(self: Interpreter) -> None:
     self.stack.append(global_named(self, module, self.line()))
 
 
-@_op(pickle.NEWOBJ)
+@_op(pickle.NEWOBJ, _STORAGE)
 def _newobj(self: Interpreter) -> Any:
     args, cls = self.pop(), self.pop()
-    if cls is Parameter:
-        allowed.CHECKS[Parameter](args)
-        self.stack.append(Parameter(*args))
-    elif isinstance(cls, type) and cls in _TENSOR_TYPES:
+    if isinstance(cls, type) and cls in _TENSOR_TYPES:
         if args:
             raise ValueError("a tensor is made of its storage")
         self.stack.append(empty(0, dtype=getattr(cls, "dtype", None)))  # it goes where its storage is, when that is set
-    elif isinstance(cls, type) and cls in allowed.CHECKS:
-        self.spend(allowed.CHECKS[cls](args))
-        self.stack.append(cls(*args))
+    elif isinstance(cls, type) and (check := check_of(cls)) is not None:
+        check(self.bounds, args)
+        self.stack.append(cls(*args) if cls in _WHOLE_ONLY else cls.__new__(cls, *args))
     elif isinstance(cls, type) and any(cls is user for user in self.users.values()):
         return functools.partial(cls.__new__, cls, *args)
     else:
         raise pickle.UnpicklingError(
-            f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {cls}"
+            "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
+            + shown(cls)
         )
     return None
 
@@ -243,17 +238,10 @@ def _reduce(self: Interpreter) -> Any:
     args, func = self.pop(), self.pop()
     if any(func is user for user in self.users.values()):
         return functools.partial(func, *args)
-    try:
-        check = allowed.CHECKS.get(func)
-    except TypeError:  # not even hashable
-        check = None
+    check = check_of(func)
     if check is None or not isinstance(args, tuple):
-        raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {func}")
-    self.spend(check(args))
-    if func is set:
-        for item in args[0] if args else ():
-            if item.__class__ is tuple:
-                _check_depth(item)
+        raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {shown(func)}")
+    check(self.bounds, args)
     self.stack.append(func(*args))
     return None
 
@@ -267,7 +255,7 @@ def _build(self: Interpreter) -> Any:
     return building
 
 
-@_op(pickle.BINPERSID)
+@_op(pickle.BINPERSID, _STORAGE)
 def _binpersid(self: Interpreter) -> Any:
     saved_id = self.pop()
     if not isinstance(saved_id, (tuple, int)):
@@ -316,23 +304,23 @@ def _mark(self: Interpreter) -> None:
     self.stack.append(_MARK)
 
 
-@_op(pickle.TUPLE)
+@_op(pickle.TUPLE, _CONTAINER)
 def _tuple(self: Interpreter) -> None:
     self.stack.append(tuple(self.since_mark()))
 
 
-@_op(pickle.TUPLE1)
+@_op(pickle.TUPLE1, _CONTAINER)
 def _tuple1(self: Interpreter) -> None:
     self.stack.append((self.pop(),))
 
 
-@_op(pickle.TUPLE2)
+@_op(pickle.TUPLE2, _CONTAINER)
 def _tuple2(self: Interpreter) -> None:
     b, a = self.pop(), self.pop()
     self.stack.append((a, b))
 
 
-@_op(pickle.TUPLE3)
+@_op(pickle.TUPLE3, _CONTAINER)
 def _tuple3(self: Interpreter) -> None:
     c, b, a = self.pop(), self.pop(), self.pop()
     self.stack.append((a, b, c))
@@ -343,17 +331,17 @@ def _empty_tuple(self: Interpreter) -> None:
     self.stack.append(())
 
 
-@_op(pickle.EMPTY_LIST)
+@_op(pickle.EMPTY_LIST, _CONTAINER)
 def _empty_list(self: Interpreter) -> None:
     self.stack.append([])
 
 
-@_op(pickle.EMPTY_DICT)
+@_op(pickle.EMPTY_DICT, _CONTAINER)
 def _empty_dict(self: Interpreter) -> None:
     self.stack.append({})
 
 
-@_op(pickle.EMPTY_SET)
+@_op(pickle.EMPTY_SET, _SET)
 def _empty_set(self: Interpreter) -> None:
     self.stack.append(set())
 
@@ -403,7 +391,7 @@ def _binint2(self: Interpreter) -> None:
     self.stack.append(int.from_bytes(self.take(2), "little"))
 
 
-@_op(pickle.LONG1)
+@_op(pickle.LONG1, _CONTAINER)
 def _long1(self: Interpreter) -> None:
     self.stack.append(int.from_bytes(self.take(self.take(1)[0]), "little", signed=True))
 
@@ -413,7 +401,7 @@ def _binfloat(self: Interpreter) -> None:
     self.stack.append(struct.unpack(">d", self.take(8))[0])
 
 
-@_op(pickle.BINUNICODE)
+@_op(pickle.BINUNICODE, _CONTAINER)
 def _binunicode(self: Interpreter) -> None:
     self.stack.append(self.take(int.from_bytes(self.take(4), "little")).decode("utf-8", "surrogatepass"))
 
@@ -442,44 +430,6 @@ def _binput(self: Interpreter) -> None:
     self.memo[self.take(1)[0]] = self.top()
 
 
-@_op(pickle.LONG_BINPUT)
+@_op(pickle.LONG_BINPUT, _CONTAINER)
 def _long_binput(self: Interpreter) -> None:
     self.memo[int.from_bytes(self.take(4), "little")] = self.top()
-
-
-# ---- looking without loading
-
-
-def names_in(data: bytes) -> set[str]:
-    """The full names of all that a pickle names."""
-    found, texts = set(), []
-    for op, argument, _ in pickletools.genops(data):
-        if op.name in ("GLOBAL", "INST"):
-            module, _, name = str(argument).partition(" ")
-        elif op.name == "STACK_GLOBAL":
-            module, name = texts[-2:]
-        else:
-            if isinstance(argument, str):
-                texts.append(argument)
-            elif op.name in _UNSUPPORTED:
-                raise pickle.UnpicklingError(f"Unsupported operand {op.code.encode('latin-1')[0]}")
-            continue
-        if (module, name) in NAME_MAPPING:
-            module, name = NAME_MAPPING[module, name]
-        found.add(f"{IMPORT_MAPPING.get(module, module)}.{name}")
-    return found
-
-
-_UNSUPPORTED = frozenset(
-    op.name for op in pickletools.opcodes if op.code.encode("latin-1")[0] not in {**_OPS, 46: None}
-)
-
-
-def not_allowed(names: set[str]) -> list[str]:
-    """Those of some names that `torch.load` would not take with `weights_only=True`."""
-    users = allowed.users()
-    return sorted(
-        name
-        for name in names
-        if name.rpartition(".")[0] in allowed.BLOCKED_MODULES or (name not in users and name not in allowed.names())
-    )

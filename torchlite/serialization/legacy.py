@@ -20,11 +20,13 @@ from ..core import dtype as dt
 from ..core.storage import TypedStorage, UntypedStorage
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import checked
-from .storages import named, true_or_false
+from .messages import shown
+from .storages import decoded, named, true_or_false
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .bounds import Bounds
     from .names import StorageType
     from .source import Source
 
@@ -46,11 +48,13 @@ class _Root:
 class LegacyStorages:
     """The storages of one file."""
 
-    def __init__(self, source: Source, restore: Callable[[Any, str], Any], without_values: bool) -> None:
+    def __init__(
+        self, source: Source, bounds: Bounds, restore: Callable[[Any, str], Any], without_values: bool
+    ) -> None:
         self.source = source
+        self.bounds = bounds
         self.restore = restore
         self.without_values = without_values
-        self.claimed = 0
         self.roots: dict[str, _Root] = {}
         self.views: dict[str, UntypedStorage] = {}
 
@@ -69,12 +73,10 @@ class LegacyStorages:
             if known.raw.nbytes() != size:
                 raise RuntimeError(f"the file says different things of the storage {key}")
             return known
-        self.claimed += size
         if self.without_values or location == "meta":
             raw = UntypedStorage(size, device="meta")
-        elif self.claimed > self.source.size:
-            raise RuntimeError(f"the storages of the file are said to be longer ({self.claimed} bytes) than the file")
         else:
+            self.bounds.claim(size, "storages")
             raw = UntypedStorage.over(np.zeros(size, np.uint8))
         # Where it goes in the end must be known before tensors are made of it.
         moved = checked(self.restore(raw, location))
@@ -82,9 +84,10 @@ class LegacyStorages:
         return made
 
     def _view(self, root: _Root, type_: StorageType, view: Any) -> UntypedStorage:
-        if not isinstance(view, tuple) or len(view) != 3 or not all(n.__class__ is int and n >= 0 for n in view[1:]):
+        key, offset, count = view if isinstance(view, tuple) and len(view) == 3 else (None, None, None)
+        key = decoded(key)
+        if not isinstance(key, str) or not all([n.__class__ is int and n >= 0 for n in (offset, count)]):
             raise pickle.UnpicklingError("a view of a storage must be given by key, offset and size")
-        key, offset, count = view
         if key not in self.views:
             item = type_.dtype.itemsize
             if (offset + count) * item > root.raw.nbytes():
@@ -99,7 +102,7 @@ class LegacyStorages:
         for key in keys:
             root = self.roots.get(key) if isinstance(key, str) else None
             if root is None:
-                raise RuntimeError(f"storage key {key!r} not found in deserialized_objects")
+                raise RuntimeError(f"storage key {shown(key)} not found in deserialized_objects")
             self._fill(root)
         left_out = [key for key, root in self.roots.items() if not root.filled]
         if left_out:
@@ -130,17 +133,18 @@ class LegacyStorages:
 
 def read_legacy(
     source: Source,
+    bounds: Bounds,
     unpickle: Callable[[Callable[[Any], Any]], Any],
     restore: Callable[[Any, str], Any],
     without_values: bool,
 ) -> Any:
     """The object in a file of stacked pickles. `unpickle(persistent_load)` reads the next one."""
-    storages = LegacyStorages(source, restore, without_values)
+    storages = LegacyStorages(source, bounds, restore, without_values)
     if unpickle(_no_ids) != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = unpickle(_no_ids)
     if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise RuntimeError(f"Invalid protocol version: {shown(version)}")
     unpickle(_no_ids)  # what system wrote it, which says nothing that is needed
     result = unpickle(storages.persistent_load)
     storages.fill(unpickle(_no_ids))

@@ -10,7 +10,10 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..utils.serialization import config
-from . import interpreter, names
+from . import names
+from .bounds import Bounds
+from .inspection import names_in, not_allowed
+from .interpreter import Interpreter
 from .legacy import read_legacy
 from .locations import is_meta, restorer
 from .messages import UNSAFE, refused
@@ -100,6 +103,7 @@ class _Reading:
     ) -> None:
         self.file = file
         self.source = Source(file)
+        self.bounds = Bounds(self.source.size)
         self.restore = restorer(map_location)
         self.without_values = is_meta(map_location)
         self.pickle_module = pickle_module
@@ -107,13 +111,13 @@ class _Reading:
         self.pickle_args = pickle_args
 
     def zip(self, mapping: bool, at_path: bool) -> Any:
-        reader = ZipReader(self.source)
+        reader = ZipReader(self.source, self.bounds)
         if "constants.pkl" in reader:
             self._refuse_script()
         if mapping and not at_path:
             raise ValueError("f must be a file path in order to use the mmap argument")
         pages = mapped_file(self.file) if mapping else None
-        data = io.BytesIO(reader.pickle("data.pkl"))
+        data = io.BytesIO(reader.get("data.pkl"))
         storages = ZipStorages(reader, self.restore, self.without_values, pages)
         return self._unpickle(data, storages.persistent_load)
 
@@ -126,14 +130,13 @@ class _Reading:
         def unpickle(persistent_load: Callable[[Any], Any]) -> Any:
             return self._unpickle(self.source, persistent_load)
 
-        return read_legacy(self.source, unpickle, self.restore, self.without_values)
+        return read_legacy(self.source, self.bounds, unpickle, self.restore, self.without_values)
 
     def _unpickle(self, data: Any, persistent_load: Callable[[Any], Any]) -> Any:
         if not self.only_weights:
             return _unpickler(self.pickle_module, data, persistent_load, self.pickle_args).load()
         try:
-            made = interpreter.Interpreter(data, self.source.size, persistent_load, **self.pickle_args)
-            return made.load()
+            return Interpreter(data, self.bounds, persistent_load, **self.pickle_args).load()
         except pickle.UnpicklingError as error:
             raise refused(str(error)) from None
 
@@ -169,9 +172,10 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     with _opened(f) as file:
         if not _is_zip(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
-        reader = ZipReader(Source(file))
+        source = Source(file)
+        reader = ZipReader(source, Bounds(source.size))
         if "constants.pkl" in reader:
             raise ValueError(
                 "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
             )
-        return interpreter.not_allowed(interpreter.names_in(reader.pickle("data.pkl")))
+        return not_allowed(names_in(io.BytesIO(reader.get("data.pkl"))))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from types import FunctionType
+from typing import Any
 
 UNSAFE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to "
@@ -14,6 +16,16 @@ _DOCS = (
     "https://pytorch.org/docs/stable/generated/torch.load.html."
 )
 _FAILED = "Weights only load failed. "
+
+
+def shown(obj: Any) -> str:
+    """What a message says of an object from a file: what it is, or its type if it may hold others.
+
+    To print an object that holds another twice, and that one another twice, and so on, takes for ever.
+    """
+    if isinstance(obj, (str, int, type, FunctionType)):
+        return str(obj)
+    return f"an object of type {type(obj).__name__}"
 
 
 def refused(detail: str) -> pickle.UnpicklingError:

@@ -15,7 +15,7 @@ from ..core import dtype as dt
 from ..core.layout import layout, memory_format
 from ..core.pickling import Shown, reduce_ex
 from ..core.storage import TypedStorage, UntypedStorage
-from .allowed import _get_layout
+from .calls import _get_layout
 from .locations import location_tag
 from .names import Bytes, StorageType, find, name_of, storage_type, storage_type_of
 

@@ -15,7 +15,7 @@ from ..core.device import CPU, device
 from ..core.layout import contiguous_strides
 from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor
-from ..ops.pickles import located
+from ..ops.pickles import MOST_DIMS, located
 from .storages import true_or_false
 
 _LONGEST_HEADER = 100_000_000
@@ -87,6 +87,8 @@ def _place(name: str, entry: Any) -> tuple[int, int, dt.dtype, tuple[int, ...]]:
     if d is None:
         raise NotImplementedError(f"torchlite has no tensors of dtype {entry['dtype']}, as `{name}` in this file is")
     numbers = (begin, stop, *shape)
+    if len(shape) > MOST_DIMS:
+        raise _error(f"tensor `{name}` has {len(shape)} dimensions, and the most here is {MOST_DIMS}")
     if not all(n.__class__ is int and n >= 0 for n in numbers) or math.prod(shape) * d.itemsize != stop - begin:
         raise _error(f"invalid shape, data type, or offset for tensor `{name}`")
     return begin, stop, d, shape

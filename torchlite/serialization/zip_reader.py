@@ -1,7 +1,8 @@
 """Reading the zip files that PyTorch keeps its checkpoints in.
 
 Nothing that such a file says is believed: every place and size is checked against the file before anything is read or
-allocated. Checksums are not looked at, as in PyTorch, which can be told not to write them.
+allocated, and what all records take and stand for is paid to its `Bounds` as soon as the directory is read. Checksums
+are not looked at, as in PyTorch, which can be told not to write them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .bounds import Bounds
 from .source import Source, room
 
 _FAILED = "PytorchStreamReader failed "
@@ -21,7 +23,7 @@ _HINT = (
     "file was modified after saving."
 )
 _STORED, _DEFLATED = 0, 8
-_MOST_INFLATED = 100  # times the size that a pickle may grow to
+_PIECE = 1 << 20  # bytes that are inflated at a time
 
 
 def _corrupt(what: str) -> RuntimeError:
@@ -41,8 +43,9 @@ class Record:
 class ZipReader:
     """The records of a zip file, by their names in its top directory."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, bounds: Bounds) -> None:
         self.source = source
+        self.bounds = bounds
         self.records: dict[str, Record] = {}
         self._read_directory()
         first = next(iter(self.records), None)
@@ -65,11 +68,8 @@ class ZipReader:
             raise _corrupt(f"reading file {name}: it is too long")
         return self.read(record)
 
-    def pickle(self, name: str) -> bytes:
-        record = self.find(name)
-        if record.method and record.size > _MOST_INFLATED * record.stored + (1 << 20):
-            raise _corrupt(f"reading file {name}: {record.stored} bytes would become {record.size}")
-        return self.read(record)
+    def get(self, name: str) -> bytes:
+        return self.read(self.find(name))
 
     def find(self, name: str) -> Record:
         record = self.records.get(f"{self.top}/{name}")
@@ -92,28 +92,41 @@ class ZipReader:
     def array(self, record: Record) -> np.ndarray:
         """The bytes of a record, in memory of their own."""
         start = self.place(record)
-        if record.method == _DEFLATED:
-            return np.frombuffer(bytearray(self._inflated(record, start)), np.uint8)
         made = room(record.size)
-        self.source.seek(start)
-        self.source.fill(made)
+        if record.method == _DEFLATED:
+            self._inflate(record, start, memoryview(made))
+        else:
+            self.source.seek(start)
+            self.source.fill(made)
         return made
 
     def read(self, record: Record) -> bytes:
         start = self.place(record)
         if record.method == _DEFLATED:
-            return self._inflated(record, start)
+            made = bytearray(record.size)
+            self._inflate(record, start, memoryview(made))
+            return bytes(made)
         return self.source.read_at(start, record.size)
 
-    def _inflated(self, record: Record, start: int) -> bytes:
-        machine = zlib.decompressobj(-15)
-        try:
-            data = machine.decompress(self.source.read_at(start, record.stored), record.size + 1)
-        except zlib.error:
-            raise _corrupt(f"reading file {record.name}: decompression failed") from None
-        if len(data) != record.size:
+    def _inflate(self, record: Record, start: int, into: memoryview) -> None:
+        """Inflate a record into memory of the size that it is said to have."""
+        machine, left, done = zlib.decompressobj(-15), record.stored, 0
+        self.source.seek(start)
+        while not machine.eof:
+            packed = machine.unconsumed_tail
+            if not packed:
+                packed = self.source.read(min(left, _PIECE))
+                left -= len(packed)
+            try:
+                piece = machine.decompress(packed, _PIECE)
+            except zlib.error:
+                break
+            if not (packed or piece) or done + len(piece) > len(into):
+                break
+            into[done : done + len(piece)] = piece
+            done += len(piece)
+        if not machine.eof or done != len(into):
             raise _corrupt(f"reading file {record.name}: decompression failed")
-        return data
 
     def _check_version(self) -> None:
         if "version" not in self:
@@ -169,6 +182,9 @@ class ZipReader:
             raise _corrupt(f"reading zip archive: unsupported method ({record.name})")
         if (record.method == _STORED and record.stored != record.size) or record.stored > self.source.size:
             raise _corrupt("reading zip archive: invalid header or archive is corrupted")
+        self.bounds.claim(record.stored, "records")
+        if record.method == _DEFLATED:
+            self.bounds.make(record.size)
         self.records.pop(record.name, None)  # of several the last counts; the top directory is named by the first
         self.records[record.name] = record
 

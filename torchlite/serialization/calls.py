@@ -1,0 +1,235 @@
+"""What a pickle may call when only weights are to be loaded, with which arguments, and what that costs.
+
+Each function stands beside a check, which pays for the call and refuses arguments that do not fit.
+"""
+
+from __future__ import annotations
+
+import _codecs
+import collections
+import pickle
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from .. import _utils
+from .._tensor import _rebuild_from_type_v2
+from ..core import dtype as dt
+from ..core.device import device
+from ..core.layout import NAMES as LAYOUTS
+from ..core.layout import layout
+from ..core.size import Size
+from ..core.storage import TypedStorage, UntypedStorage
+from ..core.tensor import Tensor
+from ..nn.parameter import Parameter
+from .bounds import Bounds
+from .messages import shown
+
+Check = Callable[[Bounds, tuple[Any, ...]], None]
+
+_OBJECT = 128  # bytes, about, that an object takes
+_TABLE = 256  # an empty one of any kind
+_TENSOR = 768
+_ATTRIBUTE = 128
+_SCANNED = 64  # bytes of a storage that are looked at while one is made
+
+
+def _get_layout(name: str) -> layout:
+    """The layout that is shown as `name`."""
+    found = LAYOUTS.get(name.removeprefix("torch."))
+    if not isinstance(found, layout):
+        raise pickle.UnpicklingError(f"there is no layout {name}")
+    return found
+
+
+# ---- of plain values
+
+
+def _fit(args: tuple[Any, ...], *forms: tuple[Any, ...]) -> None:
+    """Refuse arguments that are of none of these forms."""
+    for form in forms:
+        if len(args) == len(form) and all([isinstance(a, kind) for a, kind in zip(args, form)]):
+            return
+    raise pickle.UnpicklingError(f"arguments of unexpected types: {[type(a).__name__ for a in args]}")
+
+
+_SIZED = (str, bytes, bytearray, list, tuple, dict)
+_WIDEST_ITEM = 8
+
+
+def _plain(*forms: tuple[Any, ...]) -> Check:
+    """Arguments of these forms, of which no more than a copy is made."""
+
+    def check(bounds: Bounds, args: tuple[Any, ...]) -> None:
+        _fit(args, *forms)
+        bounds.pay(_OBJECT + _WIDEST_ITEM * sum([len(a) for a in args if isinstance(a, _SIZED)]))
+
+    return check
+
+
+_TEXT_ENCODINGS = ("latin1", "latin-1", "ascii", "utf-8", "utf8")
+
+
+def _text(*forms: tuple[Any, ...]) -> Check:
+    """The same, where a second string names an encoding."""
+    plain = _plain(*forms)
+
+    def check(bounds: Bounds, args: tuple[Any, ...]) -> None:
+        plain(bounds, args)
+        if len(args) == 2 and args[1] not in _TEXT_ENCODINGS:
+            raise pickle.UnpicklingError(f"the encoding {args[1]!r} is not one of {', '.join(_TEXT_ENCODINGS)}")
+
+    return check
+
+
+# ---- of tables
+
+
+def _table(*forms: tuple[Any, ...]) -> Check:
+    """Nothing, or the keys that are to be in the table."""
+
+    def check(bounds: Bounds, args: tuple[Any, ...]) -> None:
+        _fit(args, (), *forms)
+        bounds.pay(_TABLE)
+        if args:
+            bounds.enter(args[0], args[0])
+
+    return check
+
+
+def _ordered(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """Nothing, a dictionary, or a list of pairs."""
+    _fit(args, (), (list,), (dict,))
+    bounds.pay(_TABLE)
+    if args:
+        pairs = args[0].items() if isinstance(args[0], dict) else args[0]
+        if not all([isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs]):
+            raise pickle.UnpicklingError("an ordered dictionary is made of pairs")
+        bounds.enter([key for key, _ in pairs], args[0])
+
+
+# ---- of tensors
+
+
+def _pay_for_geometry(bounds: Bounds, size: Any, stride: Any) -> None:
+    if not isinstance(size, (tuple, list)) or not isinstance(stride, (tuple, list)):
+        raise pickle.UnpicklingError("the sizes and strides of a tensor must be tuples")
+    bounds.pay(_TENSOR + _WIDEST_ITEM * (len(size) + len(stride)))
+
+
+def pay_for_tensor(bounds: Bounds, storage: Any, d: Any, size: Any, stride: Any) -> None:
+    """Pay for a tensor of this dtype over part of a storage."""
+    if not isinstance(storage, (TypedStorage, UntypedStorage)):
+        raise pickle.UnpicklingError(f"a tensor is made of a storage, and not of {shown(storage)}")
+    _pay_for_geometry(bounds, size, stride)
+    if d is dt.bool_ and storage.dtype is not d:  # then its bytes are looked at
+        bounds.pay(storage.nbytes() // _SCANNED)
+
+
+def _located(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """A storage, and where in it a tensor is."""
+    storage, _, size, stride, *_ = args
+    pay_for_tensor(bounds, storage, getattr(storage, "dtype", None), size, stride)
+
+
+def _located_as(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """The same, and a dtype."""
+    storage, _, size, stride, _, _, d, *_ = args
+    _fit((d,), (dt.dtype,))
+    pay_for_tensor(bounds, storage, d, size, stride)
+
+
+def _without_memory(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    _fit(args, (dt.dtype, object, object, object))
+    _, size, stride, _ = args
+    _pay_for_geometry(bounds, size, stride)
+
+
+def _parameter(*forms: tuple[Any, ...]) -> Check:
+    def check(bounds: Bounds, args: tuple[Any, ...]) -> None:
+        _fit(args, *forms)
+        bounds.pay(_TENSOR)
+
+    return check
+
+
+def _parameter_with_state(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    _fit(args, (Tensor, bool, object, object))
+    bounds.pay(_TENSOR)
+    _state(bounds, args[3])
+
+
+def _state(bounds: Bounds, state: Any) -> None:
+    """Attributes, or those and what is in slots."""
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    for part in parts:
+        if part:
+            if not isinstance(part, dict) or not all([isinstance(name, str) for name in part]):
+                raise pickle.UnpicklingError("the state of a tensor must be a dictionary of its attributes")
+            bounds.pay(_ATTRIBUTE * len(part))
+
+
+def _moved(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    _fit(args, (Tensor, dt.dtype, (str, device), object), (np.ndarray, dt.dtype, (str, device), object))
+    data, d, _, _ = args
+    bounds.pay(_TENSOR)
+    bounds.make(data.nbytes // data.itemsize * max(data.itemsize, d.itemsize))  # which may be expanded
+
+
+def _refused(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """Anything: the function itself says that there are no such tensors."""
+
+
+def _retyped(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """How to rebuild a tensor, and the class and state it has then."""
+    func, cls, inner, state = args
+    rebuilt = _REBUILD_CHECKS.get(func) if isinstance(func, FunctionType) else None
+    if rebuilt is None or not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {shown(func)}")
+    _fit((inner,), (tuple,))
+    rebuilt(bounds, inner)
+    bounds.pay(_TENSOR)
+    if getattr(cls, "__setstate__", None) is Tensor.__setstate__:  # others are of classes that the user allows
+        _state(bounds, state)
+
+
+_REBUILDERS: dict[str, tuple[Any, Check]] = {
+    "torch._utils._rebuild_tensor": (_utils._rebuild_tensor, _located),
+    "torch._utils._rebuild_tensor_v2": (_utils._rebuild_tensor_v2, _located),
+    "torch._utils._rebuild_tensor_v3": (_utils._rebuild_tensor_v3, _located_as),
+    "torch._utils._rebuild_meta_tensor_no_storage": (_utils._rebuild_meta_tensor_no_storage, _without_memory),
+    "torch._utils._rebuild_parameter": (_utils._rebuild_parameter, _parameter((Tensor, bool, object))),
+    "torch._utils._rebuild_parameter_with_state": (_utils._rebuild_parameter_with_state, _parameter_with_state),
+    "torch._utils._rebuild_device_tensor_from_numpy": (_utils._rebuild_device_tensor_from_numpy, _moved),
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor": (_utils._rebuild_device_tensor_from_cpu_tensor, _moved),
+    "torch._utils._rebuild_qtensor": (_utils._rebuild_qtensor, _refused),
+    "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _refused),
+    "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _refused),
+    "torch._utils._rebuild_wrapper_subclass": (_utils._rebuild_wrapper_subclass, _refused),
+}
+_REBUILD_CHECKS: dict[Any, Check] = dict(_REBUILDERS.values())
+
+_number = (int, float)
+
+CALLS: dict[str, tuple[Any, Check]] = {
+    "collections.OrderedDict": (collections.OrderedDict, _ordered),
+    "collections.Counter": (collections.Counter, _table((dict,))),
+    "_codecs.encode": (_codecs.encode, _text((str, str))),
+    "builtins.bytearray": (bytearray, _text((), (bytes,), (bytearray,), (str, str))),
+    "builtins.set": (set, _table((list,))),
+    "builtins.complex": (complex, _plain((), (_number,), (_number, _number))),
+    "torch.Size": (Size, _plain((tuple,), (list,))),
+    "torch.device": (device, _plain((str,), (str, int))),
+    "torch.nn.parameter.Parameter": (Parameter, _parameter((Tensor,), (Tensor, bool))),
+    "torch.serialization._get_layout": (_get_layout, _plain((str,))),
+    "torch._tensor._rebuild_from_type_v2": (_rebuild_from_type_v2, _retyped),
+    **_REBUILDERS,
+}
+CHECKS: dict[Any, Check] = dict(CALLS.values())
+
+
+def check_of(func: Any) -> Check | None:
+    """The check of what may be called; None for all else, of which not even the hash is asked."""
+    return CHECKS.get(func) if isinstance(func, (type, FunctionType, BuiltinFunctionType)) else None
