@@ -19,7 +19,7 @@ _PER_STORED_BYTE = 32  # of a file: how many bytes of values may be made of it
 _DEEPEST_KEY = 100  # of tuples in tuples that are to be keys: hashing them recurses
 
 _ENTRY = 128  # bytes that a key takes in a table
-_STEP = 16  # of looking at an item: as long as it takes to make so many bytes
+_STEP = 32  # of looking at an item: as long as it takes to make so many bytes
 _TEXTS = frozenset((str, bytes, bool, type(None)))  # of which nobody can choose the hash
 _OWN_HASH = (1 << 61) - 1  # below it, integers are their own hashes
 
@@ -69,7 +69,7 @@ class Bounds:
             steps = self._steps(key) if isinstance(key, tuple) else 1
             place = id(table), hash(key)
             self.hashes[place] += 1
-            self.pay(_ENTRY + _STEP * steps * self.hashes[place])
+            self.pay(_ENTRY + _STEP * steps * (self.hashes[place] - 1))
 
     def _steps(self, key: tuple[Any, ...]) -> int:
         """How many items are looked at when a tuple is hashed; one that is in it twice counts twice."""

@@ -116,14 +116,16 @@ class Interpreter:
         del stack[at:]
         return items
 
-    def pop(self) -> Any:
-        top = self.stack.pop()
+    def top(self) -> Any:
+        top = self.stack[-1]
         if top is _MARK:
             raise IndexError("a mark where a value is needed")
         return top
 
-    def top(self) -> Any:
-        return self.stack[-1]
+    def pop(self) -> Any:
+        top = self.top()
+        self.stack.pop()
+        return top
 
     def build(self, instance: Any, state: Any) -> Any:
         kind = type(instance)

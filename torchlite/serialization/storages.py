@@ -88,7 +88,7 @@ class ZipStorages:
                 )
             return known[0]
         nbytes = count * type_.dtype.itemsize
-        if self.without_values or location == "meta":
+        if self.without_values:
             raw = UntypedStorage(nbytes, device="meta")
         else:
             raw = UntypedStorage.over(self._memory(key, nbytes, type_.dtype))

@@ -155,7 +155,7 @@ class ZipReader:
     # ---- the directory
 
     def _read_directory(self) -> None:
-        start, size, count, shift = self._find_directory()
+        start, size, count = self._find_directory()
         data = self.source.read_at(start, size)
         at = 0
         for _ in range(count):
@@ -172,7 +172,7 @@ class ZipReader:
             wide = _Wide(data[extra : extra + lengths[1]])
             size = wide.value(size)
             stored = wide.value(stored)
-            self._add(Record(name, wide.value(offset) + shift, stored, size, method, flags))
+            self._add(Record(name, wide.value(offset), stored, size, method, flags))
             at = end
 
     def _add(self, record: Record) -> None:
@@ -188,8 +188,8 @@ class ZipReader:
         self.records.pop(record.name, None)  # of several the last counts; the top directory is named by the first
         self.records[record.name] = record
 
-    def _find_directory(self) -> tuple[int, int, int, int]:
-        """Where the directory is, its length, how many entries it has, and by how much all offsets are to be moved."""
+    def _find_directory(self) -> tuple[int, int, int]:
+        """Where the directory is, its length, and how many entries it has."""
         if self.source.size < 22:
             raise _corrupt("reading zip archive: not a ZIP archive")
         tail_start = max(self.source.size - (1 << 16) - 22, 0)
@@ -208,11 +208,11 @@ class ZipReader:
                     count, size, offset = struct.unpack_from("<QQQ", record, 32)
                     end = end64
                     break
-        start = end - size  # right before the end, whatever precedes the archive
-        shift = start - offset
-        if start < 0 or shift < 0 or count * 46 > size:
+            else:
+                raise _corrupt("reading zip archive: invalid header or archive is corrupted")
+        if offset + size > end or count * 46 > size:
             raise _corrupt("reading zip archive: invalid header or archive is corrupted")
-        return start, size, count, shift
+        return offset, size, count
 
 
 class _Wide:
