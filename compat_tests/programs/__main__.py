@@ -31,7 +31,7 @@ def show(groups: dict[str, list[Found]], most: int) -> None:
         return CLASSES.index(field) if field in CLASSES else len(CLASSES), -len(group[1])
 
     for kind, found in sorted(groups.items(), key=weight)[:most]:
-        shortest = min(found, key=lambda one: len(one.script))
+        shortest = min((one for one in found if one.script), key=lambda one: len(one.script))
         print(f"──── {len(found)} × {kind}   (program {shortest.number})\n\n{shortest.script}\n")
 
 
@@ -53,11 +53,14 @@ def main() -> int:
     groups: dict[str, list[Found]] = defaultdict(list)
     known: Counter[str] = Counter()
     different = set()
-    for found in hunt(options.seed, options.count, options.module, options.jobs):
-        known.update(found.known)
-        if not found.known:
-            groups[found.kind].append(found)
-            different.add(found.number)
+    try:
+        for found in hunt(options.seed, options.count, options.module, options.jobs):
+            known.update(found.known)
+            if not found.known:
+                groups[found.kind].append(found)
+                different.add(found.number)
+    except KeyboardInterrupt:
+        print("interrupted; so far:\n")
     show(groups, options.show)
     for name, times in known.most_common():
         print(f"{times:6} × {name}: {CAUSES[name]}")

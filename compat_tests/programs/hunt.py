@@ -4,6 +4,7 @@ import importlib
 import multiprocessing
 import signal
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -15,6 +16,7 @@ from .program import same_every_time
 from .report import explain, find_failures
 
 SECONDS = 60  # that a program may take
+SHOWN = 2  # failures of a kind that are cut down to scripts
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def work(connection: Connection, seed: str, numbers: range, module: str) -> None
     torch, torchlite = importlib.import_module("torch"), importlib.import_module(module)
     same_every_time(torch)
     warnings.simplefilter("ignore")  # outside of programs
+    shown: Counter[str] = Counter()
     for number in numbers:
         connection.send((number, True))
         signal.alarm(SECONDS)
@@ -88,7 +91,8 @@ def work(connection: Connection, seed: str, numbers: range, module: str) -> None
             if known := failure.known:
                 connection.send(Found(number, "", known=tuple({entry.name for entry in known})))
             else:
-                text = explain(failure, torch, torchlite)
+                shown[failure.kind] += 1
+                text = explain(failure, torch, torchlite) if shown[failure.kind] <= SHOWN else ""
                 connection.send(Found(number, failure.kind, failure.first.field, text))
         signal.alarm(0)
     connection.send((None, False))

@@ -38,6 +38,7 @@ from .operands import (
     result_type,
     tensors_in,
 )
+from .out_history import refuse_history
 from .overrides import PLAIN, dispatch, needs_dispatch, public
 from .plan import UNKNOWN, Plans, form_of_call, plan_of, plan_op, planned
 from .return_types import return_type
@@ -531,11 +532,17 @@ class Op:
         if "out" in kwargs and "out" not in self.signature.by_name:
             out = kwargs.pop("out")
             if out is not None:
-                return self.into(out, self.bind(args, kwargs, method))
+                return self.given_out(out, self.bind(args, kwargs, method))
         return self.apply(*self.bind(args, kwargs, method))
 
+    def given_out(self, out: Any, values: Sequence[Any]) -> Any:
+        """The `out=` form. What has no derivative may write into whatever there is."""
+        if self.recorded:
+            refuse_history(self.signature.name, out, values)
+        return self.into(out, values)
+
     def into(self, out: Any, values: Sequence[Any]) -> Any:
-        """The `out=` form."""
+        """Compute, and write the results to where they are wanted."""
         return into(out, self.apply, values, self.signature.name, self.exact_out)
 
     def function(self) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
                 continue
             if inplace:
                 return op.apply_in_place(values)
-            return op.apply(*values) if out is None else op.into(out, values)
+            return op.apply(*values) if out is None else op.given_out(out, values)
         raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
 
     def caller(method: bool) -> Callable[..., Any]:

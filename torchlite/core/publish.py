@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .mode import local
 from .op import Op, functions
+from .out_history import refuse_history
 from .overload import overloaded
 from .overrides import dispatch, needs_dispatch, public
 from .plan import planned
@@ -65,7 +66,8 @@ class Composite:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)
 
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
+    def given_out(self, out: Any, values: Sequence[Any]) -> Any:
+        refuse_history(self.signature.name, out, values)
         return into(out, self.apply, values, self.signature.name)
 
 
@@ -92,6 +94,7 @@ def publish_python(
             values = autocast.cast(signature.name, values)
         if out is None:
             return f(*values)
+        refuse_history(signature.name, out, values)
         return into(out, f, values, signature.name)
 
     def caller(as_method: bool) -> Callable[..., Any]:

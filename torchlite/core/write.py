@@ -14,7 +14,6 @@ from .out_dtypes import check_out_dtype
 from .saved import announce_write
 from .tangent import moves
 from .tensor import Tensor, TensorBase
-from .view import requires_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,14 +163,6 @@ def write_out(target: Tensor, result: Tensor) -> None:
 def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, exact: bool = False) -> Any:
     """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
-    if local.state.mode.grad and (
-        any(requires_grad(o) for o in outs if isinstance(o, TensorBase))
-        or any(requires_grad(t) for v in values for t in tensors_in(v))
-    ):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )
     if any(moves(t) or t.backend.moves(t.array) for v in (outs, *values) for t in tensors_in(v)):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
