@@ -70,6 +70,7 @@ class Run:
     def __init__(self, torch: ModuleType, program: Program = ()):
         self.torch = torch
         self.namespace: dict[str, Any] = {**given(torch), "told": []}
+        self.told = self.namespace["told"]
         self.errors: list[str | None] = []
         self.warned: list[list[str]] = []
         torch.manual_seed(0)
@@ -78,13 +79,14 @@ class Run:
 
     def step(self, step: Step) -> Exception | None:
         """Run one more step. One that raises makes no variable, and the program goes on; returns what it raised."""
-        raised = None
+        raised, told = None, len(self.told)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
                 exec(compiled(step.line), self.namespace)
             except Exception as error:  # what it says is compared
                 raised = error
+                del self.told[told:]  # how far it came is left to chance
         self.errors.append(raised and said(raised))
         self.warned.append([said(warning.message) for warning in warned])
         return raised
@@ -112,7 +114,7 @@ class Run:
             for name, value in self.values()
         }
         gradients = self.gradients(tensors)
-        told = {f"told[{i}]": observe_any(item) for i, item in enumerate(self.namespace["told"])}
+        told = {f"told[{i}]": observe_any(item) for i, item in enumerate(self.told)}
         return {"errors": self.errors, "warned": self.warned, "values": values, "gradients": gradients, "told": told}
 
     def roots(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -144,11 +146,13 @@ class Run:
 
     def backward(self, roots: list[Tensor]) -> str | None:
         """Backward from some tensors with fixed cotangents. Tells the error it raised, if it did."""
+        told = len(self.told)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 cotangents = [self.namespace["cotangent"](t) for t in roots]
                 self.torch.autograd.backward(roots, cotangents, retain_graph=True)
         except Exception as error:
+            del self.told[told:]
             return said(error)
         return None

@@ -9,7 +9,7 @@ from .known import CHANCE, Known, explanation
 from .prelude import pieces_for
 from .program import Program, Run
 
-CLASSES = ("values", "dtype", "shape", "error", "stride()", "storage_offset()", "requires_grad", "is_leaf")
+CLASSES = ("error", "values", "dtype", "shape", "stride()", "storage_offset()", "requires_grad", "is_leaf")
 
 
 @dataclass(frozen=True)
