@@ -143,3 +143,12 @@ def test_strides_follow_the_copies_that_operands_are_converted_to(torch, tell):
     spread = torch.tensor(0.25).broadcast_to(1, 2)
     tell((row / spread).stride(), (spread / row).stride(), (row.real * spread).stride())
     tell(torch.where(row == 0, spread, row).stride())
+
+
+@same_story
+def test_output_numbers_bring_no_history_up_to_date(torch, tell):
+    base = torch.ones(3, requires_grad=True) * 2
+    parts, rest = base.unbind(0), base[1:]
+    base.mul_(2)
+    tell(parts[1].output_nr, rest.output_nr)
+    tell(rest.grad_fn.name(), rest.output_nr)

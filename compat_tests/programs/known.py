@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .compare import Difference
+from .observe import Json
 from .program import Program
 
 
@@ -18,6 +19,11 @@ class Known:
     name: str
     cause: str
     explains: Callable[[Program, Difference], bool]
+
+
+OF_VIEWS = frozenset(
+    ("_is_view()", "_base", "grad_fn", "_version", "output_nr", "untyped_storage().nbytes()", "shares memory with")
+)
 
 
 def anywhere(program: Program, pattern: str) -> bool:
@@ -46,10 +52,108 @@ KNOWN = (
         "second derivatives",
         "PyTorch has no derivative there, and torchlite has",
         lambda program, d: (
-            d.stage == "gradients" and bool(re.search("NotImplementedError|derivative for|not impl", str(d.expected)))
+            d.stage == "gradients" and says(d.expected, "NotImplementedError|derivative for|not implemented for")
         ),
     ),
+    Known(
+        "steps that reach nothing",
+        "along a dimension of one element, or of a tensor of none, any step is as good; which one PyTorch's kernels "
+        "leave there depends on views inside of them",
+        lambda program, d: (
+            d.field == "stride()" and (0 in d.shape or where_it_matters(d.shape, d.expected, d.actual))
+        ),
+    ),
+    Known(
+        "parts of a Jacobian",
+        "jacrev and jacfwd hand out one of several views of a tensor, which PyTorch refuses to write to; torchlite's "
+        "is a tensor of its own",
+        lambda program, d: (
+            anywhere(program, "jacrev|jacfwd|hessian|jacobian")
+            and (says(d.expected, "returns multiple views") or d.field in OF_VIEWS or beside_an_error(d))
+        ),
+    ),
+    Known(
+        "nodes inside of transforms",
+        "which ops a transform is made of shows in the last node, in counts of writes and in what results are views of",
+        lambda program, d: d.field in OF_VIEWS and says(program[-1].line, r"torch\.func|functional\.|checkpoint"),
+    ),
+    Known(
+        "zeros with a history",
+        "what does not depend on an input has a gradient of zeros from PyTorch's transforms, and none from torchlite's",
+        lambda program, d: (
+            d.stage in ("gradients", "told") and anywhere(program, r"torch\.func|autograd\.functional") and all_zero(d)
+        ),
+    ),
+    Known(
+        "empty batches",
+        "PyTorch's vmap takes its first element to see what there is, and so has no batches of none",
+        lambda program, d: says(d.expected, r"select\(\): index 0 out of range for tensor of size \[0"),
+    ),
+    Known(
+        "elements in one place, seen from a transform",
+        "PyTorch's transforms keep the strides of expanded tensors in results, which then cannot be written to",
+        lambda program, d: (
+            anywhere(program, r"torch\.func") and says(d.expected, "more than one element of the written-to tensor")
+        ),
+    ),
+    Known(
+        "tangents of a custom function's tangents",
+        "PyTorch does not differentiate the `jvp` of a custom function once more by an outer jvp, and is wrong",
+        lambda program, d: d.field == "values" and anywhere(program, "jvp.*jvp.*Double|Double.*jvp.*jvp"),
+    ),
+    Known(
+        "multi-grad hooks of a pass from one root",
+        "PyTorch does not count the node that such a pass begins with, so that the hooks run too early or never",
+        lambda program, d: d.stage == "told" and anywhere(program, r"register_multi_grad_hook\("),
+    ),
+    Known(
+        "out= of composites with a history",
+        "PyTorch gives what they write a node that only raises; torchlite refuses at once",
+        lambda program, d: (
+            "out=" in program[-1].line
+            and (says(d.actual, "functions with out=") or says(d.expected, "torch::autograd::NotImplemented"))
+        ),
+    ),
+    Known(
+        "what is kept for backward, and in which order",
+        "saved-tensor hooks see the tensors that PyTorch's kernels keep, where torchlite's formulas need others",
+        lambda program, d: d.stage == "told" and anywhere(program, "saved_tensors_hooks"),
+    ),
+    Known(
+        "names of C's types",
+        "types made in C have their module in CPython's own errors, those made in Python do not",
+        lambda program, d: d.field == "error's text" and says(d.expected, "'torch.return_types"),
+    ),
+    Known(
+        "roots of -0.0 in float16",
+        "PyTorch takes the root of float16 numbers as a power, whose signs of zero and infinity are others",
+        lambda program, d: d.field == "values" and anywhere(program, r"\*\* -?0\.5") and same_but_for_signs(d),
+    ),
 )
+
+
+def says(said: Json, pattern: str) -> bool:
+    return isinstance(said, str) and re.search(pattern, said) is not None
+
+
+def where_it_matters(shape: tuple[int, ...], expected: Json, actual: Json) -> bool:
+    """Whether strides agree along all dimensions of more than one element."""
+    if not isinstance(expected, list) or not isinstance(actual, list):
+        return False
+    return all(a == b for n, a, b in zip(shape, expected, actual) if n > 1)
+
+
+def beside_an_error(d: Difference) -> bool:
+    """Whether one library has nothing to compare: another difference tells why."""
+    return d.expected is None or d.actual is None or d.field == "values"
+
+
+def all_zero(d: Difference) -> bool:
+    return d.actual is None and (d.field != "values" or not any(d.expected))
+
+
+def same_but_for_signs(d: Difference) -> bool:
+    return repr(d.expected).replace("-", "") == repr(d.actual).replace("-", "")
 
 
 def explanation(program: Program, difference: Difference) -> Known | None:

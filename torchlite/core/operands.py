@@ -112,7 +112,7 @@ def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
         value = value.real
     if d.category == dt.INT:
         high = (1 << d.itemsize * 8 - d.is_signed) - 1
-        low = ~high if d.is_signed else -high
+        low = ~high if d.is_signed else 0 if value.__class__ is float else -high  # integers count from the end
         if not low <= value <= high:
             raise _overflow(d)
         return scalar_array(int(value), d, backend)

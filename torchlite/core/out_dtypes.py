@@ -20,6 +20,7 @@ _VALUES = (
 
 # Of ops whose (first) result has to have its dtype.
 _EXACT = {
+    "abs ceil clamp clamp_max clamp_min floor frac neg round sgn sign trunc": _FOUND,
     "addbmm": "self and mat2 must have the same dtype, but got {got.legacy} and {want.legacy}",
     "amax amin": _INPUT_AND_OUT,
     "cummax cummin logcumsumexp": _SCALAR_TYPE,
@@ -35,6 +36,7 @@ _EXACT = {
     "linalg_norm linalg_matrix_norm": _NORM,
     "median nanmedian": _VALUES,
     "mode": "expected scalar type '{want.legacy}' but got '{got.legacy}' for values output",
+    "nan_to_num": "nan_to_num: dtype of out: {got.legacy} should be same as input: {want.legacy}",
     "nonzero": "nonzero: Expected out tensor to have scalar type {want.legacy} but got scalar type{got.legacy}",
     "quantile nanquantile": "{op}() out tensor must be same dtype as the input tensor",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {want.legacy} and out.dtype = "
@@ -50,7 +52,6 @@ _CASTABLE = (
 
 # Of ops whose (first) result has to be castable to it.
 _CAST = {
-    "clamp clamp_max clamp_min sign": _FOUND,
     "linalg_cond": _CASTABLE.replace("{name}", "result"),
     "linalg_eig linalg_eigvals": "torch." + _CASTABLE.replace("{name}", "eigenvalues"),
     "linalg_matrix_rank": "torch." + _CASTABLE.replace("{name}", "result"),

@@ -149,15 +149,13 @@ def write_out(target: Tensor, result: Tensor) -> None:
     if stack:
         announce_write(target, stack)
     shape = result.array.shape
-    resized = target.array.shape != shape
-    if resized:
+    if target.array.shape != shape:
         if target.array.size:
             errors.out_resized(target.array.shape, shape)
-        target.resize_(shape)  # which counts as the write
+        target._resize_output_(shape, target.device)
     check_no_overlap(target)
     _put(target, result)
-    if not resized:
-        bump(target)
+    bump(target)
 
 
 def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, exact: bool = False) -> Any:

@@ -27,6 +27,7 @@ from ..core.layout import (
 )
 from ..core.mode import local
 from ..core.operands import fitting_array
+from ..core.out_history import refuse_history
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.plan import form_of_call
 from ..core.publish import function, method
@@ -44,6 +45,7 @@ _OPTIONS = (
 
 
 _MOST = 1024  # forms of call that are remembered of one function
+_RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
 
 
 def factory(
@@ -107,6 +109,8 @@ def factory(
             else:
                 backend = get_backend(where or get_default_device())
             if out is not None:
+                if name not in _RESIZING:
+                    refuse_history(f"aten::{name}", out, ())
                 result = made(*values[:own], d or out.dtype, out.backend.home)
                 if flat and out.numel() == result.numel():
                     result = result.reshape(out.shape)
@@ -117,9 +121,10 @@ def factory(
                         f"a result of rounding error. The out tensor will be resized to a tensor of shape "
                         f"({result.numel()},)."
                     )
+                if name in _RESIZING:
                     out.resize_(result.shape)
-                else:
-                    out.resize_(result.shape)
+                elif out.shape != result.shape:
+                    out._resize_output_(result.shape, out.device)
                 write_out(out, result)
                 return out
             result = made(*values[:own], d, backend)

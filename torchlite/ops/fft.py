@@ -85,11 +85,12 @@ def _c2r(backend: Any, array: Any, dim: Ints, normalization: int, last_dim_size:
     )
 
 
-def _r2c_backward(g: Tensor, self_shape: Ints, dim: Ints, normalization: int, onesided: bool) -> Tensor:
+def _r2c_backward(g: Tensor, self: Tensor, dim: Ints, normalization: int, onesided: bool) -> Tensor:
     if onesided:
-        last = wrap_dim(dim[-1], len(self_shape))
-        after = self_shape[last] - g.array.shape[last]
-        g = constant_pad_nd.apply(g, (0, 0) * (len(self_shape) - 1 - last) + (0, after), 0)
+        shape = self.array.shape  # PyTorch keeps all of the tensor for it
+        last = wrap_dim(dim[-1], len(shape))
+        after = shape[last] - g.array.shape[last]
+        g = constant_pad_nd.apply(g, (0, 0) * (len(shape) - 1 - last) + (0, after), 0)
     return c2c.apply(g, dim, normalization, False).real
 
 

@@ -112,11 +112,11 @@ def _value(item: Any, d: dt.dtype) -> Any:
             raise ValueError("Overflow when unpacking long long")
         if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
             raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
-        item = int(item)
-        count = 1 << d.itemsize * 8  # of an unsigned type's values; negative ones are counted from its end
+        count = 1 << d.itemsize * 8  # of an unsigned type's values; negative integers are counted from its end
         low, high = (-count // 2, count // 2 - 1) if d.is_signed else (1 - count, count - 1)
-        if not low <= item <= high:
+        if not (0 if isinstance(item, float) and not d.is_signed else low) <= item <= high:
             raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+        item = int(item)
         return item if d.is_signed else item % count
     return item
 

@@ -134,7 +134,6 @@ def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) ->
         backend.storage(larger)[: storage.size] = storage
         source = larger
     self.array = backend.as_strided(source, size, strides, offset)
-    bump(self)
     return self
 
 
@@ -144,6 +143,14 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
         raise RuntimeError("cannot resize variables that require grad")
     if moves(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
+    given = self.array
+    _resized(self, size, memory_format)
+    if self.array is not given:
+        bump(self)
+    return self
+
+
+def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
     strides = contiguous_strides(size)
     if memory_format not in (None, contiguous_format):
         if memory_format is preserve_format:
@@ -159,6 +166,10 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
 
 
 publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, forms="method")
+# What `out=` does to a tensor of another size, whose history it does not look at.
+publish_python(
+    "_resize_output_(Tensor self, int[] size, Device device)", lambda self, size, device: _resized(self, size)
+)
 
 
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
@@ -216,7 +227,9 @@ def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, st
         check_writable(self, False)
     if moves(self):
         raise forward_not_implemented("set", in_place=True)
-    return _place(self, source.array, size, stride or contiguous_strides(size), storage_offset)
+    _place(self, source.array, size, stride or contiguous_strides(size), storage_offset)
+    bump(self)
+    return self
 
 
 publish(

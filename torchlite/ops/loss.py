@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.elementwise import Elementwise
 from ..core.errors import broadcast_shapes, cannot_cast
+from ..core.mode import local
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
+from ..core.view import requires_grad
 from .fused import gradient_by_kernel
 from .space import Formula, tensors
 
@@ -186,13 +188,22 @@ def _soft_margin_bend(xp: Any, self: Any, target: Any) -> Any:
     return target * target * s * (1 - s)
 
 
+def _constant_target(self: Tensor, target: Tensor, reduction: int) -> None:
+    if local.state.mode.grad and requires_grad(target):
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
+            "cannot have requires_grad True."
+        )
+
+
 soft_margin_loss = publish(
     pairwise(
         "soft_margin_loss(Tensor self, Tensor target, int reduction=1)",
         lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
         lambda xp, self, target: -target * _sigmoid(xp, -self * target),
         _soft_margin_bend,
-        label="soft_margin_cpu", refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
+        check=_constant_target, label="soft_margin_cpu",
+        refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
     ),
     forms="",
 )  # fmt: skip

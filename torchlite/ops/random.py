@@ -377,7 +377,7 @@ class _Bernoulli(Sampler):
         def draw(p: Tensor, generator: Any) -> Tensor:
             return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.home), p, generator])
 
-        out.resize_(values[0].array.shape)
+        out._resize_output_(values[0].array.shape, out.device)
         return into(out, draw, values, "bernoulli")
 
 
@@ -433,7 +433,7 @@ def _into_indices(out: Any, apply: Callable[..., Tensor], values: Sequence[Any],
     if out.dtype is not dt.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     indices = apply(*values)
-    out.resize_(indices.array.shape)
+    out._resize_output_(indices.array.shape, out.device)
     return into(out, lambda *_: indices, values, name)
 
 
