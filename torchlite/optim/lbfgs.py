@@ -15,6 +15,10 @@ from .optimizer import Optimizer, ParamsT
 __all__ = ["LBFGS"]
 
 
+# What one step leaves to the next.
+_KEPT = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+
+
 class LBFGS(Optimizer):
     """Quasi-Newton steps by what the last gradients say of the curvature (Nocedal 1980).
 
@@ -85,54 +89,32 @@ class LBFGS(Optimizer):
                 loss = closure()
             return loss, self._gather_flat_grad()
 
-        def move_and_evaluate(x: list[Tensor], t: Any, d: Tensor) -> tuple[float, Tensor]:
-            self._add_grad(t, d)
-            loss, grad = evaluate()
-            for p, before in zip(self._params, x):
-                p.copy_(before)
-            return float(loss), grad
-
         original, grad = evaluate()
         loss, evals = float(original), 1
         state["func_evals"] += 1
         if grad.abs().max() <= tolerance_grad:
             return original
 
-        d, t, scale = state.get("d"), state.get("t"), state.get("H_diag")
-        history = [state.get(name) for name in ("old_dirs", "old_stps", "ro")]
-        previous_grad, previous_loss = state.get("prev_flat_grad"), state.get("prev_loss")
+        kept = {name: state.get(name) for name in _KEPT}
         for n_iter in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            if state["n_iter"] == 1:
-                d, history, scale = grad.neg(), [[], [], []], 1
-            else:
-                y, s = grad.sub(previous_grad), d.mul(t)
-                ys = y.dot(s)
-                if ys > 1e-10:
-                    if len(history[0]) == group["history_size"]:
-                        for kept in history:
-                            kept.pop(0)
-                    for kept, new in zip(history, (y, s, 1.0 / ys)):
-                        kept.append(new)
-                    scale = ys / y.dot(y)
-                state["al"] = state.get("al") or [None] * group["history_size"]
-                d = _direction(grad, history, scale, state["al"])
-            previous_grad, previous_loss = grad.clone(), loss
+            d = _next_direction(state, kept, grad, group["history_size"])
             t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
+            kept.update(d=d, t=t, prev_flat_grad=grad.clone(), prev_loss=loss)
             slope = grad.dot(d)
             if slope > -tolerance_change:
                 break
-            searched = 0
             if group["line_search_fn"] is not None:
                 if group["line_search_fn"] != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
-                x = [p.clone() for p in self._params]
                 loss, grad, t, searched = strong_wolfe(
-                    lambda t, x=x, d=d: move_and_evaluate(x, t, d), t, d, loss, grad, slope, group["max_eval"] - evals
+                    self._along(d, evaluate), t, d, loss, grad, slope, group["max_eval"] - evals
                 )
+                kept["t"] = t
                 self._add_grad(t, d)
             else:
                 self._add_grad(t, d)
+                searched = 0
                 if n_iter != group["max_iter"]:  # after the last one nobody would look at it
                     found, grad = evaluate()
                     loss, searched = float(found), 1
@@ -142,12 +124,43 @@ class LBFGS(Optimizer):
                 evals >= group["max_eval"]
                 or grad.abs().max() <= tolerance_grad
                 or d.mul(t).abs().max() <= tolerance_change
-                or abs(loss - previous_loss) < tolerance_change
+                or abs(loss - kept["prev_loss"]) < tolerance_change
             ):
                 break
-        state.update(d=d, t=t, old_dirs=history[0], old_stps=history[1], ro=history[2], H_diag=scale)
-        state.update(prev_flat_grad=previous_grad, prev_loss=previous_loss)
+        state.update(kept)
         return original
+
+    def _along(self, d: Tensor, evaluate: Callable[[], tuple[Any, Tensor]]) -> Callable[[Any], tuple[float, Tensor]]:
+        """The loss and its gradient along a line from here."""
+        here = [p.clone() for p in self._params]
+
+        def at(t: Any) -> tuple[float, Tensor]:
+            self._add_grad(t, d)
+            loss, grad = evaluate()
+            for p, before in zip(self._params, here):
+                p.copy_(before)
+            return float(loss), grad
+
+        return at
+
+
+def _next_direction(state: dict[str, Any], kept: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:
+    """Where to go next; what the last step showed of the curvature is added to the history."""
+    if state["n_iter"] == 1:
+        kept.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+        return grad.neg()
+    history = [kept["old_dirs"], kept["old_stps"], kept["ro"]]
+    y, s = grad.sub(kept["prev_flat_grad"]), kept["d"].mul(kept["t"])
+    ys = y.dot(s)
+    if ys > 1e-10:
+        if len(history[0]) == history_size:
+            for entries in history:
+                entries.pop(0)
+        for entries, new in zip(history, (y, s, 1.0 / ys)):
+            entries.append(new)
+        kept["H_diag"] = ys / y.dot(y)
+    state["al"] = state.get("al") or [None] * history_size
+    return _direction(grad, history, kept["H_diag"], state["al"])
 
 
 def _direction(grad: Tensor, history: list[list[Tensor]], scale: Any, factors: list[Any]) -> Tensor:

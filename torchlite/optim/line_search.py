@@ -33,6 +33,75 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> 
     return min(max(found, least), most)
 
 
+class _Search:
+    """A function along a line, and what makes a step along it long enough: a lower value, and a flatter slope."""
+
+    def __init__(
+        self, objective: Callable[[Any], tuple[float, Tensor]], d: Tensor, start: Point, decrease: float,
+        curvature: float,
+    ) -> None:  # fmt: skip
+        self.objective, self.d, self.start = objective, d, start
+        self.decrease, self.curvature = decrease, curvature
+        self.evals = 0
+
+    def at(self, t: Any) -> Point:
+        self.evals += 1
+        f, g = self.objective(t)
+        return Point(t, f, g, g.dot(self.d))
+
+    def too_high(self, point: Point) -> bool:
+        return point.f > self.start.f + self.decrease * point.t * self.start.slope
+
+    def flat(self, point: Point) -> bool:
+        return bool(abs(point.slope) <= -self.curvature * self.start.slope)
+
+    def bracket(self, t: Any, max_tries: int) -> tuple[list[Point], int]:
+        """Two points with a good one between them, or a good one alone, and the tries it took."""
+        previous, point = self.start, self.at(t)
+        for tries in range(max_tries):
+            rising = tries > 1 and point.f >= previous.f
+            if self.too_high(point) or rising or (not self.flat(point) and point.slope >= 0):
+                return [previous, point], tries
+            if self.flat(point):
+                return [point], tries
+            least = point.t + 0.01 * (point.t - previous.t)
+            further = cubic_minimum(previous, point, (least, point.t * 10))
+            previous, point = point, self.at(further)
+        return [self.start, point], max_tries
+
+    def narrow(self, bracket: list[Point], max_tries: int, tolerance: float) -> Point:
+        """The best point found by moving the ends of a bracket nearer to each other."""
+        low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+        size, stuck = self.d.abs().max(), False
+        for _ in range(max_tries):
+            if abs(bracket[1].t - bracket[0].t) * size < tolerance:
+                break
+            t, stuck = _off_the_ends(cubic_minimum(bracket[0], bracket[1]), bracket, stuck)
+            point = self.at(t)
+            if self.too_high(point) or point.f >= bracket[low].f:
+                bracket[high] = point
+                low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+                continue
+            if self.flat(point):
+                return point
+            if point.slope * (bracket[high].t - bracket[low].t) >= 0:
+                bracket[high] = bracket[low]
+            bracket[low] = point
+        return bracket[low]
+
+
+def _off_the_ends(t: Any, bracket: list[Point], stuck: bool) -> tuple[Any, bool]:
+    """`t`, not too close to the ends of a bracket twice in a row, and whether it is now."""
+    ends = [p.t for p in bracket]
+    least, most = min(ends), max(ends)
+    margin = 0.1 * (most - least)
+    if min(most - t, t - least) >= margin:
+        return t, False
+    if stuck or t >= most or t <= least:
+        return (most - margin if abs(t - most) < abs(t - least) else least + margin), False
+    return t, True
+
+
 def strong_wolfe(
     objective: Callable[[Any], tuple[float, Tensor]],
     t: Any,
@@ -46,69 +115,7 @@ def strong_wolfe(
     tolerance_change: float = 1e-9,
 ) -> tuple[float, Tensor, Any, int]:
     """Search along `d`, starting with the step `t`; the value, gradient and step found, and the evaluations it took."""
-    d_size = d.abs().max()
-    evals = 0
-
-    def at(t: Any) -> Point:
-        nonlocal evals
-        evals += 1
-        f, g = objective(t)
-        return Point(t, f, g, g.dot(d))
-
-    start = previous = Point(0, f, g.clone(), slope)
-
-    def too_high(point: Point) -> bool:
-        return point.f > start.f + decrease * point.t * start.slope
-
-    def flat(point: Point) -> bool:
-        return bool(abs(point.slope) <= -curvature * start.slope)
-
-    point = at(t)
-    bracket: list[Point] = []
-    done = False
-    tries = 0
-    while tries < max_evals:
-        if too_high(point) or (tries > 1 and point.f >= previous.f) or (not flat(point) and point.slope >= 0):
-            bracket = [previous, point]
-            break
-        if flat(point):
-            bracket, done = [point], True
-            break
-        least = point.t + 0.01 * (point.t - previous.t)
-        further = cubic_minimum(previous, point, (least, point.t * 10))
-        previous, point = point, at(further)
-        tries += 1
-    if tries == max_evals:
-        bracket = [start, point]
-
-    stuck = False
-    low, high = (0, -1) if bracket[0].f <= bracket[-1].f else (-1, 0)
-    low, high = low % len(bracket), high % len(bracket)
-    while not done and tries < max_evals:
-        if abs(bracket[1].t - bracket[0].t) * d_size < tolerance_change:
-            break
-        t = cubic_minimum(bracket[0], bracket[1])
-        # Not too close to the ends, twice in a row.
-        ends = [p.t for p in bracket]
-        margin = 0.1 * (max(ends) - min(ends))
-        if min(max(ends) - t, t - min(ends)) < margin:
-            if stuck or t >= max(ends) or t <= min(ends):
-                t = max(ends) - margin if abs(t - max(ends)) < abs(t - min(ends)) else min(ends) + margin
-                stuck = False
-            else:
-                stuck = True
-        else:
-            stuck = False
-        point = at(t)
-        tries += 1
-        if too_high(point) or point.f >= bracket[low].f:
-            bracket[high] = point
-            low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
-        else:
-            if flat(point):
-                done = True
-            elif point.slope * (bracket[high].t - bracket[low].t) >= 0:
-                bracket[high] = bracket[low]
-            bracket[low] = point
-    best = bracket[low]
-    return best.f, best.g, best.t, evals
+    search = _Search(objective, d, Point(0, f, g.clone(), slope), decrease, curvature)
+    bracket, tries = search.bracket(t, max_evals)
+    best = bracket[0] if len(bracket) == 1 else search.narrow(bracket, max_evals - tries, tolerance_change)
+    return best.f, best.g, best.t, search.evals

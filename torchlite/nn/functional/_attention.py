@@ -117,6 +117,35 @@ def _check_mask(attn_mask: Tensor, heads: int, queries: int, keys: int) -> Tenso
     return attn_mask.unsqueeze(0) if dims == 2 else attn_mask
 
 
+def _masks_and_hint(
+    key_padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: dt.dtype, is_causal: bool, need_weights: bool
+) -> tuple[Tensor | None, Tensor | None, bool]:
+    """Both masks as numbers, and whether the hint that attention is causal says it all."""
+    key_padding_mask = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype
+    )
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        return key_padding_mask, None, True
+    attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", dtype, False)
+    return key_padding_mask, attn_mask, is_causal and key_padding_mask is None
+
+
+def _one_more(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> bool:
+    """Whether there is one more key and value for every sequence."""
+    if bias_k is None or bias_v is None:
+        _require(bias_k is None, "bias_k is set but bias_v is None")
+        _require(bias_v is None, "bias_v is set but bias_k is None")
+        return False
+    _require(static_k is None, "bias cannot be added to static key.")
+    _require(static_v is None, "bias cannot be added to static value.")
+    return True
+
+
 # ---- projections
 
 
@@ -160,37 +189,63 @@ def _in_heads(x: Tensor, static: Tensor | None, name: str, heads: int, head_dim:
     return static
 
 
+def _projected(
+    query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None, bias: Tensor | None,
+    separate: tuple[Tensor | None, ...] | None,
+) -> Sequence[Tensor]:  # fmt: skip
+    """Queries, keys and values, from one matrix or a separate one each."""
+    if separate is None:
+        _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+        _require(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+        return _in_projection_packed(query, key, value, weight, bias)  # type: ignore[arg-type]
+    _require(
+        key.shape[:2] == value.shape[:2],
+        f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
+    )
+    for name, w in zip("qkv", separate):
+        _require(w is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return _in_projection(query, key, value, *separate, *biases)  # type: ignore[arg-type]
+
+
 # ---- the whole
+
+
+def _attended(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, batch: int, num_heads: int, dropout_p: float, is_causal: bool
+) -> Tensor:
+    """What all heads make of it, (time, batch, heads, features of a head)."""
+    q, k, v = [t.view(batch, num_heads, *t.shape[1:]) for t in (q, k, v)]
+    if mask is not None:
+        mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, k.size(2))
+    return scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal).permute(2, 0, 1, 3)
+
+
+def _attended_with_weights(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, batch: int, num_heads: int, dropout_p: float, average: bool
+) -> tuple[Tensor, Tensor]:
+    """The same, (time, batch and head, features of a head), and the weights, of each head or their mean."""
+    scaled = q * math.sqrt(1.0 / q.shape[-1])
+    turned = k.transpose(-2, -1)
+    scores = scaled.bmm(turned) if mask is None else functions["baddbmm"](mask, scaled, turned)
+    weights = scores.softmax(-1)
+    if dropout_p > 0.0:
+        weights = functions["dropout"](weights, dropout_p, True)
+    attended = weights.bmm(v).transpose(0, 1)
+    weights = weights.view(batch, num_heads, *weights.shape[1:])
+    return attended, weights.mean(1) if average else weights
 
 
 @overridable
 def multi_head_attention_forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None,
-    bias_k: Tensor | None,
-    bias_v: Tensor | None,
-    add_zero_attn: bool,
-    dropout_p: float,
-    out_proj_weight: Tensor,
-    out_proj_bias: Tensor | None,
-    training: bool = True,
-    key_padding_mask: Tensor | None = None,
-    need_weights: bool = True,
-    attn_mask: Tensor | None = None,
-    use_separate_proj_weight: bool = False,
-    q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None,
-    static_k: Tensor | None = None,
-    static_v: Tensor | None = None,
-    average_attn_weights: bool = True,
-    is_causal: bool = False,
-) -> tuple[Tensor, Tensor | None]:
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attention in several heads at once, each with its own part of the features, between two projections.
 
     Tensors are (time, batch, features), or without a batch. With `need_weights`, the weights come second. `static_k`
@@ -199,83 +254,44 @@ def multi_head_attention_forward(
     """
     batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
-        same = query is key, key is value
-        query = query.unsqueeze(1)
-        key = query if same[0] else key.unsqueeze(1)
-        value = key if same[1] else value.unsqueeze(1)
+        found = {id(t): t.unsqueeze(1) for t in (query, key, value)}  # what was one tensor stays one
+        query, key, value = [found[id(t)] for t in (query, key, value)]
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     queries, batch, embed_dim = query.shape
     heads = batch * num_heads
-    key_padding_mask = _canonical_mask(
-        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    key_padding_mask, attn_mask, is_causal = _masks_and_hint(
+        key_padding_mask, attn_mask, query.dtype, is_causal, need_weights
     )
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None  # said by the hint alone
-    else:
-        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
-        is_causal = is_causal and key_padding_mask is None
     _require(
         embed_dim == embed_dim_to_check,
         f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}",
     )
     head_dim = embed_dim // num_heads
     _require(head_dim * num_heads == embed_dim, f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        _require(
-            key.shape[:2] == value.shape[:2],
-            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
-        )
-        for name, w in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
-            _require(w is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)  # type: ignore[arg-type]
-    else:
-        _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
-        _require(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)  # type: ignore[arg-type]
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, separate)
     if attn_mask is not None:
         attn_mask = _check_mask(attn_mask, heads, queries, key.shape[0])
-    if bias_k is not None and bias_v is not None:
-        _require(static_k is None, "bias cannot be added to static key.")
-        _require(static_v is None, "bias cannot be added to static value.")
-        k = functions["cat"]([k, bias_k.repeat(1, batch, 1)])
-        v = functions["cat"]([v, bias_v.repeat(1, batch, 1)])
-        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
-    else:
-        _require(bias_k is None, "bias_k is set but bias_v is None")
-        _require(bias_v is None, "bias_v is set but bias_k is None")
+    masks = (attn_mask, key_padding_mask)
+    if _one_more(bias_k, bias_v, static_k, static_v):
+        k, v = [functions["cat"]([t, bias.repeat(1, batch, 1)]) for t, bias in ((k, bias_k), (v, bias_v))]
+        masks = (_padded(masks[0]), _padded(masks[1]))
     q = _in_heads(q, None, "q", heads, head_dim)
     k = _in_heads(k, static_k, "k", heads, head_dim)
     v = _in_heads(v, static_v, "v", heads, head_dim)
     if add_zero_attn:
         k, v = [functions["cat"]([t, t.new_zeros((heads, 1, head_dim))], 1) for t in (k, v)]
-        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
-    keys = k.size(1)
-    attn_mask = _merged(attn_mask, key_padding_mask, batch, num_heads, keys)
+        masks = (_padded(masks[0]), _padded(masks[1]))
+    mask = _merged(*masks, batch, num_heads, k.size(1))
     dropout_p = dropout_p if training else 0.0
     weights = None
     if need_weights:
-        _require(not is_causal or attn_mask is not None, "FIXME: is_causal not implemented for need_weights")
-        scaled = q * math.sqrt(1.0 / q.shape[-1])
-        turned = k.transpose(-2, -1)
-        scores = scaled.bmm(turned) if attn_mask is None else functions["baddbmm"](attn_mask, scaled, turned)
-        weights = scores.softmax(-1)
-        if dropout_p > 0.0:
-            weights = functions["dropout"](weights, dropout_p, True)
-        attended = weights.bmm(v).transpose(0, 1)
-        weights = weights.view(batch, num_heads, queries, keys)
-        weights = weights.mean(1) if average_attn_weights else weights
+        _require(not is_causal or mask is not None, "FIXME: is_causal not implemented for need_weights")
+        attended, weights = _attended_with_weights(
+            q, k, v, mask, batch, num_heads, dropout_p, average_attn_weights
+        )
     else:
-        if attn_mask is not None:
-            one = attn_mask.size(0) == 1
-            attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.view(batch, num_heads, -1, keys)
-        q, k, v = [t.view(batch, num_heads, t.shape[1], head_dim) for t in (q, k, v)]
-        attended = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal).permute(2, 0, 1, 3)
+        attended = _attended(q, k, v, mask, batch, num_heads, dropout_p, is_causal)
     output = linear(attended.reshape(queries * batch, embed_dim), out_proj_weight, out_proj_bias)
     output = output.view(queries, batch, output.size(1))
     if batched:

@@ -219,32 +219,8 @@ class OneCycleLR(LRScheduler):
     ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
-        if total_steps is not None:
-            if total_steps <= 0 or not isinstance(total_steps, int):
-                raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
-            self.total_steps = total_steps
-        elif epochs is not None and steps_per_epoch is not None:
-            for name, value in (("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
-                if not isinstance(value, int) or value <= 0:
-                    raise ValueError(f"Expected positive integer {name}, but got {value}")
-            self.total_steps = epochs * steps_per_epoch
-        else:
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        top = float(pct_start * self.total_steps) - 1
-        end = self.total_steps - 1
-        if three_phase:
-            self._schedule_phases = [
-                _phase(top, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                _phase(
-                    float(2 * pct_start * self.total_steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"
-                ),
-                _phase(end, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
-            ]
-        else:
-            self._schedule_phases = [
-                _phase(top, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                _phase(end, "max_lr", "min_lr", "base_momentum", "max_momentum"),
-            ]
+        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
+        self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -299,6 +275,31 @@ class OneCycleLR(LRScheduler):
                 momentum = self._anneal_func(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
                 _set_momentum(group, momentum, self.use_beta1)
         return rates
+
+
+def _total(steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+    if steps is not None:
+        if steps <= 0 or not isinstance(steps, int):
+            raise ValueError(f"Expected positive integer total_steps, but got {steps}")
+        return steps
+    if epochs is None or steps_per_epoch is None:
+        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+    for name, value in (("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"Expected positive integer {name}, but got {value}")
+    return epochs * steps_per_epoch
+
+
+def _phases(steps: int, up: float, three: bool) -> list[dict[str, Any]]:
+    """Up for this part of the steps, then down; with `three` phases, to the beginning first."""
+    first = _phase(float(up * steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    if not three:
+        return [first, _phase(steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+    return [
+        first,
+        _phase(float(2 * up * steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        _phase(steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+    ]
 
 
 def _phase(end: float, start_lr: str, end_lr: str, start_momentum: str, end_momentum: str) -> dict[str, Any]:
