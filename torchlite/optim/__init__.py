@@ -19,7 +19,7 @@ from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
-from .swapping import swap_in_optimizer_params_and_state
+from .swapped_parameters import swap_in_optimizer_params_and_state
 
 __all__ = [
     "Adafactor", "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD", "LBFGS", "lr_scheduler", "Muon", "NAdam",

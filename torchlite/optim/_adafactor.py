@@ -7,11 +7,11 @@ from typing import Any
 from ..core.dtype import finfo
 from ..core.op import functions
 from ..core.tensor import Tensor
-from .blocks import scalar_dtype
-from .checks import check_lr
+from .by_tensor import OnTensors
+from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
 from .optimizer import ParamsT
-from .whole_tensors import OnTensors
+from .options import check_lr, options
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -45,11 +45,7 @@ class Adafactor(OnTensors):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        super().__init__(params, options(locals(), "", "lr beta2_decay eps d weight_decay foreach maximize"))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

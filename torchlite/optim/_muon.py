@@ -7,10 +7,10 @@ from typing import Any
 from ..core.dtype import bfloat16
 from ..core.op import functions
 from ..core.tensor import Tensor
-from .checks import check_lr
+from .by_tensor import OnTensors
 from .on_lists import on_lists
 from .optimizer import ParamsT
-from .whole_tensors import OnTensors
+from .options import check_lr, options
 
 __all__ = ["Muon"]
 
@@ -71,11 +71,8 @@ class Muon(OnTensors):
             raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
         if adjust_lr_fn is not None and adjust_lr_fn not in ("original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
+        super().__init__(params, options(locals(), "", order))
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from .checks import check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -17,8 +17,7 @@ def _formula(
     xp: Any, p: Any, g: Any, square: Any, change2: Any, decay: Any, rho: Any, new: Any, eps: Any, rate: Any
 ) -> None:
     """Zeiler 2012; `change2` is the mean square of the changes."""
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay)
     square *= rho
     square += g * g * new
     change = xp.sqrt(change2 + eps) / xp.sqrt(square + eps) * g
@@ -45,16 +44,8 @@ class Adadelta(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        if not 0.0 <= rho <= 1.0:
-            raise ValueError(f"Invalid rho value: {rho}")
-        check_non_negative("epsilon", eps)
-        check_non_negative("weight_decay", weight_decay)
-        defaults = {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr rho eps weight_decay maximize capturable foreach differentiable"
+        super().__init__(params, options(locals(), "lr rho eps weight_decay", order))
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}

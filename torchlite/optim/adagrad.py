@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .checks import check_fused, check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import check_fused, options
 
 __all__ = ["Adagrad", "adagrad"]
 
 
 def _formula(xp: Any, p: Any, g: Any, square: Any, decay: Any, eps: Any, rate: Any) -> None:
     """Duchi, Hazan and Singer 2011."""
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay)
     square += g * g
     p -= g / (xp.sqrt(square) + eps) * rate
 
@@ -41,17 +40,8 @@ class Adagrad(Elementwise):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("lr_decay", lr_decay)
-        check_non_negative("weight_decay", weight_decay)
-        check_non_negative("initial_accumulator_value", initial_accumulator_value)
-        check_non_negative("epsilon", eps)
-        defaults = {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
+        super().__init__(params, options(locals(), "lr lr_decay weight_decay initial_accumulator_value eps", order))
         check_fused(self, fused, foreach, differentiable)
         for group in self.param_groups:
             self.make_state(group, group["params"], [self.state[p] for p in group["params"]])

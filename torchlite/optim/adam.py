@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .checks import check_betas, check_fused, check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import check_fused, options
 
 __all__ = ["Adam", "adam"]
 
@@ -16,10 +16,7 @@ __all__ = ["Adam", "adam"]
 def _formula(xp: Any, p: Any, g: Any, mean: Any, square: Any, *more: Any) -> None:
     """Kingma and Ba 2015; `highest` is what AMSGrad keeps of `square` (Reddi et al. 2018)."""
     *highest, shrink, decay, new1, beta2, new2, eps, rate = more
-    if shrink is not None:
-        p *= shrink
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay, shrink)
     change = g - mean
     change *= new1
     mean += change
@@ -62,10 +59,10 @@ class Adam(Elementwise):
         alone = foreach and not capturable
         if isinstance(lr, Tensor) and alone:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        check_lr(lr)
-        check_non_negative("epsilon", eps)
-        check_betas(betas)
-        check_non_negative("weight_decay", weight_decay)
+        order = (
+            "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
+        )
+        defaults = options(locals(), "lr eps betas weight_decay", order)
         if isinstance(betas[0], Tensor) is not isinstance(betas[1], Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
@@ -74,11 +71,6 @@ class Adam(Elementwise):
                     raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
                 if beta.numel() != 1:
                     raise ValueError(f"Tensor betas[{i}] must be 1-element")
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 

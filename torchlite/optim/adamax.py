@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from .checks import check_betas, check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["Adamax", "adamax"]
 
@@ -17,8 +17,7 @@ def _formula(
     xp: Any, p: Any, g: Any, mean: Any, highest: Any, decay: Any, new1: Any, beta2: Any, eps: Any, rate: Any
 ) -> None:
     """Adam with the largest gradient, fading, in place of the root of the mean square."""
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay)
     mean += (g - mean) * new1
     highest[...] = xp.maximum(highest * beta2, xp.absolute(g) + eps)
     p -= mean / highest * rate
@@ -42,15 +41,8 @@ class Adamax(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("epsilon", eps)
-        check_betas(betas)
-        check_non_negative("weight_decay", weight_decay)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr betas eps weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, options(locals(), "lr eps betas weight_decay", order))
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_inf": 0.0}

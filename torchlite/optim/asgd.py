@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from .checks import check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["ASGD", "asgd"]
 
 
 def _formula(xp: Any, p: Any, g: Any, average: Any, decay: Any, shrink: Any, rate: Any, mu: Any) -> None:
     """Polyak and Juditsky 1992; without `mu`, averaging has not begun."""
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay)
     p *= shrink
     p -= g * rate
     if mu is None:
@@ -44,13 +43,8 @@ class ASGD(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("weight_decay", weight_decay)
-        defaults = {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, options(locals(), "lr weight_decay", order))
 
     def counts(self, group: dict[str, Any]) -> dict[str, float]:
         return {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}

@@ -8,9 +8,9 @@ from typing import Any
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.op import functions
 from ..core.tensor import Tensor
-from .checks import check_lr
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, ParamsT
+from .options import options
 
 __all__ = ["LBFGS"]
 
@@ -36,13 +36,10 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        check_lr(lr)
-        defaults = {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        order = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+        super().__init__(params, options(locals(), "lr", order))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]

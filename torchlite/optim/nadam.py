@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .blocks import scalar_dtype
-from .checks import check_betas, check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, follow, number, shrink_of
+from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["NAdam", "nadam"]
 
@@ -19,13 +19,8 @@ def _formula(
     bias2: Any, eps: Any, rate: Any, rate_of_mean: Any,
 ) -> None:  # fmt: skip
     """Dozat 2016: Adam with Nesterov's momentum."""
-    if shrink is not None:
-        p *= shrink
-    if decay is not None:
-        g = g + p * decay
-    mean += (g - mean) * new1
-    square *= beta2
-    square += g * g * new2
+    g = decayed(p, g, decay, shrink)
+    follow(g, mean, square, new1, beta2, new2)
     size = xp.sqrt(square / bias2) + eps
     p -= g / size * rate
     p -= mean / size * rate_of_mean
@@ -53,17 +48,11 @@ class NAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("epsilon", eps)
-        check_betas(betas)
-        check_non_negative("weight_decay", weight_decay)
-        check_non_negative("momentum_decay", momentum_decay)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = (
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay "
+            "maximize foreach capturable differentiable"
+        )
+        super().__init__(params, options(locals(), "lr eps betas weight_decay momentum_decay", order))
 
     def counts(self, group: dict[str, Any]) -> dict[str, float]:
         return {"step": 0.0, "mu_product": 1.0}

@@ -18,7 +18,7 @@ from ..core.pickling import reduce_ex
 from ..core.tensor import Tensor
 from ..queries import typename
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
-from . import for_subclasses
+from . import step_helpers
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -30,8 +30,8 @@ _global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict
 
 
 def __getattr__(name: str) -> Any:
-    if hasattr(for_subclasses, name):
-        return getattr(for_subclasses, name)
+    if hasattr(step_helpers, name):
+        return getattr(step_helpers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .checks import check_betas, check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, follow, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["RAdam", "radam"]
 
@@ -18,13 +18,8 @@ def _formula(
     eps: Any, rate: Any,
 ) -> None:  # fmt: skip
     """Liu et al. 2020; without `eps`, the variance is not known well enough yet to divide by it."""
-    if shrink is not None:
-        p *= shrink
-    if decay is not None:
-        g = g + p * decay
-    mean += (g - mean) * new1
-    square *= beta2
-    square += g * g * new2
+    g = decayed(p, g, decay, shrink)
+    follow(g, mean, square, new1, beta2, new2)
     p -= (mean if eps is None else mean / (xp.sqrt(square) + eps)) * rate
 
 
@@ -48,16 +43,8 @@ class RAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("epsilon", eps)
-        check_betas(betas)
-        check_non_negative("weight_decay", weight_decay)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
+        super().__init__(params, options(locals(), "lr eps betas weight_decay", order))
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}

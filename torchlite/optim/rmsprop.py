@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .checks import check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -16,8 +16,7 @@ __all__ = ["RMSprop", "rmsprop"]
 def _formula(xp: Any, p: Any, g: Any, square: Any, *more: Any) -> None:
     """Hinton's lecture 6e; centered, Graves 2013. The last of `more` say which further state there is."""
     *state, decay, alpha, new, eps, rate, momentum, centered = more
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay)
     square *= alpha
     square += g * g * new
     spread = square
@@ -54,17 +53,8 @@ class RMSprop(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("epsilon", eps)
-        check_non_negative("momentum", momentum)
-        check_non_negative("weight_decay", weight_decay)
-        check_non_negative("alpha", alpha)
-        defaults = {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+        super().__init__(params, options(locals(), "lr eps momentum weight_decay alpha", order))
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         made = {"square_avg": 0.0}

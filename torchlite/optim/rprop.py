@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from .checks import check_lr
-from .elementwise import Elementwise, number
+from .by_element import Elementwise, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import options
 
 __all__ = ["Rprop", "rprop"]
 
@@ -40,14 +40,8 @@ class Rprop(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        order = "lr etas step_sizes foreach maximize differentiable capturable"
+        super().__init__(params, options(locals(), "lr etas", order))
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return {"prev": 0.0, "step_size": float(group["lr"])}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .checks import check_fused, check_lr, check_non_negative
-from .elementwise import Elementwise, decay_of, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
+from .options import check_fused, options
 
 __all__ = ["SGD", "sgd"]
 
@@ -16,8 +16,7 @@ __all__ = ["SGD", "sgd"]
 def _formula(xp: Any, p: Any, g: Any, *more: Any) -> None:
     """`velocity` is a state array where there is momentum."""
     *velocity, rate, decay, momentum, new, nesterov = more
-    if decay is not None:
-        g = g + p * decay
+    g = decayed(p, g, decay)
     for v in velocity:
         v *= momentum
         v += g if new is None else g * new
@@ -47,15 +46,10 @@ class SGD(Elementwise):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_non_negative("momentum", momentum)
-        check_non_negative("weight_decay", weight_decay)
+        order = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+        defaults = options(locals(), "lr momentum weight_decay", order)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..autograd.grad_mode import enable_grad
 from ..core.tensor import Tensor
-from .checks import check_betas, check_lr
 from .optimizer import Optimizer, ParamsT
+from .options import check_lr, options
 
 __all__ = ["SparseAdam"]
 
@@ -27,8 +27,7 @@ class SparseAdam(Optimizer):
         check_lr(lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        super().__init__(params, options(locals(), "betas", "lr betas eps maximize"))
         complex_params = [
             [i, j] for i, g in enumerate(self.param_groups) for j, p in enumerate(g["params"]) if p.is_complex()
         ]

@@ -11,7 +11,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.op import functions
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
-from .lr_scheduler.base import LRScheduler, _format_param, _warn_get_lr_called_within_step
+from .lr_scheduler.scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
 
 __all__ = [

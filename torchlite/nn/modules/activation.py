@@ -11,9 +11,9 @@ from ...ops.create import empty
 from .. import functional as F
 from .. import init as _init
 from ..parameter import Parameter
-from .attention import MultiheadAttention
 from .fields import fields
 from .module import Module
+from .multihead_attention import MultiheadAttention
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",

@@ -15,12 +15,12 @@ from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..init import xavier_uniform_
 from .activation import GELU, ReLU
-from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
 from .fields import fields
 from .linear import Linear
 from .module import Module
+from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
 
 if TYPE_CHECKING:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import (
+from .combined import ChainedScheduler, SequentialLR
+from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .plateau import ReduceLROnPlateau
+from .scheduler import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
     _enable_get_lr_call,
@@ -15,9 +18,6 @@ from .base import (
     _update_param_group_val,
     _warn_get_lr_called_within_step,
 )
-from .composed import ChainedScheduler, SequentialLR
-from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .plateau import ReduceLROnPlateau
 from .simple import (
     ConstantLR,
     CosineAnnealingLR,

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, Literal
 
 from ..optimizer import Optimizer
-from .base import (
+from .scheduler import (
     LRScheduler,
     _format_param,
     _update_param_group_val,

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Literal, SupportsFloat
 
 from ..optimizer import Optimizer
-from .base import (
+from .scheduler import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
     _param_groups_val_list,

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, _warn_get_lr_called_within_step
+from .scheduler import LRScheduler, _warn_get_lr_called_within_step
 
 Factor = Callable[[int], float]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, _param_groups_val_list, _update_param_group_val
 from .plateau import ReduceLROnPlateau
+from .scheduler import LRScheduler, _param_groups_val_list, _update_param_group_val
 
 
 class _Composed(LRScheduler):

@@ -14,7 +14,7 @@ from ..utils._foreach_utils import (
     _get_foreach_kernels_supported_devices,
     _get_fused_kernels_supported_devices,
 )
-from .blocks import scalar_dtype
+from .flat_arrays import scalar_dtype
 
 _params_doc = "params: tensors, pairs of names and tensors, or groups of such with options of their own"
 _foreach_doc = "foreach: whether a step works on lists of tensors"

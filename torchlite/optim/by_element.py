@@ -3,7 +3,8 @@
 An algorithm says which arrays and numbers its state has, how its options and the numbers of the state give the numbers
 of a step, and its formula: a function `(xp, values, gradient, *state arrays, *numbers)` that writes into the values and
 the state. The formula is made of operators and of functions that NumPy, CuPy and torch name alike, so it runs on flat
-arrays (`blocks.py`) and on tensors: these where the step is differentiated, or where somebody watches what tensors do.
+arrays (`flat_arrays.py`) and on tensors: these where the step is differentiated, or where somebody watches what tensors
+do.
 
 In place, a formula changes only the values, the state, and results of operations whose derivatives do not need them.
 """
@@ -23,9 +24,9 @@ from ..core.op import functions
 from ..core.overrides import overrides
 from ..core.tensor import Tensor
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
-from .blocks import SMALL, Block, new_counts, new_state, scalar_dtype
-from .for_subclasses import _get_capturable_supported_devices
+from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
+from .step_helpers import _get_capturable_supported_devices
 
 ON_TENSORS = SimpleNamespace(
     **{name: functions[name] for name in ("absolute", "clip", "maximum", "minimum", "sign", "sqrt", "where")}
@@ -54,6 +55,20 @@ def shrink_of(group: dict[str, Any]) -> Any:
     if group["decoupled_weight_decay"] and group["weight_decay"]:
         return 1 - number(group["lr"], group) * group["weight_decay"]
     return None
+
+
+def decayed(p: Any, g: Any, decay: Any, shrink: Any = None) -> Any:
+    """The gradient with weight decay, at the beginning of a formula; a parameter may shrink by a factor instead."""
+    if shrink is not None:
+        p *= shrink
+    return g if decay is None else g + p * decay
+
+
+def follow(g: Any, mean: Any, square: Any, new1: Any, beta2: Any, new2: Any) -> None:
+    """Adam's running means of the gradient and of its square."""
+    mean += (g - mean) * new1
+    square *= beta2
+    square += g * g * new2
 
 
 class Plan:
