@@ -141,3 +141,38 @@ def test_infinity_has_no_cholesky_factor(dtype: str) -> None:
             assert library.linalg.cholesky_ex(full).info == 2
             with pytest.raises(library.linalg.LinAlgError, match="leading minor of order 2"):
                 library.linalg.cholesky(full)
+
+
+def test_gradients_where_formulas_cancel_or_vanish() -> None:
+    """Each of these was NaN, infinite, refused or without a correct digit."""
+    cases: list[tuple[str, Any]] = [
+        ("sinc", lambda lib, dtype: _gradient(lib, lambda t: t.sinc(), [1e-4, 1e-5, 0.5], dtype)),
+        ("cumprod", lambda lib, dtype: _gradient(lib, lambda t: t.cumprod(0), [200.0, 0.0, 100.0, 3.0], dtype)),
+        ("slogdet", lambda lib, dtype: _gradient(lib, lambda t: t.slogdet()[1], [[1.0, 1.0], [1.0, 1.0]], "float32")),
+        (
+            "binary_cross_entropy",
+            lambda lib, dtype: lib.nn.functional.binary_cross_entropy(
+                lib.tensor([1e-9, 2e-9]), lib.tensor([0.0, 0.0]), reduction="none"
+            ),
+        ),
+        ("cdist", lambda lib, dtype: lib.cdist(lib.tensor([[math.nan, 1.0]]), lib.tensor([[0.0, 1.0]]), p=0.0)),
+        ("pdist", lambda lib, dtype: lib.pdist(lib.tensor([[1.0, math.nan], [1.0, 2.0]]), p=0.0)),
+    ]
+    for name, call in cases:
+        for dtype in ("float16", "float32"):
+            found = [call(lib, dtype).detach().double().numpy() for lib in (torchlite, torch)]
+            np.testing.assert_allclose(*found, rtol=2e-3 if dtype == "float16" else 1e-6, err_msg=f"{name} {dtype}")
+
+
+def _gradient(library: Any, function: Any, values: Any, dtype: str) -> Any:
+    t = library.tensor(values, dtype=getattr(library, dtype)).requires_grad_()
+    function(t).sum().backward()
+    return t.grad
+
+
+def test_gradients_of_a_variance_around_a_large_mean() -> None:
+    array = (1e6 + np.random.default_rng(0).standard_normal(1000)).astype(np.float32)
+    t = torchlite.from_numpy(array).requires_grad_()
+    t.var().backward()
+    wide = array.astype(np.float64)
+    assert _error(t.grad, 2 * (wide - wide.mean()) / 999) < 1e-5

@@ -55,13 +55,18 @@ def has_values(name: str) -> bool:
     return not is_random(name) and not matches(name, _tables()["values"]["undefined"])
 
 
+def is_up_to_sign(name: str) -> bool:
+    """Whether an operator's vectors are unique but for their signs or phases."""
+    return matches(name, _tables()["values"]["up_to_sign"])
+
+
 def rule_of(name: str, case: Case, seeded: bool = False) -> Rule:
     """How closely the values of an operator must agree in one case."""
     values = _tables()["values"]
     ties = next((pattern for operator, pattern in _tables()["ties"].items() if matches(name, [operator])), "")
     return Rule(
         values=has_values(name) or (seeded and not matches(name, values["undefined"])),
-        up_to_sign=matches(name, values["up_to_sign"]),
+        up_to_sign=is_up_to_sign(name),
         open=ties if ties and case.has_ties else "",
     )
 

@@ -17,11 +17,11 @@ from .norm import (
     again,
     backward_in_steps,
     bends,
+    centred,
     channels_last,
     check_types,
     count,
     in_shape,
-    moments,
     moved,
     of_statistics,
     standard,
@@ -64,7 +64,7 @@ def _batch_norm(
     x, scale, shift = *wide(planes), *_spread(axes, weight, bias)
     stat = of_statistics(input, weight, bias)
     if training:
-        mean, var = moments(xp, x, axes)
+        rest, mean, var = centred(xp, x, axes)
     else:
         mean, var = _spread(axes, running_mean, running_var)
     rstd = 1 / xp.sqrt(var + var.dtype.type(eps))
@@ -74,12 +74,17 @@ def _batch_norm(
         saved = [a.reshape(-1).astype(stat, copy=False) for a in (mean, rstd)]
         if stat.itemsize == 2:  # what is kept is also what the result is made with
             mean, rstd = _spread(axes, *saved)
+            rest = x - mean
         _update(running_mean, saved[0], momentum)
         n = count(x, axes)
         _update(running_var, var.reshape(-1) * (n / (n - 1) if n > 1 else math.nan), momentum)
     factor = rstd if scale is None else rstd * scale
-    result = x * factor
-    result += -mean * factor if shift is None else shift - mean * factor
+    if training:
+        result = xp.multiply(rest, factor, rest)
+        result = result if shift is None else xp.add(result, shift, result)
+    else:
+        result = x * factor
+        result += -mean * factor if shift is None else shift - mean * factor
     return _back_in_place(result, input, axes), *saved
 
 

@@ -12,7 +12,7 @@ from ..core.operands import result_type
 from ..core.publish import publish_python
 from ..core.tensor import Tensor
 from .loss import MEAN, reduced
-from .norms import vector_norm
+from .norms import array_norm, count_apart, vector_norm
 from .space import tensors
 
 # ---- of pairs
@@ -54,14 +54,11 @@ publish_python(
 
 def _norm(xp: Any, difference: Any, p: float) -> Any:
     """The `p`-norm along the last dimension, of arrays or tensors."""
-    size = abs(difference)
     if p == 0:
-        return (difference != 0).sum(-1)
-    if p == math.inf:
-        return size.max(-1) if xp is not tensors else size.amax(-1)
-    if p == 1:
-        return size.sum(-1)
-    return xp.sqrt((size * size).sum(-1)) if p == 2 else (size**p).sum(-1) ** (1 / p)
+        return count_apart(xp, difference)
+    if xp is tensors:
+        return vector_norm.apply(difference, p, (-1,), False, None)
+    return array_norm(xp, difference, -1, False, p)
 
 
 def _slope(difference: Tensor, distance: Tensor, p: float) -> Tensor:

@@ -221,8 +221,8 @@ publish(logaddexp2)
 
 def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
     angle = self * math.pi
-    slope = (angle * angle.cos() - angle.sin()) / (angle * self)
-    return where(self == 0, 0, g * conj(slope))
+    square = angle * self
+    return where(square == 0, 0, g * conj((angle * angle.cos() - angle.sin()) / square))
 
 
 sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")

@@ -14,7 +14,7 @@ from ..core.op import Op
 from ..core.publish import publish_python
 from ..core.tensor import Tensor
 from .matmul import Exact, into_exactly, product
-from .norms import array_norm, norm_vjp
+from .norms import array_norm, count_apart, norm_vjp
 
 # ---- the cross product
 
@@ -81,7 +81,8 @@ def _cdist(xp: Any, x1: Any, x2: Any, p: float) -> Any:
     between = _differences(x1, x2)
     if not x1.shape[-1]:
         return xp.zeros(between.shape[:-1], x1.dtype)
-    return xp.ascontiguousarray(array_norm(xp, between, -1, False, p).astype(x1.dtype, copy=False))
+    made = array_norm(xp, between, -1, False, p) if p else count_apart(xp, between)
+    return xp.ascontiguousarray(made.astype(x1.dtype, copy=False))
 
 
 def _cdist_vjp(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> list[Tensor]:

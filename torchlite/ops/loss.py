@@ -226,8 +226,14 @@ def _weighted(made: Any, weight: Any) -> Any:
     return made if weight is None else made * weight
 
 
-def _log(xp: Any, x: Any) -> Any:
-    return xp.clip(xp.log(x), -100, math.inf)
+def _logs(xp: Any, x: Any) -> tuple[Any, Any]:
+    """The logarithms of probabilities and of what is left to 1, finite."""
+    return xp.clip(xp.log(x), -100, math.inf), xp.clip(xp.log1p(-x), -100, math.inf)
+
+
+def _entropy(xp: Any, x: Any, t: Any, w: Any) -> Any:
+    log, log_of_rest = _logs(xp, x)
+    return _weighted((t - 1) * log_of_rest - t * log, w)
 
 
 def _spread(xp: Any, x: Any) -> Any:
@@ -238,7 +244,7 @@ def _spread(xp: Any, x: Any) -> Any:
 binary_cross_entropy = publish(
     pairwise(
         "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)",
-        lambda xp, x, t, w: _weighted((t - 1) * _log(xp, 1 - x) - t * _log(xp, x), w),
+        _entropy,
         lambda xp, x, t, w: _weighted((x - t) / _spread(xp, x), w),
         lambda xp, x, t, w: _weighted((x * x - x * t * 2 + t) / _spread(xp, x) ** 2, w),
         lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),

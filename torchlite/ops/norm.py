@@ -30,22 +30,17 @@ def count(x: Any, axes: tuple[int, ...]) -> int:
     return math.prod([x.shape[a] for a in axes])
 
 
-def moments(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Mean and variance."""
-    return _centred(xp, x, axes)[1:]
-
-
-def _centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """The array less its mean, the mean and the variance."""
     n = x.dtype.type(count(x, axes) or math.nan)
     mean = sum_along(xp, x, axes) / n
-    centred = x - mean
-    return centred, mean, sum_of_products(xp, centred, centred, axes) / n
+    rest = x - mean
+    return rest, mean, sum_of_products(xp, rest, rest, axes) / n
 
 
 def _normalize(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """The normalized array, mean and one over the deviation."""
-    hat, mean, var = _centred(xp, x, axes)
+    hat, mean, var = centred(xp, x, axes)
     rstd = 1 / xp.sqrt(var + x.dtype.type(eps))
     hat *= rstd
     return hat, mean, rstd

@@ -54,7 +54,7 @@ def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any
     if ord == 0:
         return add_reduce(xp, array != 0, axis, keepdim)
     size = xp.absolute(array)
-    if ord == 1:
+    if ord == 1 or size.ndim == 0:
         return add_reduce(xp, size, axis, keepdim)
     if ord == 2:
         return xp.sqrt(add_reduce(xp, size * size, axis, keepdim))
@@ -86,6 +86,11 @@ def _check_identity(array: Any, axis: Any, ord: float) -> None:
                 f"linalg.vector_norm cannot compute the {shown} norm on the dimension {a}because this dimension is "
                 "empty and the operation does not have an identity"
             )
+
+
+def count_apart(xp: Any, difference: Any) -> Any:
+    """How many elements differ, along the last dimension, of arrays or tensors; NaN where that cannot be told."""
+    return xp.clip(xp.ceil(abs(difference)), 0, 1).sum(-1)
 
 
 def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> Tensor | None:

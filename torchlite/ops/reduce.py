@@ -132,6 +132,7 @@ def _prod(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
 
 def products_of_others(x: Tensor, dim: int) -> Tensor:
     """For each element the product of all others along `dim`, by products from both ends; zeros do no harm."""
+    x = x.float() if x.dtype in dt.HALVES else x
     n = x.shape[dim] if x.dim() else 1
     if n < 2:
         return x.new_ones(x.shape)

@@ -110,6 +110,7 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     """The product before each element, times the sum over what follows it, without dividing: zeros do no harm."""
     if not self.dim() or not self.numel():
         return g
+    g = g.float() if g.dtype in dt.HALVES else g  # products of a few small numbers would vanish
     x = conj(self).to(g.dtype)
     after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
     n = x.shape[dim]

@@ -88,7 +88,11 @@ def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result
     mean = self.mean(dim, True)
     if dim is None and freedom <= 0:
         return g * where(self == mean, math.nan, math.inf)
-    return g * (2 / freedom if freedom else math.inf) * (self - mean)
+    rest = self - mean
+    if self.dtype not in dt.HALVES:
+        left = rest.mean(dim, True)  # not zero, since the mean was rounded, which shows where it is large
+        rest = rest - left.masked_fill(left.isfinite().logical_not(), 0)
+    return g * (2 / freedom if freedom else math.inf) * rest
 
 
 def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: float | None) -> Tensor:

@@ -172,14 +172,15 @@ offer("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None)", tensors
 # ---- determinants
 
 
-def _of_inverse(A: Tensor, weight: Tensor) -> Tensor:
-    """The adjoint of the inverse, times a number for each matrix; singular matrices are a tiny bit off."""
+def _of_inverse(A: Tensor, weight: Tensor, finite: bool = True) -> Tensor:
+    """The adjoint of the inverse, times a number for each matrix; to be `finite`, singular ones are a tiny bit off."""
     if not A.array.size:
         return A.new_zeros(A.shape)
     LU, pivots, _ = factored.apply(A, True, None)
     U = LU.diagonal(0, -2, -1)
-    tiny = U.new_full((), 2.0**-52 if A.dtype.itemsize // (1 + A.is_complex()) == 8 else 2.0**-23)
-    LU = LU + tiny.where(U == 0, tiny.new_zeros(())).diag_embed()
+    if finite:
+        tiny = U.new_full((), 2.0**-52 if A.dtype.itemsize // (1 + A.is_complex()) == 8 else 2.0**-23)
+        LU = LU + tiny.where(U == 0, tiny.new_zeros(())).diag_embed()
     right = weight.unsqueeze(-1).expand(U.shape).diag_embed()
     return solve_factored.apply(LU, pivots, right, True, True)
 
@@ -200,7 +201,9 @@ def _slogdet_vjp(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Ten
     weight = sign.new_zeros(sign.shape) if g is None else g
     if g_sign is not None and sign.is_complex():
         weight = weight - 1j * (conj(g_sign) * sign).imag
-    return H(inv(A)) * weight[..., None, None]
+    if not A.array.size:
+        return A * weight[..., None, None]
+    return _of_inverse(A, weight.to(A.dtype), finite=False)
 
 
 _RESULTS = "-> (Tensor sign, Tensor logabsdet)"
