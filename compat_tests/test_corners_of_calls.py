@@ -172,3 +172,85 @@ def test_hooks_in_the_middle_of_a_linear_map(torch, tell):
     with torch.no_grad():
         y = torch.nn.functional.linear(x, w.requires_grad_(), b)
     tell(y.grad_fn)
+
+
+@pytest.mark.parametrize("name", ["grad", "jacrev", "jacfwd", "hessian", "jvp", "vjp"])
+def test_transforms_in_inference_mode(name):
+    @same_story
+    def program(torch, tell):
+        func = torch.func
+        calls = {
+            "jvp": lambda f, x: func.jvp(f, (x,), (torch.ones_like(x),)),
+            "vjp": lambda f, x: func.vjp(f, x)[1](torch.ones(())),
+        }
+        call = calls.get(name) or (lambda f, x: getattr(func, name)(f)(x))
+        with torch.inference_mode(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for f in (lambda x: (x * x).sum(), torch.norm, lambda x: x.softmax(0)[0], lambda x: x.cumprod(0)[-1]):
+                found = torch.utils._pytree.tree_leaves(call(f, torch.tensor([3.0, 4.0])))
+                tell([(t, t.is_inference()) for t in found])
+
+    program()
+
+
+@same_story
+def test_parameters_by_their_names(torch, tell):
+    x, v = torch.ones(2, 2), torch.ones(2)
+    tell(torch.mm(x, mat2=x), torch.mm(input=x, mat2=x), x.mm(mat2=x), torch.bmm(x[None], mat2=x[None]))
+    tell(torch.mv(x, vec=v), torch.dot(v, tensor=v), torch.pow(x, exponent=2), torch.matmul(x, other=x))
+    tell(torch.roll(x, 1, dims=None), torch.nn.functional.avg_pool2d(x[None], 2, stride=None), x.amin(dim=None))
+
+
+@pytest.mark.parametrize("low", ["bfloat16", "float16"])
+def test_autocast_of_what_has_no_low_precision(low):
+    @same_story
+    def program(torch, tell):
+        a = (torch.eye(3) * 2 + 0.5).to(getattr(torch, low))
+        with torch.autocast("cpu", dtype=getattr(torch, low)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            linalg = torch.linalg
+            for f in (linalg.inv, linalg.cholesky, linalg.svdvals, linalg.eigvalsh, linalg.qr, torch.lu, torch.svd):
+                made = f(a)
+                tell([t.dtype for t in made] if isinstance(made, tuple) else made.dtype)
+            tell(linalg.solve(a, a).dtype, linalg.lstsq(a, a)[0].dtype, torch.quantile(a, 0.5).dtype)
+            q = torch.ones(1, 2, 3, 4)
+            attention = torch.nn.functional.scaled_dot_product_attention
+            tell(attention(q, q, q).dtype, attention(q.to(getattr(torch, low)), q, q.double().float()).dtype)
+
+    program()
+
+
+@same_story
+def test_imaginary_parts_are_not_lost_in_silence(torch, tell):
+    z = torch.tensor([1 + 2j, 3j])
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for lose in (z.float, z.long, lambda: torch.zeros(2).copy_(z), lambda: z.sum(dtype=torch.float32)):
+            lose()
+            tell([(w.category.__name__, str(w.message).partition(" (Trig")[0]) for w in seen])
+        seen.clear()
+        z.bool(), z.to(torch.complex128), torch.zeros(0, dtype=torch.complex64).float()
+        (torch.ones(2, requires_grad=True) * z).sum().real.backward()
+        tell(len(seen))
+
+
+@same_story
+def test_new_random_tensors_have_not_been_written_to(torch, tell):
+    x = torch.zeros(3)
+    tell([t._version for t in (torch.rand(3), torch.randn(2, 0), torch.randint(3, (3,)), torch.randperm(3))])
+    tell([t._version for t in (torch.rand_like(x), torch.randn_like(x), torch.randint_like(x, 3))])
+    tell(x.normal_()._version, torch.rand(3, out=x)._version, torch.nn.Linear(2, 2).weight._version)
+
+
+@same_story
+def test_nodes_lead_to_what_has_a_derivative(torch, tell):
+    x, w = torch.ones(3, 2, requires_grad=True), torch.ones(2, requires_grad=True)
+    places = torch.zeros(3, 2, dtype=torch.int64)
+    functional = torch.nn.functional
+    for made in (
+        x.scatter_reduce(0, places, x, "amax"), x.lerp(x, 0.5), torch.copysign(x, 2.0), functional.prelu(x, w),
+        functional.batch_norm(x, torch.zeros(2), torch.ones(2), w, w), torch.linalg.solve(torch.eye(3), x),
+        torch.linalg.cholesky(x.t() @ x + torch.eye(2)), torch.quantile(x, 0.3, 0, keepdim=True),
+        functional.embedding_bag(places, x), torch.masked.sum(x, 0, mask=x > 0),
+    ):  # fmt: skip
+        tell(made.grad_fn.name(), [n and n.name() for n, _ in made.grad_fn.next_functions], made.stride())

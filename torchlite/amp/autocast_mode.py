@@ -30,14 +30,17 @@ def _names(text: str) -> frozenset[str]:
 # What ops compute in on each type of device, by name: a lower precision, float32, or the widest among the operands.
 _LOWER = _names("""
     convolution conv_tbc bmm mm baddbmm addmm addbmm matmul _linear linalg_vecdot _prelu_kernel
-    _scaled_dot_product_attention
+    _scaled_dot_product_attention scaled_dot_product_attention
 """)
 _FULL = {
     "cpu": _names("""
         avg_pool3d binary_cross_entropy grid_sampler_2d grid_sampler_3d polar prod quantile
         nanquantile stft cdist _cdist_forward trace view_as_complex cholesky cholesky_inverse
-        cholesky_solve inverse pinverse max_pool3d max_pool3d_with_indices max_unpool2d max_unpool3d
-        _adaptive_avg_pool3d adaptive_max_pool3d reflection_pad1d reflection_pad2d replication_pad1d
+        cholesky_solve inverse pinverse _lu_with_info lu_solve ormqr orgqr geqrf qr svd triangular_solve linalg_cholesky
+        linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product
+        linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals
+        linalg_tensorinv linalg_tensorsolve max_pool3d max_unpool2d max_unpool3d
+        adaptive_avg_pool3d adaptive_max_pool3d reflection_pad1d reflection_pad2d replication_pad1d
         replication_pad2d replication_pad3d mse_loss cosine_embedding_loss nll_loss_forward
         nll_loss2d_forward hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy_loss
         l1_loss huber_loss margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss

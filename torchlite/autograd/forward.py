@@ -19,7 +19,7 @@ from ..core import dtype as dt
 from ..core.elementwise import Elementwise
 from ..core.errors import forward_not_implemented
 from ..core.mode import local, with_grad
-from ..core.node import LEAF, version_of
+from ..core.node import LEAF, UNVERSIONED, version_of
 from ..core.op_node import OpNode
 from ..core.operands import form_of, requires_grad, tensors_in
 from ..core.saved import SavedOutput
@@ -301,6 +301,7 @@ def _applied(node: Any, primals: Sequence[Any], results: Sequence[Any]) -> tuple
 
 def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Sequence[bool]) -> Any:
     """The op's backward formulas, with all that they need of this call; `needed` says which gradients are wanted."""
+    primals = [_counted(v) for v in primals]
     edges = tuple([n or None for n in needed])
     node = op.node_class(edges, tuple([form_of(r) for r in results]))
     node.operand_forms = op.operand_forms(primals, results, [None] * len(edges))
@@ -314,6 +315,17 @@ def _node(op: Any, primals: Sequence[Any], results: Sequence[Any], needed: Seque
         for entry, (is_result, at, _) in zip(node.saved_entries, op._to_save, strict=True)
     ])  # fmt: skip
     return node
+
+
+def _counted(value: Any) -> Any:
+    """An argument that may be kept for now, made in inference mode or not."""
+    if value.__class__ is tuple or value.__class__ is list:
+        return type(value)([_counted(v) for v in value])
+    if not isinstance(value, TensorBase) or value.counter is not UNVERSIONED:
+        return value
+    made = wrap(value.array, value.dtype, value.backend)
+    made.counter = None
+    return made
 
 
 def _ones_for(result: Tensor, *others: Sequence[Any]) -> Tensor:

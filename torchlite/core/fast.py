@@ -22,6 +22,7 @@ from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
 _new = object.__new__
 _ONE = 1  # the default of alpha; small ints are one object
@@ -120,7 +121,13 @@ def binary(op: Any) -> Callable[..., Any]:
             named["alpha"] = alpha
         return op.call(call, (input, other) if third is None else (input, other, third), named, False)
 
+    call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
     return call
+
+
+def _renamed(code: CodeType, old: str, new: str) -> CodeType:
+    """The code of a function with a parameter of another name, by which it may be given."""
+    return code.replace(co_varnames=tuple([new if name == old else name for name in code.co_varnames]))
 
 
 def binary_in_place(op: Any) -> Callable[..., Any]:

@@ -57,11 +57,15 @@ def publish_as(name: str, f: Callable[..., Any], forms: str = "function method")
 class Composite:
     """An overload made of other ops, to stand beside ops in `publish`."""
 
-    __slots__ = ("apply", "signature")
+    __slots__ = ("made_of", "signature")
 
     def __init__(self, schema: str, f: Callable[..., Any]) -> None:
         self.signature = Signature(schema)
-        self.apply = f
+        self.made_of = f
+
+    def apply(self, *values: Any) -> Any:
+        autocast = local.state.mode.autocast
+        return self.made_of(*(values if autocast is None else autocast.cast(self.signature.name, values)))
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)

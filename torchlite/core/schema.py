@@ -217,6 +217,8 @@ class Param:
         if value is None:
             if self.optional or self.type == "any":
                 return None
+            if self.sequence and not self.required and not self.default:  # what is said by default
+                return ()
             raise Mismatch
         if not self.sequence:
             return self.convert(value)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
 from ..core.elementwise import Elementwise
-from ..core.mode import local, while_transforming
+from ..core.mode import Mode, local, while_transforming
 from ..core.operands import NO_TENSOR, tensors_in
 from ..core.overrides import PLAIN
 from ..core.reduction import Reduction
@@ -60,6 +60,9 @@ class BatchLevel(Level):
         super().__init__(BatchedBackend)
         self.elements = self.size = size
         self.randomness = randomness
+
+    def mode_inside(self, mode: Mode) -> Mode:
+        return while_transforming(mode)
 
     def shown(self, inside: str, array: Any = None) -> str:
         return f"BatchedTensor(lvl={self.depth}, bdim={array.dim}, value=\n{textwrap.indent(inside, '    ')}\n)"

@@ -61,8 +61,7 @@ class NestedLevel(Level):
         state.hooks_refused = _NO_HOOKS
 
     def mode_inside(self, mode: Mode) -> Mode:
-        mode = super().mode_inside(mode)
-        return with_grad(mode.but(inference=False) if mode.inference else mode, True)
+        return with_grad(super().mode_inside(mode), True)
 
     def leaf(self, t: Tensor) -> Tensor:
         """A tensor from below as an input whose gradient is asked for."""

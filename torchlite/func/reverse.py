@@ -45,8 +45,13 @@ class Pullback:
                 plain = settle(self.level, [edge for edge, _ in roots]) and local.state.mode.plain
                 tensors = not plain or any([g.edge is not None or not g.backend.bare for _, g in roots])
             create_graph = create_graph and tensors  # a graph of plain tensors without history would be empty
-            found = engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=tensors)
+            state = local.state
+            mode = state.mode.but(inference=False, grad=False) if state.mode.inference else state.mode
+            found = state.within(mode, self._run, roots, retain_graph, create_graph, tensors)
         return [_like(t, 0) if g is None else self.level.inside(g) for t, g in zip(self.inputs, found, strict=True)]
+
+    def _run(self, roots: Sequence[Any], retain_graph: bool, create_graph: bool, tensors: bool) -> Sequence[Any]:
+        return engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=tensors)
 
 
 def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:

@@ -93,7 +93,8 @@ class Level(Context):
         state.mode = self.mode_inside(mode)
 
     def mode_inside(self, mode: Mode) -> Mode:
-        return while_transforming(mode)
+        """The mode in which what is given runs: where one differentiates, inference mode is left."""
+        return while_transforming(mode.but(inference=False) if mode.inference else mode)
 
     def _put(self, state: State, kept: tuple[Mode, tuple[Level, ...], str | None]) -> None:
         """Tensors from below that this level took over become again what they were."""

@@ -117,7 +117,7 @@ def _declare_extreme(name: str) -> None:
         ),
     )
     extreme = Reduction(
-        f"a{name}(Tensor self, int[1]? dim=(), bool keepdim=False)",
+        f"a{name}(Tensor self, int[1] dim=(), bool keepdim=False)",
         _whole("a" + name, name),
         _share_dims,
         refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),

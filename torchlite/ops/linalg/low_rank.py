@@ -7,8 +7,8 @@ from ...core.overrides import overridable
 from ...core.publish import function
 from ...core.tensor import Tensor
 from ..matmul import H
+from .base import linalg
 from .qr import qr
-from .svd import decomposition
 
 
 def _range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
@@ -40,7 +40,7 @@ def svd_lowrank(
         A, M = H(A), None if M is None else H(M)
     Q = _range(A, 6 if q is None else q, 2 if niter is None else niter, M)
     inner = H(Q).matmul(A if M is None else A - M)
-    U, S, Vh = decomposition.apply(inner, False, True, None)
+    U, S, Vh = linalg["svd"](inner, False)
     U, V = Q.matmul(U), H(Vh)
     return (V, S, U) if wide else (U, S, V)
 

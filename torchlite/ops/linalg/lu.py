@@ -282,7 +282,7 @@ publish_python("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=Tr
 @overridable
 def lu_with_infos(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """L and U in one matrix, the rows that were exchanged, and, if asked for, where U has a zero."""
-    made = _old_lu(A, pivot, False)
+    made = functions["_lu_with_info"](A, pivot, False)
     made = made if get_infos else tuple(made)[:2]
     if out is None:
         return made
