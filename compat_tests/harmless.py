@@ -199,7 +199,7 @@ def _tell(library: str, batch: list[tuple[str, bytes, Path | None]], told: Any) 
     limit_memory()
     gc.freeze()
     trial = Trial(library)
-    for data in _ORDINARY:  # import what is imported when first needed
+    for data in ORDINARY:  # import what is imported when first needed
         trial._load(data, None)
     if trial.ours:
         tracemalloc.start()
@@ -224,7 +224,7 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-_ORDINARY = [
+ORDINARY = [
     path.read_bytes()
     for path in sorted((Path(__file__).parent / "data" / "checkpoints").glob("*.pt"))
     if path.stat().st_size < 20_000

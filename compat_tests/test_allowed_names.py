@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import torchlite
-from compat_tests import fuzz_files
+from compat_tests.hostile.assembling import packed
 from torchlite.serialization import allowed, calls
 
 CALLED = {
@@ -27,7 +27,7 @@ CALLED = {
 def calling(module: str, name: str, argument: bytes = b"X\x04\0\0\0evil") -> bytes:
     """A file whose pickle calls something."""
     pickled = b"\x80\x02c" + f"{module}\n{name}\n".encode() + argument + b"\x85R."
-    return fuzz_files.packed({"archive/data.pkl": pickled, "archive/version": b"3\n"})
+    return packed({"archive/data.pkl": pickled, "archive/version": b"3\n"})
 
 
 def unsafe(data: bytes) -> list[str]:

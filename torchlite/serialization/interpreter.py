@@ -263,7 +263,7 @@ def _binpersid(self: Interpreter) -> Any:
     if not isinstance(saved_id, (tuple, int)):
         raise pickle.UnpicklingError(f"persistent_load id must be tuple or int, but got {type(saved_id)}")
     kind = saved_id[0] if isinstance(saved_id, tuple) and saved_id else saved_id
-    if kind not in ("storage", b"storage"):
+    if not isinstance(kind, (str, bytes)) or kind not in ("storage", b"storage"):
         raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(kind)}")
     return functools.partial(self.persistent_load, saved_id)
 

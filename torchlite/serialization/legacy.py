@@ -140,10 +140,11 @@ def read_legacy(
 ) -> Any:
     """The object in a file of stacked pickles. `unpickle(persistent_load)` reads the next one."""
     storages = LegacyStorages(source, bounds, restore, without_values)
-    if unpickle(_no_ids) != MAGIC_NUMBER:
+    magic = unpickle(_no_ids)
+    if not isinstance(magic, int) or magic != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = unpickle(_no_ids)
-    if version != PROTOCOL_VERSION:
+    if not isinstance(version, int) or version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {shown(version)}")
     unpickle(_no_ids)  # what system wrote it, which says nothing that is needed
     result = unpickle(storages.persistent_load)
