@@ -254,3 +254,12 @@ def test_nodes_lead_to_what_has_a_derivative(torch, tell):
         functional.embedding_bag(places, x), torch.masked.sum(x, 0, mask=x > 0),
     ):  # fmt: skip
         tell(made.grad_fn.name(), [n and n.name() for n, _ in made.grad_fn.next_functions], made.stride())
+
+
+@same_story
+def test_out_again_and_again(torch, tell):
+    x, m = torch.arange(3.0), torch.ones(2, 3)
+    for _ in range(4):
+        tell(torch.amax(x, 0, out=torch.empty(())), torch.addcmul(x, x, x, out=torch.empty(3)))
+        tell(torch.mv(m, x, out=torch.empty(2)), torch.sum(x, 0, out=torch.empty(())))
+        tell(torch.cat([x, x], out=torch.empty(6)), torch.softmax(x, 0, out=torch.empty(3)), x.take(x.long()))

@@ -93,7 +93,7 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain:
+        if mode.plain and not (kwargs and "out" in kwargs):
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
             if form is not None and tensors:
