@@ -104,6 +104,65 @@ def test_sizes_are_refused_in_the_same_words(text):
     assert mine == theirs
     assert theirs not in ("returned", "unmade")
 
+NAMED = """
+torch.ones(3).zero_(5.0)
+torch.zero_(torch.ones(3), 5.0)
+torch.ones(3).zero_(value=3)
+torch.ones(3).sin(out=torch.ones(3))
+torch.ones(3).add(1, out=torch.ones(3))
+torch.ones(3).sum(out=torch.ones(()))
+torch.ones(3).sum(0, out=torch.ones(()))
+torch.ones(3).clamp(0, 1, out=torch.ones(3))
+torch.ones(3).reshape(3, out=torch.ones(3))
+torch.relu(torch.ones(3), out=torch.ones(3))
+torch.flatten(torch.ones(3), out=torch.ones(3))
+torch.bincount(torch.ones(3).long(), out=torch.ones(3))
+torch.ones(3).float(1)
+torch.ones(3).half(torch.channels_last)
+torch.ones(3).double(memory_format=3)
+torch.ones(3).cpu(3)
+torch.ones(3).to(other=torch.ones(3))
+torch.ones(3).to(torch.float32, 3)
+torch.ones(3).type_as(3)
+torch.block_diag([torch.ones(2, 2)])
+torch.block_diag(torch.ones(2, 2), [1])
+torch.cartesian_prod([torch.ones(3)])
+torch.broadcast_tensors([torch.ones(3)])
+torch.atleast_1d([1])
+torch.meshgrid([1])
+torch.nn.functional.kl_div(torch.ones(3).long(), torch.ones(3))
+torch.nn.functional.kl_div(torch.ones(3), torch.ones(3) > 0)
+torch.nn.functional.binary_cross_entropy(torch.ones(3), torch.ones(3).long())
+torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3).long())
+torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3) > 0)
+torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), torch.ones(2, 3))
+torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), pos_weight=torch.ones(2, 3))
+torch.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(1))
+torch.from_numpy(np.ones(3)).resize_(10)
+torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
+torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
+"""
+
+
+@pytest.mark.parametrize("text", rows(NAMED))
+def test_what_is_not_taken_in_silence(text):
+    theirs, mine = ends(text)
+    assert theirs not in ("returned", "unmade")
+    assert mine.partition(":")[0] == theirs.partition(":")[0]
+
+
+@pytest.mark.parametrize("library", [torch, torchlite], ids=["torch", "torchlite"])
+def test_memory_that_numpy_shows_stays(library):
+    t = library.ones(3)
+    shown = t.numpy()
+    for resize in (lambda: t.resize_(10), lambda: t.untyped_storage().resize_(100), lambda: t[:2].resize_(9)):
+        with pytest.raises(RuntimeError, match="not resizable"):
+            resize()
+    assert t.resize_(2).tolist() == [1, 1]
+    shown[0] = 5
+    assert t.tolist() == [5, 1]
+    assert library.ones(3).resize_(10).shape == (10,)
+
 
 # What these ask for is refused in other words, or done, but at once.
 AT_ONCE = """

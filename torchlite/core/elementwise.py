@@ -298,8 +298,8 @@ class Unary(Elementwise):
     def flat(self) -> Callable[..., Any]:
         return fast.unary(self)
 
-    def function(self) -> Callable[..., Any]:
-        return self.named(fast.unary(self))
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        return self.named(fast.unary(self, method))
 
 
 class Binary(Elementwise):
@@ -323,8 +323,8 @@ class Binary(Elementwise):
     def flat(self) -> Callable[..., Any]:
         return fast.binary(self)
 
-    def function(self) -> Callable[..., Any]:
-        return self.named(fast.binary(self))
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        return self.named(fast.binary(self, method))
 
     def inplace(self) -> Callable[..., Any]:
         return self.named(fast.binary_in_place(self), "_")

@@ -142,6 +142,13 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
+def within(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
+    """Refuse what does not broadcast to a shape that is to be written to."""
+    wide = broadcast_shapes(shape, other)
+    if wide != tuple(shape):
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(wide)}")
+
+
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the front; IndexError when there is none such (0-dim tensors count as 1-dim)."""
     n = ndim or 1

@@ -31,8 +31,8 @@ WHOLE = PRECISE | {dt.int64}  # and an int of these
 _LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
 
 
-def unary(op: Any) -> Callable[..., Any]:
-    """A function of one tensor."""
+def unary(op: Any, method: bool = False) -> Callable[..., Any]:
+    """A function, or method, of one tensor."""
     kernels, direct, new = op.kernels, op.direct, _new
     record = recorder(op) if op.recorded else None
 
@@ -63,13 +63,13 @@ def unary(op: Any) -> Callable[..., Any]:
                 return result
         if mode.direct and out is None and input.__class__ is Tensor:
             return op.apply(input)
-        return op.call(call, (input,), {} if out is None else {"out": out}, False)
+        return op.call(call, (input,), {} if out is None else {"out": out}, method)
 
     return call
 
 
-def binary(op: Any) -> Callable[..., Any]:
-    """A function of two operands, of which the second may be a number."""
+def binary(op: Any, method: bool = False) -> Callable[..., Any]:
+    """A function, or method, of two operands, of which the second may be a number."""
     kernels, direct, new = op.kernels, op.direct, _new
     record = pair_recorder(op) if op.recorded else None
     numbers = op.signature.params[1].type == "Operand"
@@ -119,7 +119,7 @@ def binary(op: Any) -> Callable[..., Any]:
         named = {} if out is None else {"out": out}
         if alpha is not _ONE:  # only add and sub have it; binding says so
             named["alpha"] = alpha
-        return op.call(call, (input, other) if third is None else (input, other, third), named, False)
+        return op.call(call, (input, other) if third is None else (input, other, third), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
     return call

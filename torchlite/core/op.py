@@ -38,6 +38,7 @@ from .operands import (
     result_type,
     tensors_in,
 )
+from .out_forms import refuse_out
 from .out_history import refuse_history
 from .overrides import PLAIN, dispatch, needs_dispatch, public
 from .plan import UNKNOWN, Plans, form_of_call, plan_of, plan_op, planned
@@ -530,6 +531,7 @@ class Op:
         if needs_dispatch(args, kwargs):
             return dispatch(function, args, kwargs)
         if "out" in kwargs and "out" not in self.signature.by_name:
+            refuse_out(self.signature.name, method)
             out = kwargs.pop("out")
             if out is not None:
                 return self.given_out(out, self.bind(args, kwargs, method))
@@ -545,8 +547,8 @@ class Op:
         """Compute, and write the results to where they are wanted."""
         return into(out, self.apply, values, self.signature.name, self.exact_out)
 
-    def function(self) -> Callable[..., Any]:
-        """The public function."""
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        """The public function, or a method that is called just like it."""
         op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -554,9 +556,9 @@ class Op:
                 values = at_once(args, kwargs)
                 if values is not None:
                     return op.apply(*values)
-            return op.call(call, args, kwargs, False)
+            return op.call(call, args, kwargs, method)
 
-        return self.named(self.by_plan(call, False))
+        return self.named(self.by_plan(call, method))
 
     def by_plan(self, general: Callable[..., Any], method: bool) -> Callable[..., Any]:
         """`general`, or a way around it where calls can be planned."""
@@ -585,7 +587,7 @@ class Op:
     def method(self) -> Callable[..., Any]:
         """The method: as the function, but a lone list of ints may be spread over its arguments."""
         if not self.signature.variadic:
-            return self.function()
+            return self.function(True)
         op = self
 
         def call(*args: Any, **kwargs: Any) -> Any:

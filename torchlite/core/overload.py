@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .mode import local
 from .op import Op
+from .out_forms import refuse_out
 from .overrides import dispatch, needs_dispatch, public
 from .plan import planned
 from .schema import invalid_combination
@@ -22,6 +23,8 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
     candidates: dict[tuple[Any, ...], tuple[Op, ...]] = {}
 
     def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
+        if "out" in kwargs:
+            refuse_out(name, method)
         out = kwargs.pop("out", None)
         form = (method, len(args), *kwargs)
         fitting = candidates.get(form)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .mode import local
 from .op import Op, functions
+from .out_forms import refuse_out
 from .out_history import refuse_history
 from .overload import overloaded
 from .overrides import dispatch, needs_dispatch, public
@@ -91,6 +92,8 @@ def publish_python(
     def bound(args: tuple[Any, ...], kwargs: dict[str, Any], call: Any, as_method: bool) -> Any:
         if needs_dispatch(args, kwargs):
             return dispatch(call, args, kwargs)
+        if "out" in kwargs:
+            refuse_out(signature.name, as_method)
         out = kwargs.pop("out", None)
         values: Any = signature.bind(args, kwargs, as_method)
         autocast = local.state.mode.autocast
@@ -153,7 +156,7 @@ def publish(
     names = given or (ops[0].signature.name,)
     if len(ops) == 1:
         call = ops[0].function()
-        bound = ops[0].method() if ops[0].signature.variadic else call
+        bound = ops[0].method() if "method" in forms.split() else call
     else:
         call, bound = overloaded(names[0], *ops)
     inplace = None

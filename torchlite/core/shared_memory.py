@@ -115,6 +115,27 @@ class Resized(np.ndarray):
     held: int
 
 
+# The arrays at the root of memory that others than tensors hold too, by their `id`.
+_lent: dict[int, weakref.ref[np.ndarray]] = {}
+
+
+def lend(array: np.ndarray) -> np.ndarray:
+    """Note that the memory of an array is held by others than tensors from now on, and stays where it is."""
+    owner = root(array)
+    key = id(owner)
+    if key not in _lent:
+        _lent[key] = weakref.ref(owner, lambda _: _lent.pop(key, None))
+    return array
+
+
+def movable(array: Any) -> bool:
+    """Whether memory is this process's own and no others' than tensors', and on the host."""
+    if not isinstance(array, np.ndarray):
+        return False
+    owner = root(array)
+    return owner.base is None and id(owner) not in _lent
+
+
 def root(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory (or borrowed it first)."""
     base = array.base

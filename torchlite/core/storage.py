@@ -16,7 +16,7 @@ import numpy as np
 from . import dtype as dt
 from .device import CPU, device, find_backend
 from .errors import warn_once
-from .shared_memory import SharedPages, pages_behind, root
+from .shared_memory import SharedPages, movable, pages_behind, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,8 +196,8 @@ class UntypedStorage:
             self.bytes[: self.bytes.size // unit * unit].view(f"u{unit}").byteswap(inplace=True)
 
     def resizable(self) -> bool:
-        """Whether the memory is this process's own and nobody else's, and on the host."""
-        return isinstance(self.bytes, np.ndarray) and root(self.bytes).base is None
+        """Whether the memory is this process's own and no others' than tensors', and on the host."""
+        return movable(self.bytes)
 
     def resize_(self, size: int) -> UntypedStorage:
         """Give the memory another size, for all tensors and storages over it. What there is no room for is gone."""

@@ -217,14 +217,14 @@ def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
 class _Divide(Binary):
     """True division; called with a rounding mode, it is `divide_rounded`."""
 
-    def function(self) -> Callable[..., Any]:
-        divide = super().function()
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        divide = super().function(method)
 
         def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
             if rounding_mode is None:
                 return divide(input, other, out=out)
             named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
-            return divide_rounded.call(call, (input, other), named, False)
+            return divide_rounded.call(call, (input, other), named, method)
 
         public[divide] = call
         return self.named(call)

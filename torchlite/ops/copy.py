@@ -164,7 +164,7 @@ _TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=
 @overridable
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor with another dtype, on another device, or both; itself when nothing changes."""
-    first = args[0] if args else kwargs.get("dtype", kwargs.get("other"))
+    first = args[0] if args else kwargs.get("dtype")
     if isinstance(first, TensorBase):
         _, other, _, copy, format_ = _TO_OTHER.bind((self, *args), kwargs, True)
         return convert(self, other.dtype, other.device, copy, format_)
@@ -175,14 +175,17 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return convert(self, d, where, copy, format_)
 
 
-def _conversion(name: str, d: dt.dtype) -> None:
-    def call(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+def _conversion(name: str, d: dt.dtype | None, where: device | None = None) -> None:
+    signature = Signature(f"{name}(Tensor self, *, MemoryFormat? memory_format=None)")
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if (self.__class__ is not Tensor or local.state.mode.functions) and needs_dispatch((self,), {}):
-            return dispatch(call, (self,), {} if memory_format is None else {"memory_format": memory_format})
-        return convert(self, d, None, False, memory_format)
+            return dispatch(call, (self, *args), kwargs)
+        format_ = signature.bind((self, *args), kwargs, True)[1] if args or kwargs else None
+        return convert(self, d, where, False, format_)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"This tensor as {d!r}."
+    call.__doc__ = f"This tensor {f'as {d!r}' if d else 'in host memory'}."
     method(name)(call)
 
 
@@ -190,19 +193,15 @@ for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "lo
     _conversion(_name, dt.NAMES[_name])
 _conversion("byte", dt.uint8)
 _conversion("char", dt.int8)
+_conversion("cpu", None, device("cpu"))
 
 
-@method("type_as")
-@overridable
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
     return convert(values_in_inference(self), other.dtype, other.device)
 
 
-@method("cpu")
-def cpu(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
-    """This tensor in host memory."""
-    return convert(self, None, device("cpu"), False, memory_format)
+publish_python("type_as(Tensor self, Tensor other)", type_as, forms="method")
 
 
 @method("cuda")
@@ -322,7 +321,7 @@ class _Fill(Op):
         super().check_memory(target, ())  # the value is read before
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        value = values[1]
+        value = self.value(values)
         if isinstance(value, TensorBase) and value.dim():
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
@@ -332,7 +331,10 @@ class _Fill(Op):
         bump(self_)
 
     def prepare(self, values: Any, backend: Any) -> Any:
-        return [values[0].array, self.filling(values[1], values[0].dtype, backend)], None
+        return [values[0].array, self.filling(self.value(values), values[0].dtype, backend)], None
+
+    def value(self, values: Any) -> Any:
+        return values[1] if len(values) > 1 else 0
 
     def filling(self, value: Any, d: dt.dtype, backend: Any) -> Any:
         """The value as an array: a tensor is cast, as by `copy_`; a number must fit."""
@@ -366,6 +368,6 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 
 publish_python("fill(Tensor self, Operand value)", fill, forms="function")
-zero = _Fill("zero(Tensor self, Scalar value=0)", _filled, {"self": zero_gradient}, batch=LEADING)
+zero = _Fill("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING)
 publish(zero, forms="inplace")
 fill_number.repeats = zero.repeats = True

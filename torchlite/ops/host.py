@@ -15,6 +15,7 @@ from ..core.mode import local
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, functions, method
 from ..core.schema import Signature
+from ..core.shared_memory import lend
 from ..core.tensor import Tensor, TensorBase, wrap
 from .copy import clone, convert
 
@@ -305,7 +306,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     d = _own_dtype(ndarray)
     if not ndarray.flags.writeable:
         _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
-    return wrap(ndarray.view(np.ndarray), d, get_backend(CPU))
+    return wrap(lend(ndarray).view(np.ndarray), d, get_backend(CPU))
 
 
 def _own_dtype(ndarray: np.ndarray) -> dt.dtype:
@@ -415,7 +416,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             )
     if self.array.dtype.kind == "V":
         raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
-    return self.backend.real.to_host(self.array).view()
+    return lend(self.backend.real.to_host(self.array)).view()
 
 
 @method("__array__")

@@ -21,6 +21,7 @@ from ..core.op import Op
 from ..core.operands import requires_grad
 from ..core.overrides import PLAIN
 from ..core.publish import Composite, publish, publish_python
+from ..core.shared_memory import movable
 from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tangent import moves, set_tangent, stop, tangents_of
 from ..core.tensor import Tensor, TensorBase, wrap, wrap_shown
@@ -130,6 +131,8 @@ def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) ->
     needed = extent(size, strides, offset)
     storage = backend.storage(source)
     if needed * source.itemsize > storage.size:
+        if backend.device.type == "cpu" and not movable(source):
+            raise RuntimeError("Trying to resize storage that is not resizable")
         larger = settled(wrap(backend.empty((needed,), source.dtype), self.dtype, backend)).array
         backend.storage(larger)[: storage.size] = storage
         source = larger

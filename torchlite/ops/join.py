@@ -21,7 +21,19 @@ from ..core.view_op import ViewOp
 from ..core.write import into
 from .create import arange, empty
 from .parts import cut_slice, select, slice_
-from .shape import Ints, along_dim, at_least_1d, at_least_2d, at_least_3d, expand, flatten, reshape, spread, view
+from .shape import (
+    Ints,
+    along_dim,
+    at_least_1d,
+    at_least_2d,
+    at_least_3d,
+    expand,
+    flatten,
+    reshape,
+    several,
+    spread,
+    view,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -457,7 +469,7 @@ _block_diag_op = Op(
 @overridable
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with these matrices along its diagonal, and zeros elsewhere."""
-    tensors = spread(tensors)
+    tensors = several(tensors)
     if not tensors:
         return empty((1, 0))
     return _block_diag_op.apply(tuple(tensors))
@@ -504,7 +516,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 @overridable
 def cartesian_prod(*tensors: Any) -> Tensor:
     """Every way to take one element of each vector, a row for each."""
-    tensors = spread(tensors)
+    tensors = several(tensors)
     for t in tensors:
         _check_vector(t)
     if len(tensors) == 1:

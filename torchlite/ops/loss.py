@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.elementwise import Elementwise
-from ..core.errors import broadcast_shapes, cannot_cast
+from ..core.errors import broadcast_shapes, cannot_cast, within
 from ..core.mode import local
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
@@ -279,6 +279,24 @@ def _logits_bend(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
 
 
+def _check_logits(
+    self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> None:
+    """The loss is computed in place of what a target is short of one, and of the logits."""
+    if target.dtype is dt.bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if target.dtype.category < min(self.dtype.category, dt.FLOAT):
+        raise cannot_cast(self.dtype, target.dtype)
+    within(target.array.shape, self.array.shape)
+    if pos_weight is not None:
+        within(self.array.shape, broadcast_shapes(self.array.shape, pos_weight.array.shape))
+    if weight is not None:
+        within(target.array.shape, weight.array.shape)
+
+
 bce_with_logits = pairwise(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
     "int reduction=1)",
@@ -287,7 +305,7 @@ bce_with_logits = pairwise(
     _logits_bend,
     lambda xp, x, t, w, pos: _weighted(_excess(pos) * _softplus_of_minus(xp, x) - x, w),
     lambda xp, x, t, w, pos: _weighted(-1 - _excess(pos) * _sigmoid(xp, -x), w),
-    label="log_sigmoid_cpu",
+    label="log_sigmoid_cpu", check=_check_logits,
 )  # fmt: skip
 binary_cross_entropy_with_logits = publish(bce_with_logits, forms="function")
 
@@ -306,6 +324,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
     """The divergence of `target` from the distribution whose logarithm is `input`."""
     if input.is_complex() or target.is_complex():
         raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     each = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     return reduced(each, reduction)
 

@@ -88,8 +88,8 @@ class Product(Exact):
 
     direct = {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)}  # noqa: RUF012
 
-    def function(self) -> Any:
-        return self.named(fast.binary(self))
+    def function(self, method: bool = False) -> Any:
+        return self.named(fast.binary(self, method))
 
 
 def _check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:

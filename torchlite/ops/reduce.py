@@ -36,9 +36,18 @@ sum_all = Reduction(
 sum_dim = Reduction(
     f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True
 )
+
+
+def publish_total(whole: Any, along: Any) -> None:
+    """Publish a reduction whose result is mostly one number."""
+    name = whole.signature.name
+    publish_as(name, fast.total(whole, publish(whole, along)), "function")
+    publish_as(name, fast.total(whole, getattr(Tensor, name)), "method")
+
+
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
 sum_all.node_class.on_arrays = spread_on_arrays
-publish_as("sum", fast.total(sum_all, publish(sum_all, sum_dim)))
+publish_total(sum_all, sum_dim)
 
 
 def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
@@ -106,7 +115,7 @@ mean_all = Reduction(
 mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True)
 mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
 mean_all.node_class.on_arrays = share_on_arrays
-publish_as("mean", fast.total(mean_all, publish(mean_all, mean_dim)))
+publish_total(mean_all, mean_dim)
 
 
 def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:

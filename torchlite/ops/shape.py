@@ -10,7 +10,7 @@ from ..core.batching import LEADING, Leading
 from ..core.dtype import dtype, of_numpy
 from ..core.elementwise import sum_to
 from ..core.errors import broadcast_shapes as common_shape
-from ..core.errors import type_text, wrap_dim, wrap_dims
+from ..core.errors import type_name, type_text, wrap_dim, wrap_dims
 from ..core.laid import LaidOp, LaidView, OnBackend
 from ..core.layout import contiguous_format, reshaped_strides
 from ..core.mode import local
@@ -19,6 +19,7 @@ from ..core.op import Op
 from ..core.operands import values_in_inference
 from ..core.overrides import overridable, public
 from ..core.publish import function, publish, publish_as, publish_python
+from ..core.schema import is_tensor
 from ..core.size import Size
 from ..core.tensor import Tensor
 from ..core.view import AS_STRIDED
@@ -37,10 +38,18 @@ def along_dim(dim: int, ndim: int) -> Ints:
     return tuple([-1 if d == dim else 1 for d in range(ndim)])
 
 
+def several(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of a call `f(a, b)`."""
+    for at, t in enumerate(tensors):
+        if not is_tensor(t):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type_name(t)}")
+    return values_in_inference(tensors)
+
+
 def spread(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors of a call `f(a, b)` or `f([a, b])`."""
     listed = len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
-    return values_in_inference(tuple(tensors[0]) if listed else tensors)
+    return several(tuple(tensors[0]) if listed else tensors)
 
 
 # ---- as_strided: geometry in elements over the whole storage
@@ -274,8 +283,8 @@ class _Detach(_Alias):
         t: Tensor = values[0]
         return t.alias() if t.backend.lazy else super().apply(t)
 
-    def function(self) -> Any:
-        general = super().function()
+    def function(self, method: bool = False) -> Any:
+        general = super().function(method)
 
         def call(*args: Any, **named: Any) -> Tensor:
             if len(args) == 1 and not named and local.state.mode.plain and args[0].__class__ is Tensor:
@@ -464,7 +473,7 @@ publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expan
 @overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
-    tensors = spread(tensors)
+    tensors = several(tensors)
     shape = common_shape(*[t.array.shape for t in tensors])
     return tuple([t if t.array.shape == shape else expand.apply(t, shape, True) for t in tensors])
 
