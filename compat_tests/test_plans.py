@@ -92,3 +92,11 @@ def test_calls_of_one_form_are_alike(name: str, dtype: str) -> None:
             first = [outcome(function, case, grad) for grad in (True, False)]
             again = [outcome(function, case, grad) for grad in (True, False, True)]
             assert again == [*first, first[0]], case.index
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_calls_that_say_where_results_go_or_give_none(times):
+    x, out = torchlite.arange(4.0).reshape(2, 2), torchlite.empty(0)
+    assert torchlite.cumsum(x, 0, out=out) is out
+    assert out.tolist() == [[0.0, 1.0], [2.0, 4.0]]
+    assert torchlite.empty(0, 3).unbind(0) == ()

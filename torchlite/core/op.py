@@ -572,7 +572,7 @@ class Op:
     def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
         """What calls of the form of this one come to (core/plan.py); None where that is found out each time."""
         listed = (results,) if isinstance(results, Tensor) else tuple(results)
-        if not self.by_form or not all([r is None or isinstance(r, Tensor) for r in listed]):
+        if not self.by_form or not listed or not all([r is None or isinstance(r, Tensor) for r in listed]):
             return None
         return self.planner(self, values, tensors, results if listed[0] is results else listed)
 

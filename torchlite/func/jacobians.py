@@ -37,10 +37,10 @@ def jacrev(
 
     @functools.wraps(func)
     def jacobian(*args: Any) -> Any:
-        output, vjp_fn, *aux = vjp_by(func, argnums, args, has_aux)
-        outputs, form = tree_flatten(output)
         inputs, spec = tensors(chosen(args, positions(argnums, len(args))))
         _check_real("jacrev", "inputs", inputs)
+        output, vjp_fn, *aux = vjp_by(func, argnums, args, has_aux)
+        outputs, form = tree_flatten(output)
         _check_real("jacrev", "outputs", outputs)
         total = sum([t.numel() for t in outputs])
         pulled = vmap(vjp_fn)
