@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.op import functions
-from ...core.overrides import overridable
+from ...core.overrides import dispatch, needs_dispatch, overridable
 from ...core.tensor import TensorBase
 from ...ops import class_loss, loss, margin_loss
 from ...ops.activation import log_sigmoid
 from ...ops.linear import linear
 from .. import _reduction
+from ..headers import binder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +38,39 @@ def _number(reduction: str, size_average: bool | None = None, reduce: bool | Non
     if size_average is not None or reduce is not None:
         return _reduction.legacy_get_enum(size_average, reduce)
     return _reduction.get_enum(reduction)
+
+
+def reduced(declared: Any = None, *, before: str = "reduction") -> Any:
+    """A loss that is told its reduction as the number that ops know, and may be asked for it as it once was.
+
+    Its `reduction` is a string for those who call it. Before that, `reduce` is a parameter, and `size_average`, before
+    that or the one that `before` names.
+    """
+    if declared is None:
+        return functools.partial(reduced, before=before)
+    parameters = list(inspect.signature(declared).parameters.values())
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    once = [inspect.Parameter(n, kind, default=None, annotation="bool | None") for n in ("size_average", "reduce")]
+    names = [p.name for p in parameters]
+    at, last = names.index(before), names.index("reduction")
+    string = parameters[last].replace(default="mean", annotation="str")
+    header = [*parameters[:at], once[0], *parameters[at:last], once[1], string, *parameters[last + 1 :]]
+    bind = functools.cache(functools.partial(binder, declared.__qualname__, header))
+
+    @functools.wraps(declared)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if needs_dispatch(args, kwargs):
+            return dispatch(call, args, kwargs)
+        if len(args) > at or "size_average" in kwargs or "reduce" in kwargs:
+            kwargs, args = bind()(*args, **kwargs), ()
+            kwargs["reduction"] = _number(kwargs["reduction"], kwargs.pop("size_average"), kwargs.pop("reduce"))
+        else:
+            kwargs["reduction"] = _reduction.get_enum(kwargs.get("reduction", "mean"))
+        return declared(*args, **kwargs)
+
+    call.__signature__ = inspect.signature(declared).replace(parameters=header)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in header} | {"return": "Tensor"}
+    return call
 
 
 def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
@@ -130,17 +166,11 @@ def huber_loss(
 # ---- probabilities
 
 
-@overridable
+@reduced
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = loss.MEAN
 ) -> Tensor:
     """How unlikely the target is, a probability itself, where `input` is the probability of 1."""
-    number = _number(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
@@ -148,7 +178,7 @@ def binary_cross_entropy(
         )
     if weight is not None:
         weight = weight.expand(_common(target.size(), weight.size()))
-    return loss.binary_cross_entropy(input, target, weight, number)
+    return loss.binary_cross_entropy(input, target, weight, reduction)
 
 
 def _common(wanted: Any, shape: Any) -> Any:
@@ -162,21 +192,18 @@ def _common(wanted: Any, shape: Any) -> Any:
     return wanted
 
 
-@overridable
+@reduced
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: int = loss.MEAN,
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of the sigmoid of `input`; what is true counts `pos_weight` times."""
-    number = _number(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    return loss.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+    return loss.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
 @overridable
@@ -204,20 +231,17 @@ def kl_div(
     return made / input.size()[0] if reduction == "batchmean" and input.dim() else made
 
 
-@overridable
+@reduced(before="eps")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average: bool | None = None,
     eps: float = 1e-8,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: int = loss.MEAN,
 ) -> Tensor:
     """How unlikely counts are whose mean, or its logarithm, is `input`."""
-    number = _number(reduction, size_average, reduce)
-    return functions["poisson_nll_loss"](input, target, log_input, full, eps, number)
+    return functions["poisson_nll_loss"](input, target, log_input, full, eps, reduction)
 
 
 @overridable
@@ -254,83 +278,59 @@ def gaussian_nll_loss(
 # ---- classes
 
 
-@overridable
+@reduced(before="ignore_index")
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: int = loss.MEAN
 ) -> Tensor:
     """Minus the inputs (logarithms of probabilities) of the target's classes, which lie along dimension 1."""
-    return class_loss.nll_loss_nd(input, target, weight, _number(reduction, size_average, reduce), ignore_index)
+    return class_loss.nll_loss_nd(input, target, weight, reduction, ignore_index)
 
 
-@overridable
+@reduced(before="ignore_index")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: int = loss.MEAN,
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """How unlikely the target's classes are by the softmax of `input`; it may give their probabilities instead."""
-    number = _number(reduction, size_average, reduce)
-    return class_loss.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+    return class_loss.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
 
 
-@overridable
+@reduced
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
     p: int = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: int = loss.MEAN,
 ) -> Tensor:
     """How far other classes come nearer to the wanted one than `margin`, to the power `p`."""
-    number = _number(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    return margin_loss.multi_margin_loss(input, target, p, margin, weight, number)
+    return margin_loss.multi_margin_loss(input, target, p, margin, weight, reduction)
 
 
-@overridable
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+@reduced
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = loss.MEAN) -> Tensor:
     """How far other classes come nearer than 1 to those that `target` lists, up to the first -1."""
-    return margin_loss.multilabel_margin_loss(input, target, _number(reduction, size_average, reduce))
+    return margin_loss.multilabel_margin_loss(input, target, reduction)
 
 
-@overridable
+@reduced
 def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = loss.MEAN
 ) -> Tensor:
     """How unlikely each class is to be there or not, as the target says; the mean over classes."""
-    number = _number(reduction, size_average, reduce)
     each = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
     if weight is not None:
         each = each * weight
-    return loss.reduced(each.sum(input.dim() - 1) / input.size(input.dim() - 1), number)
+    return loss.reduced(each.sum(input.dim() - 1) / input.size(input.dim() - 1), reduction)
 
 
 @overridable
@@ -383,67 +383,40 @@ def linear_cross_entropy(
 # ---- pairs and triples
 
 
-@overridable
-def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+@reduced
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = loss.MEAN) -> Tensor:
     """`log(1 + exp(-target * input))`, for targets of 1 and -1."""
-    return loss.soft_margin_loss(input, target, _number(reduction, size_average, reduce))
+    return loss.soft_margin_loss(input, target, reduction)
 
 
-@overridable
-def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+@reduced
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = loss.MEAN) -> Tensor:
     """The input where the target is 1, and how far it is below the margin where that is -1."""
-    return functions["hinge_embedding_loss"](input, target, margin, _number(reduction, size_average, reduce))
+    return functions["hinge_embedding_loss"](input, target, margin, reduction)
 
 
-@overridable
+@reduced
 def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: int = loss.MEAN
 ) -> Tensor:
     """How much `input1` lacks to be above `input2` by the margin, or below it where the target is -1."""
-    number = _number(reduction, size_average, reduce)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return functions["margin_ranking_loss"](input1, input2, target, margin, number)
+    return functions["margin_ranking_loss"](input1, input2, target, margin, reduction)
 
 
-@overridable
+@reduced
 def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: int = loss.MEAN
 ) -> Tensor:
     """One less the cosine where the target is 1, and what it has above the margin where that is -1."""
-    number = _number(reduction, size_average, reduce)
-    return functions["cosine_embedding_loss"](input1, input2, target, margin, number)
+    return functions["cosine_embedding_loss"](input1, input2, target, margin, reduction)
 
 
-@overridable
+@reduced
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -452,15 +425,12 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduction: int = loss.MEAN,
 ) -> Tensor:
     """How much nearer than the margin the negative is to the anchor than the positive."""
-    number = _number(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return functions["triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, number)
+    return functions["triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
 @overridable

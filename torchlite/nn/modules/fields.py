@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, dataclass_transform
 
+from ..headers import binder
 from .module import PLAIN, Module
 
 C = TypeVar("C", bound=type[Module])
@@ -163,9 +164,11 @@ def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
     positional = tuple([name for name, f in arguments.items() if not f.keyword])
     blank = {name: f.default for name, f in arguments.items()}
     required = tuple([name for name, f in arguments.items() if f.default is _REQUIRED])
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    header = inspect.Signature([itself, *[f.parameter() for f in arguments.values()]], return_annotation="None")
     most, count = len(positional), len(arguments)
     # Nothing global, since it will have the class's module for that.
-    refuse, missing, base, plain = functools.partial(_refuse, cls, arguments), _REQUIRED, Module, PLAIN
+    refuse, missing, base, plain = functools.partial(_refuse, cls, header), _REQUIRED, Module, PLAIN
 
     def __init__(self: Any, /, *args: Any, **kwargs: Any) -> None:
         values = {**blank, **kwargs}
@@ -200,24 +203,13 @@ def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
     made: Any = FunctionType(__init__.__code__, room, "__init__", None, __init__.__closure__)
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     made.__annotations__ = {**{name: f.annotation for name, f in arguments.items()}, "return": "None"}
-    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    made.__signature__ = inspect.Signature(
-        [itself, *[f.parameter() for f in arguments.values()]], return_annotation="None"
-    )
+    made.__signature__ = header
     return made
 
 
-def _refuse(cls: type, arguments: dict[str, Field], self: Any, args: Any, kwargs: Any) -> NoReturn:
+def _refuse(cls: type, header: inspect.Signature, self: Any, args: Any, kwargs: Any) -> NoReturn:
     """Raise what Python does for arguments that do not fit."""
-    names = ["self"]
-    for name, f in arguments.items():
-        if f.keyword and "*" not in names:
-            names.append("*")
-        names.append(name if f.default is _REQUIRED else f"{name}=None")
-    place: dict[str, Any] = {}
-    exec(f"def __init__({', '.join(names)}): pass", place)
-    place["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    place["__init__"](self, *args, **kwargs)
+    binder(f"{cls.__qualname__}.__init__", header.parameters.values())(self, *args, **kwargs)
     raise AssertionError("arguments that do fit")
 
 

@@ -1,0 +1,23 @@
+"""Functions that have a header only: they give back their arguments by name, or raise what Python does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def binder(qualname: str, parameters: Iterable[inspect.Parameter]) -> Callable[..., dict[str, Any]]:
+    """A function with these parameters; the defaults of those that have one are in what it gives back."""
+    names: list[str] = []
+    defaults = {}
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and "*" not in names:
+            names.append("*")
+        names.append(p.name if p.default is p.empty else f"{p.name}=_defaults[{p.name!r}]")
+        defaults[p.name] = p.default
+    place: dict[str, Any] = {"_defaults": defaults}
+    exec(f"def bind({', '.join(names)}): return locals()", place)
+    bind = place["bind"]
+    bind.__name__, bind.__qualname__ = qualname.rpartition(".")[2], qualname
+    return bind
