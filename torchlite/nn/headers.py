@@ -1,10 +1,19 @@
-"""Functions that have a header only: they give back their arguments by name, or raise what Python does."""
+"""Headers of functions: names and documents for those that are made, and arguments bound as Python does."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from ..core.overrides import overridable
+
+
+def named(name: str, doc: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function under its public name."""
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return overridable(f)
 
 
 def binder(qualname: str, parameters: Iterable[inspect.Parameter]) -> Callable[..., dict[str, Any]]:

@@ -12,6 +12,7 @@ from ...ops import activation as ops
 from ...ops import leaky
 from ...ops.activation import gelu, softplus, softshrink
 from ...ops.activation import log_sigmoid as logsigmoid
+from ..headers import named
 
 if TYPE_CHECKING:
     from ...core.tensor import Tensor
@@ -27,17 +28,29 @@ relu_, threshold_ = functions["relu_"], functions["threshold_"]
 celu_, selu_, rrelu_ = functions["celu_"], functions["selu_"], functions["rrelu_"]
 elu_, hardtanh_, leaky_relu_ = ops.elu_in_place, ops.hardtanh_in_place, leaky.leaky_relu_inplace
 hardshrink, prelu = functions["hardshrink"], functions["prelu"]
-_relu, _threshold, _celu, _selu, _rrelu = [functions[name] for name in ("relu", "threshold", "celu", "selu", "rrelu")]
+_threshold, _celu, _rrelu = functions["threshold"], functions["celu"], functions["rrelu"]
 
+
+def _either(name: str, doc: str, op: Any, in_place: Any) -> Any:
+    """An activation with no other choice than whether to overwrite its input."""
+
+    def activation(input: Tensor, inplace: bool = False) -> Tensor:
+        return (in_place if inplace else op)(input)
+
+    return named(name, doc, activation)
+
+
+relu = _either("relu", "`max(0, input)`.", functions["relu"], relu_)
+hardsigmoid = _either(
+    "hardsigmoid", "A line from 0 at -3 to 1 at 3, flat beyond.", ops.hardsigmoid, ops.hardsigmoid_in_place
+)
+hardswish = _either("hardswish", "`input * hardsigmoid(input)`.", ops.hardswish, ops.hardswish_in_place)
+selu = _either("selu", "`elu` with the constants that keep mean and variance as they are.", functions["selu"], selu_)
+silu = _either("silu", "`input * sigmoid(input)`.", ops.silu, ops.silu_in_place)
+mish = _either("mish", "`input * tanh(softplus(input))`.", ops.mish, ops.mish_in_place)
 
 
 # ---- rectifiers
-
-
-@overridable
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`max(0, input)`."""
-    return relu_(input) if inplace else _relu(input)
 
 
 @overridable
@@ -74,18 +87,6 @@ def rrelu(
     return (rrelu_ if inplace else _rrelu)(input, lower, upper, training)
 
 
-@overridable
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """A line from 0 at -3 to 1 at 3, flat beyond."""
-    return (ops.hardsigmoid_in_place if inplace else ops.hardsigmoid)(input)
-
-
-@overridable
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`input * hardsigmoid(input)`."""
-    return (ops.hardswish_in_place if inplace else ops.hardswish)(input)
-
-
 # ---- smooth
 
 
@@ -96,27 +97,9 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 @overridable
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`elu` with the constants that keep mean and variance as they are."""
-    return (selu_ if inplace else _selu)(input)
-
-
-@overridable
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`alpha * (exp(input / alpha) - 1)` below zero."""
     return (celu_ if inplace else _celu)(input, alpha)
-
-
-@overridable
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`input * sigmoid(input)`."""
-    return (ops.silu_in_place if inplace else ops.silu)(input)
-
-
-@overridable
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`input * tanh(softplus(input))`."""
-    return (ops.mish_in_place if inplace else ops.mish)(input)
 
 
 @overridable

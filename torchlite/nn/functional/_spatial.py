@@ -18,6 +18,7 @@ from ...ops.fold import fold as _fold
 from ...ops.fold import unfold as _unfold
 from ...ops.padding import pad
 from ...ops.upsample import upsample as _upsample
+from ..headers import named
 
 if TYPE_CHECKING:
     from ...core.tensor import Tensor
@@ -49,44 +50,29 @@ def _numbers(value: Any, n: int) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Sequence) else (value,) * n
 
 
-def _named(name: str, doc: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = doc
-    return overridable(f)
+def _with_and_without_indices(name: str, what: str, make: Callable[[bool], Any]) -> tuple[Any, Any]:
+    """Two pools: one that tells where the values lie if it is asked to, and one that always does."""
+    return (
+        named(name, f"{what}, and where they lie if `return_indices`.", make(False)),
+        named(f"{name}_with_indices", f"{what}, and where they lie.", make(True)),
+    )
 
 
 # ---- the largest value of every window
 
 
 def _max_pools(dims: int, alone: Any, with_indices: Any) -> tuple[Any, Any]:
-    def pool(
-        input: Tensor,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
-        chosen = with_indices if return_indices else alone
-        return chosen(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
+    def make(always: bool) -> Any:
+        def pool(
+            input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+            ceil_mode: bool = False, return_indices: bool = False,
+        ) -> Any:  # fmt: skip
+            chosen = with_indices if always or return_indices else alone
+            return chosen(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
 
-    def pool_with_indices(
-        input: Tensor,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
-        return with_indices(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
+        return pool
 
-    name = f"max_pool{dims}d"
-    return (
-        _named(name, "The largest value of every window, and where it lies if `return_indices`.", pool),
-        _named(f"{name}_with_indices", "The largest value of every window, and where it lies.", pool_with_indices),
-    )
+    return _with_and_without_indices(f"max_pool{dims}d", "The largest values of all windows", make)
 
 
 max_pool1d, max_pool1d_with_indices = _max_pools(1, functions["max_pool1d"], functions["max_pool1d_with_indices"])
@@ -105,20 +91,14 @@ def _whole_size(output_size: Any, input: Tensor) -> Any:
 
 
 def _adaptive_max_pools(dims: int, op: Any) -> tuple[Any, Any]:
-    def pool_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        if dims == 1:
-            return op(input, output_size)
-        return op(input, _numbers(_whole_size(output_size, input), dims))
+    def make(always: bool) -> Any:
+        def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+            made = op(input, output_size if dims == 1 else _numbers(_whole_size(output_size, input), dims))
+            return made if always or return_indices else made[0]
 
-    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        made = pool_with_indices(input, output_size)
-        return made if return_indices else made[0]
+        return pool
 
-    name = f"adaptive_max_pool{dims}d"
-    return (
-        _named(name, "The largest values of so many windows, and where they lie if `return_indices`.", pool),
-        _named(f"{name}_with_indices", "The largest values of so many windows, and where they lie.", pool_with_indices),
-    )
+    return _with_and_without_indices(f"adaptive_max_pool{dims}d", "The largest values of so many windows", make)
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max_pools(1, adaptive.adaptive_max_pool1d)
@@ -129,43 +109,28 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pools(3, a
 def _fractional_max_pools(dims: int, op: Any) -> tuple[Any, Any]:
     name = f"fractional_max_pool{dims}d"
 
-    def pool_with_indices(
-        input: Tensor,
-        kernel_size: Ints,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> Any:
-        if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-        if output_size is None:
-            if len(output_ratio) > dims:
-                raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
-            sizes = input.shape[input.dim() - dims :]
-            output_size = [int(n * ratio) for n, ratio in zip(sizes, _numbers(output_ratio, dims))]
-        if _random_samples is None:
-            images = 1 if input.dim() == dims + 1 else input.size(0)
-            channels = input.size(-dims - 1)
-            _random_samples = _rand(images, channels, dims, dtype=input.dtype, device=input.device)
-        return op(input, kernel_size, output_size, _random_samples)
+    def make(always: bool) -> Any:
+        def pool(
+            input: Tensor, kernel_size: Ints, output_size: Any = None, output_ratio: Any = None,
+            return_indices: bool = False, _random_samples: Tensor | None = None,
+        ) -> Any:  # fmt: skip
+            if output_size is None and output_ratio is None:
+                raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+            if output_size is None:
+                if len(output_ratio) > dims:
+                    raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+                sizes = input.shape[input.dim() - dims :]
+                output_size = [int(n * ratio) for n, ratio in zip(sizes, _numbers(output_ratio, dims))]
+            if _random_samples is None:
+                images = 1 if input.dim() == dims + 1 else input.size(0)
+                channels = input.size(-dims - 1)
+                _random_samples = _rand(images, channels, dims, dtype=input.dtype, device=input.device)
+            made = op(input, kernel_size, output_size, _random_samples)
+            return made if always or return_indices else made[0]
 
-    def pool(
-        input: Tensor,
-        kernel_size: Ints,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> Any:
-        made = pool_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
-        return made if return_indices else made[0]
+        return pool
 
-    what = "The largest values of windows at random distances"
-    return (
-        _named(name, f"{what}, and where they lie if `return_indices`.", pool),
-        _named(f"{name}_with_indices", f"{what}, and where they lie.", pool_with_indices),
-    )
+    return _with_and_without_indices(name, "The largest values of windows at random distances", make)
 
 
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional_max_pools(2, adaptive.fractional_max_pool2d)
@@ -209,7 +174,7 @@ def _max_unpool(dims: int, unpool: Callable[..., Any]) -> Any:
         edges = _numbers(padding, dims)
         return unpool(input, indices, _unpool_output_size(input, kernel, steps, edges, output_size), steps, edges)
 
-    return _named(f"max_unpool{dims}d", "Images of zeros with values put back to where a pool found them.", max_unpool)
+    return named(f"max_unpool{dims}d", "Images of zeros with values put back to where a pool found them.", max_unpool)
 
 
 def _unpool_row(input: Tensor, indices: Tensor, size: Sequence[int], *_: Any) -> Tensor:
@@ -246,7 +211,7 @@ def _lp_pool(dims: int, avg_pool: Any, max_pool: Any) -> Any:
         made = avg_pool(input.pow(norm_type), kernel_size, () if stride is None else stride, 0, ceil_mode)
         return (made.sign() * made.abs().relu()).mul(count).pow(1.0 / norm_type)
 
-    return _named(f"lp_pool{dims}d", "The norm of every window: the root of the sum of powers.", lp_pool)
+    return named(f"lp_pool{dims}d", "The norm of every window: the root of the sum of powers.", lp_pool)
 
 
 lp_pool1d = _lp_pool(1, avg_pool1d, max_pool1d)
