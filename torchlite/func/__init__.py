@@ -1,10 +1,12 @@
 """`torch.func`: transforms of functions."""
 
+import importlib
+from typing import Any
+
 from .dual import jvp
 from .functionalization import debug_unwrap, functionalize
 from .jacobians import hessian, jacfwd, jacrev, linearize
 from .mapping import vmap
-from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .rearrange import rearrange
 from .reverse import grad, grad_and_value, vjp
 
@@ -12,3 +14,12 @@ __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
     "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
+
+_OF_MODULES = ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module("..nn.utils.functional_call", __name__), name)
+    return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from .functional_call import functional_call as _functional_call
+from .functional_call import reparametrized
+
 if TYPE_CHECKING:
     from ...core.tensor import Tensor
     from ..modules.module import Module
@@ -12,18 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["functional_call"]
 
 
-def _functional_call(*args: Any, **kwargs: Any) -> Any:
-    from ...func.modules import functional_call as call
-
-    return call(*args, **kwargs)
-
-
 def _reparametrize_module(
     module: Module, parameters_and_buffers: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
 ) -> Any:
     """Inside a `with`, a module holds other tensors in place of its parameters and buffers."""
-    from ...func.modules import reparametrized
-
     return reparametrized(module, parameters_and_buffers, tie_weights, strict)
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.context import Context
-from ..core.mode import State
-from ..core.tensor import Tensor, TensorBase
-from ..ops.join import stack
+from ...core.context import Context
+from ...core.mode import State
+from ...core.tensor import Tensor, TensorBase
+from ...ops.join import stack
+from ..modules.batchnorm import _BatchNorm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +47,7 @@ def functional_call(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    from ..nn.parallel import DataParallel
+    from ..parallel import DataParallel
 
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
@@ -187,9 +188,7 @@ def _stacked(name: str, tensors: Sequence[Tensor]) -> Tensor:
 
 def batch_norm_without_running_stats(module: Any) -> None:
     """Make a batch norm, if the module is one, use the statistics of the batch alone, and keep none."""
-    from .. import nn
-
-    if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
+    if isinstance(module, _BatchNorm) and module.track_running_stats:
         module.track_running_stats = False
         module.running_mean = module.running_var = module.num_batches_tracked = None
 
