@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..core.dtype import dtype
 
-_accumulating = threading.Lock()
+_accumulating = threading.RLock()
 _numbers = itertools.count()
 _NESTED = 16  # of so many passes, each run by a node of the one before, the next gets a stack of its own
 
@@ -417,24 +417,31 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False) -> None
     """Add to `leaf.grad`. An array that nobody else holds and that lies in memory as the leaf does is taken over."""
     if leaf.edge is not LEAF and not _still_leaf(leaf):
         return
-    with _accumulating:
-        have = leaf._grad
-        if isinstance(grad, Tensor):
-            if have is None:
-                leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf)
+    try:
+        with _accumulating:
+            have = leaf._grad
+            if isinstance(grad, Tensor):
+                if have is None:
+                    leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf)
+                else:
+                    leaf._grad = have + grad if create_graph else have.add_(grad)
+            elif have is not None:
+                if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
+                    local.state.quiet(iadd, have.array, grad)
+                    bump(have)
+                else:
+                    have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
             else:
-                leaf._grad = have + grad if create_graph else have.add_(grad)
-        elif have is not None:
-            if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
-                local.state.quiet(iadd, have.array, grad)
-                bump(have)
-            else:
-                have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
-        else:
-            t = _tensor(grad, form_of(leaf))
-            # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.
-            sole = sys.getrefcount(grad) <= 4
-            leaf._grad = t if sole and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
+                t = _tensor(grad, form_of(leaf))
+                # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.
+                sole = sys.getrefcount(grad) <= 4
+                leaf._grad = t if sole and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
+    except BaseException:
+        try:
+            _accumulating.release()  # which only an exception at the end of the `with` finds held
+        except RuntimeError:
+            pass
+        raise
 
 
 ACCUMULATE.append(accumulate_into)

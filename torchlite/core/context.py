@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 
 class Held(partial):
-    """The `__exit__` of a context as a `with` holds it."""
+    """The `__exit__` of a context as a `with` holds it; `below` are the contexts that were entered before."""
 
-    __slots__ = ()
+    __slots__ = ("below",)
 
     def __del__(self) -> None:
-        (context,) = self.args
-        while (entry := local.state.entered) is not None and entry[0] is context:
-            self()
+        state = local.state
+        if state.entered is not self.below:
+            while _entry(state, self.args[0], self.below) is not None:
+                self()
 
 
 class leaving:
@@ -48,16 +49,20 @@ class leaving:
             return self.leave
         entry = local.state.entered
         if entry is None or entry[0] is not context:  # about to be entered
-            return Held(self.leave, context)
+            held = Held(self.leave, context)
+            held.below = entry
+            return held
         return MethodType(self.leave, context)
 
 
-def _entry(state: State, context: Any) -> Any:
-    """What a context wrote down when it was entered last; None if it is not entered."""
+def _entry(state: State, context: Any, below: Any = None) -> Any:
+    """What a context wrote down when it was entered last; None if it is not entered, or not since those below were."""
     entry = state.entered
-    while entry is not None and entry[0] is not context:
+    while entry is not below and entry is not None:
+        if entry[0] is context:
+            return entry
         entry = entry[1]
-    return entry
+    return None
 
 
 def _strike(state: State, entry: Any) -> None:

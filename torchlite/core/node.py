@@ -281,7 +281,7 @@ def hooks_of(node: Node) -> Hooks:
     return node.node_hooks
 
 
-_making = threading.Lock()
+_making = threading.RLock()
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad:

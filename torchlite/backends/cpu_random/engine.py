@@ -42,7 +42,7 @@ class MT19937Engine:
     """A stream of words and its state. The methods with an underscore expect `_lock` to be held."""
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._generator = np.random.MT19937(0)
         self._bulk = np.random.RandomState(self._generator)
         self.seed(seed)

@@ -1,0 +1,158 @@
+"""Exceptions at any line and interrupts leave no state behind, and contexts are left in whatever order."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import subprocess
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import torchlite
+from compat_tests.side_by_side import same_story
+from torchlite.core.mode import local
+
+
+@pytest.mark.parametrize("module", ["faults --count 400 --interrupts 100 --seed", "soak --steps 60 --seed"])
+def test_todays_share(module: str) -> None:
+    seed = datetime.date.today().strftime("%Y%m%d")
+    command = [sys.executable, "-m", *f"compat_tests.{module} {seed}".split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    print(f"seed {seed}:\n{done.stdout}{done.stderr}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+class _Late(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def raising_as(function: str, event: str = "call") -> Any:
+    """An exception as a function of torchlite of this name is called."""
+
+    def trace(frame: Any, kind: str, arg: Any) -> None:
+        if frame.f_code.co_name == function and "torchlite" in frame.f_code.co_filename:
+            sys.settrace(None)
+            raise _Late
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+CONTEXTS = {
+    "no_grad": lambda: torchlite.no_grad(),
+    "inference_mode": lambda: torchlite.inference_mode(),
+    "autocast": lambda: torchlite.autocast("cpu"),
+    "device": lambda: torchlite.device("meta"),
+    "hooks": lambda: torchlite.autograd.graph.save_on_cpu(),
+    "dual_level": lambda: torchlite.autograd.forward_ad.dual_level(),
+    "profile": lambda: torchlite.autograd.profiler.profile(),
+    "fork_rng": lambda: torchlite.random.fork_rng(),
+}
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+@pytest.mark.parametrize("function", ["__enter__", "__exit__"])
+def test_an_exception_as_a_context_is_entered_or_left(name: str, function: str) -> None:
+    context = CONTEXTS[name]()
+    kept: list[BaseException] = []  # as a shell keeps the last error, and with it all frames
+    try:
+        with raising_as(function), context:
+            torchlite.ones(2).sum()
+    except _Late as error:
+        kept.append(error)
+    assert kept
+    assert local.state.entered is None
+    assert local.state.mode.plain
+    assert torchlite.is_grad_enabled()
+    assert torchlite.get_default_device() == torchlite.device("cpu")
+
+
+def test_contexts_in_any_order() -> None:
+    def story(torch: ModuleType) -> list[Any]:
+        found: list[Any] = []
+
+        def look() -> None:
+            found.append((torch.is_grad_enabled(), torch.is_anomaly_enabled(), torch.get_default_device().type))
+
+        off = torch.no_grad()
+        off.__enter__()
+        look()
+        off.__exit__(None, None, None)
+        look()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(torch.device("meta"))
+            look()
+        look()
+        a, b = torch.no_grad(), torch.autocast("cpu")
+        a.__enter__()
+        b.__enter__()
+        a.__exit__(None, None, None)
+        found.append(torch.is_autocast_enabled("cpu"))
+        look()
+        b.__exit__(None, None, None)
+        found.append(torch.is_autocast_enabled("cpu"))
+        with torch.no_grad():  # what is set inside by a function, and is not the context's, stays
+            torch.autograd.set_detect_anomaly(True)
+        look()
+        torch.autograd.set_detect_anomaly(False)
+        with torch.autocast("cpu"):
+            torch.set_grad_enabled(False)
+        look()
+        torch.set_grad_enabled(True)
+        here = torch.device("meta")
+        with here, torch.device("cpu"), here:
+            look()
+        look()
+        return found
+
+    same_story(story)
+
+
+def test_a_context_that_threads_share() -> None:
+    off, ready = torchlite.no_grad(), threading.Barrier(4)
+    found: list[bool] = []
+
+    def work() -> None:
+        for _ in range(200):
+            with off:
+                found.append(torchlite.is_grad_enabled())
+            found.append(not torchlite.is_grad_enabled())
+        ready.wait()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    with off:
+        ready.wait()
+    for t in threads:
+        t.join()
+    assert not any(found)
+    assert torchlite.is_grad_enabled()
+
+
+def test_a_context_entered_by_hand_lasts() -> None:
+    torchlite.no_grad().__enter__()
+    try:
+        assert not torchlite.is_grad_enabled()
+    finally:
+        torchlite.set_grad_enabled(True)
+        local.state.entered = None
+
+
+def test_the_profilers_steps_inside_of_switches() -> None:
+    schedule = torchlite.profiler.schedule(wait=1, warmup=0, active=1, repeat=1)
+    with torchlite.profiler.profile(schedule=schedule) as profiler, torchlite.no_grad():
+        for _ in range(2):
+            torchlite.ones(2).sin()
+            profiler.step()
+    assert "aten::sin" in {event.name for event in profiler.events()}
+    assert local.state.mode.plain
