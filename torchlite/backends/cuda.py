@@ -122,21 +122,19 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
 can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
-class sdp_kernels(HoldingItems, ContextDecorator):
-    """Choose kernels of attention, for the time of a `with`."""
-
-    def __init__(
-        self,
-        enable_flash: bool = True,
-        enable_math: bool = True,
-        enable_mem_efficient: bool = True,
-        enable_cudnn: bool = True,
-    ) -> None:
-        super().__init__(_kernels, dict(zip(_kernels, (enable_flash, enable_math, enable_mem_efficient, enable_cudnn))))
+class _Kernels(HoldingItems, ContextDecorator):
+    """A choice of kernels of attention."""
 
     def _set(self, state: State, kept: Any) -> dict[Any, Any]:
         super()._set(state, kept)
         return {}
+
+
+def sdp_kernels(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> _Kernels:
+    """Choose kernels of attention, for the time of a `with`."""
+    return _Kernels(_kernels, dict(zip(_kernels, (enable_flash, enable_math, enable_mem_efficient, enable_cudnn))))
 
 
 sdp_kernel = deprecated(

@@ -6,7 +6,6 @@ not take what is given are refused.
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import importlib
 import logging
@@ -16,7 +15,8 @@ from ...backends import cuda
 from ...backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 __all__ = [
     "WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "activate_flash_attention_impl", "current_flash_attention_impl",
@@ -53,7 +53,9 @@ _SWITCHES = {
 }  # fmt: skip
 
 
-def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> cuda.sdp_kernels:
+def sdpa_kernel(
+    backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
+) -> AbstractContextManager[dict[Any, Any]]:
     """Choose one or several kernels, for the time of a `with`."""
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(
