@@ -24,6 +24,6 @@ def ended(library: str, names: Sequence[str] = ()) -> dict[str, str]:
     """How loading them in a library ends."""
     made = files()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "file.safetensors")
-        chosen = [(n, made[n], path if n.startswith("safetensors") else None) for n in names or made]
+        paths = {kind: Path(folder, f"file.{kind}") for kind in ("safetensors", "tar")}  # others are in memory
+        chosen = [(name, made[name], paths.get(name.partition(" ")[0])) for name in names or made]
         return dict(outcomes(library, chosen))

@@ -34,13 +34,13 @@ def read_tar(file: Any, weights_only: bool, restore: Callable[[Any, str], Any], 
         if position:
             return False, None
         with tarfile.open(fileobj=file, mode="r:") as archive:
-            members = {member.name: member for member in archive}
-            if any(name not in members for name in _MEMBERS):
-                return False, None
             if weights_only:
                 raise RuntimeError(
                     f"Cannot use ``weights_only=True`` with files saved in the legacy .tar format. {UNSAFE}"
                 )
+            members = {member.name: member for member in archive}
+            if any(name not in members for name in _MEMBERS):
+                return False, None
             parts = {name: Source(archive.extractfile(members[name])) for name in _MEMBERS}
             storages = _storages(parts["storages"], restore, unpickle)
             tensors = _tensors(parts["tensors"], storages, unpickle)
