@@ -196,6 +196,11 @@ _ZIPS = {
     "a stream without end": _zip(_PARTS, data__0=(zlib.compress(bytes(64))[2:-6], 64)),
     "a broken stream": _zip(_PARTS, data__0=(b"\xff" * 30, 24)),
 }
+_TWICE = _PARTS | {"data.pkx": _EVIL}
+_ZIPS |= {
+    "two pickles": _zip(_TWICE).replace(b"data.pkx", b"data.pkl"),
+    "two pickles in two cases": _zip(_TWICE).replace(b"data.pkx", b"Data.pkl"),
+}
 _ZIPS |= {
     what: packed({f"archive/{key}": value for key, value in _PARTS.items()} | {path: b"x"})
     for what, path in _NAMED.items()

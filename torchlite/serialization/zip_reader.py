@@ -47,6 +47,7 @@ class ZipReader:
         self.source = source
         self.bounds = bounds
         self.records: dict[str, Record] = {}
+        self._pickles = 0
         self._read_directory()
         first = next(iter(self.records), None)
         if first is None:
@@ -185,6 +186,10 @@ class ZipReader:
         self.bounds.claim(record.stored, "records")
         if record.method == _DEFLATED:
             self.bounds.make(record.size)
+        if record.name.partition("/")[2].lower() == "data.pkl":
+            self._pickles += 1
+            if self._pickles > 1:  # one would be loaded here, and another elsewhere, or looked at by who trusts it
+                raise _corrupt(f"reading zip archive: there are two records {record.name}")
         self.records.pop(record.name, None)  # of several the last counts; the top directory is named by the first
         self.records[record.name] = record
 
