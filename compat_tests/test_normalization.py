@@ -78,3 +78,13 @@ def test_errors(torch, tell):
             call()
         except Exception as error:
             tell(type(error).__name__, str(error).split("\nException")[0])
+
+
+@same_story
+def test_batch_norm_of_a_vector_finds_no_channels(torch, tell):
+    vector, nothing = torch.ones(4), torch.ones(0)
+    for given in ((vector, None, None, None, None, True), (vector, nothing, nothing), (vector, torch.ones(1), nothing)):
+        try:
+            torch.nn.functional.batch_norm(*given)
+        except Exception as error:
+            tell(type(error).__name__, str(error))

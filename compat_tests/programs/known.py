@@ -120,6 +120,22 @@ KNOWN = (
         lambda program, d: d.stage == "told" and anywhere(program, "saved_tensors_hooks"),
     ),
     Known(
+        "sizes of storages",
+        "some of PyTorch's kernels leave memory behind what they give: of counted places, of the k largest, of losses",
+        lambda program, d: (
+            d.field in ("untyped_storage().nbytes()", "shares memory with")
+            and says(program[-1].line, "nonzero|argwhere|topk|_loss|fold|kthvalue|unique")
+        ),
+    ),
+    Known(
+        "which write is told of",
+        "where several tensors that a pass needs were written to, each library tells of the one it comes to first",
+        lambda program, d: (
+            d.field == "error's text"
+            and all(says(said, "modified by an inplace operation|modified inplace") for said in (d.expected, d.actual))
+        ),
+    ),
+    Known(
         "names of C's types",
         "types made in C have their module in CPython's own errors, those made in Python do not",
         lambda program, d: d.field == "error's text" and says(d.expected, "'torch.return_types"),

@@ -110,6 +110,7 @@ operand_hole("small_exact", is_small, is_small)
 operand_hole("discrete", is_discrete)
 operand_hole("integer", lambda t: is_discrete(t) and not is_bool(t))
 operand_hole("mask", is_bool)
+operand_hole("plain", anything, lambda t: not t.requires_grad and not is_tangled(t))
 # PyTorch itself crashes where views are detached in place, and hooks registered on them later.
 operand_hole("whole", anything, lambda t: t._base is None)
 operand_hole("array", lambda t: t.dim() >= 1)

@@ -22,10 +22,11 @@ class Failure:
 
     @property
     def known(self) -> list[Known]:
-        """Why the libraries differ so, where all of it is known."""
+        """Why the libraries differ so, where all is known. From an error that only one raises, all else follows."""
         if self.chance:
             return [CHANCE]
-        found = [explanation(self.program, difference) for difference in self.differences]
+        causes = [difference for difference in self.differences if difference.field == "error"] or self.differences
+        found = [explanation(self.program, difference) for difference in causes]
         return [known for known in found if known] if all(found) else []
 
     @property

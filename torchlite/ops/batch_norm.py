@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..core.errors import wrap_dim
 from ..core.op import Op
 from ..core.operands import tensors_in
 from ..core.publish import publish, publish_python
@@ -195,6 +196,8 @@ def _check_batch_norm(
                 f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This "
                 "input cannot have requires_grad True."
             )
+    if input.dim() < 2:
+        wrap_dim(1, input.dim())  # there are no channels
     check_types("batch_norm", input, weight, bias)
 
 
