@@ -113,8 +113,6 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
 
 def _suffixes(t: Any) -> Iterator[str]:
     """What the elements do not tell about a tensor."""
-    from .tangent import tangents_of
-
     meta = t.device.type == "meta"
     empty = t.numel() == 0
     if t.device.type != "cpu":
@@ -135,8 +133,10 @@ def _suffixes(t: Any) -> Iterator[str]:
             yield f"grad_fn=<{name_of(node).rpartition('::')[2]}>"
         elif t.requires_grad:
             yield "requires_grad=True"
-    for _, tangent in tangents_of(t):
-        yield f"tangent={tangent}"
+    for level in local.state.mode.moving:
+        tangent = level.of(t)
+        if tangent is not None:
+            yield f"tangent={tangent}"
 
 
 def _contents(t: Any, margin: int) -> str:

@@ -105,10 +105,12 @@ def dispatch(
 def _declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[type]) -> str:
     """What to say where nobody wanted a call."""
     from .op import functions
-    from .tensor import Tensor
 
-    name = func.__name__
-    home = "torch" if functions.get(name) is func else "torch.Tensor" if hasattr(Tensor, name) else func.__module__
+    name, home = func.__name__, func.__module__
+    if functions.get(name) is func:
+        home = "torch"
+    elif any([hasattr(cls, name) for cls in PLAIN]):
+        home = "torch.Tensor"
     if home == func.__module__:
         return f"no implementation found for '{home}.{name}' on types that implement __torch_function__: {list(types)}"
     asked = [*[f"mode object {mode!r}" for mode in modes], *[f"tensor subclass {t!r}" for t in types]]

@@ -10,11 +10,18 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from .shared_memory import Resized, SharedPages, pages_behind, root
-from .storage import UntypedStorage
 from .tensor import TensorBase
 
 
-def share(holder: TensorBase | UntypedStorage) -> None:
+class StorageBase:
+    """What all storages are: holders of `bytes`."""
+
+    __slots__ = ()
+
+    bytes: Any
+
+
+def share(holder: TensorBase | StorageBase) -> None:
     """Move the memory of a tensor or a storage to shared pages, for all who show any of it."""
     kind = holder.device.type
     array = _memory(holder)
@@ -32,7 +39,7 @@ def share(holder: TensorBase | UntypedStorage) -> None:
         _move(other, _memory(other), old, new)
 
 
-def resize(storage: UntypedStorage, nbytes: int) -> None:
+def resize(storage: StorageBase, nbytes: int) -> None:
     """Give the memory of a storage another size, for all who show any of it.
 
     Tensors keep their geometry. The memory beyond the end that they reach is never written by this, so that the system
@@ -45,7 +52,7 @@ def resize(storage: UntypedStorage, nbytes: int) -> None:
     whole, parts = [], []
     for holder in _holders(owner):
         there = _memory(holder)
-        if isinstance(holder, UntypedStorage) and there.size == old.size:
+        if isinstance(holder, StorageBase) and there.size == old.size:
             whole.append(holder)
         else:
             parts.append((holder, there))
@@ -59,7 +66,7 @@ def resize(storage: UntypedStorage, nbytes: int) -> None:
         _move(holder, there, old, new)
 
 
-def _move(holder: TensorBase | UntypedStorage, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+def _move(holder: TensorBase | StorageBase, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
     """Let one who shows memory of `old` show the same place of `new`."""
     at = _address(there) - _address(old)
     strides = [step * there.itemsize for step in holder.backend.home.strides(there)]
@@ -67,13 +74,13 @@ def _move(holder: TensorBase | UntypedStorage, there: np.ndarray, old: np.ndarra
     setattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", moved)
 
 
-def _memory(holder: TensorBase | UntypedStorage) -> Any:
+def _memory(holder: TensorBase | StorageBase) -> Any:
     return getattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", None)  # None while it is being made
 
 
 def _holders(owner: np.ndarray) -> list[Any]:
     """All tensors and storages of this process that show an array's memory."""
-    kinds: set[type] = {TensorBase, UntypedStorage}
+    kinds: set[type] = {TensorBase, StorageBase}
     found = list(kinds)
     while found:
         more = [cls for cls in type.__subclasses__(found.pop()) if cls not in kinds]

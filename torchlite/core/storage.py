@@ -17,6 +17,7 @@ from . import dtype as dt
 from .device import CPU, device, find_backend
 from .errors import warn_once
 from .shared_memory import SharedPages, movable, pages_behind, root
+from .sharing import StorageBase, resize, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _BYTE = np.dtype(np.uint8)
 
 
-class UntypedStorage:
+class UntypedStorage(StorageBase):
     """A stretch of memory, as bytes."""
 
     __slots__ = ("__dict__", "__weakref__", "backend", "bytes")
@@ -201,8 +202,6 @@ class UntypedStorage:
 
     def resize_(self, size: int) -> UntypedStorage:
         """Give the memory another size, for all tensors and storages over it. What there is no room for is gone."""
-        from .sharing import resize
-
         resize(self, _checked_size(size))
         return self
 
@@ -211,8 +210,6 @@ class UntypedStorage:
 
     def share_memory_(self) -> UntypedStorage:
         """Move to memory that is shared with other processes, together with all tensors over this storage."""
-        from .sharing import share
-
         share(self)
         return self
 

@@ -42,6 +42,10 @@ class TangentLevel:
         for extra in self.holders:
             extra.tangents.pop(self, None)
 
+    def of(self, t: Tensor) -> Tensor | None:
+        """How `t` moves at this level; None if it does not."""
+        return tangent_of(t, self)
+
 
 class Untouched(Counter):
     """The counter of a tangent of zeros. What is first written to it decides which batches it belongs to."""
