@@ -123,6 +123,24 @@ def forward(trial: Trial) -> dict[str, Any]:
     return {"result": result, "inputs afterwards": tensors, "sharing": trial.library.sharing(result, tensors)}
 
 
+def bookkeeping(trial: Trial) -> dict[str, Any]:
+    """What programs print of a result beside its values: layout, storage, version, bits, and the node it comes from."""
+    tensors = trial.tensors(requires_grad=None)
+    results = trial.library.tensors_in(trial.function(tensors))
+    seen = {f"result {i}": _printed(t) for i, t in enumerate(results) if str(t.layout).endswith("strided")}
+    return seen | {"versions of inputs": [t._version for t in tensors]}
+
+
+def _printed(t: Any) -> dict[str, Any]:
+    node = t.grad_fn
+    return {
+        "strides": tuple(t.stride()), "offset": t.storage_offset(), "bytes": t.untyped_storage().nbytes(),
+        "version": t._version, "view": t._is_view(), "leaf": t.is_leaf, "requires grad": t.requires_grad,
+        "bits": (t.is_conj(), t.is_neg(), t.is_inference()), "output": t.output_nr, "node": node and node.name(),
+        "edges": node and [(n and n.name(), number) for n, number in node.next_functions],
+    }  # fmt: skip
+
+
 def errors(trial: Trial) -> dict[str, Any]:
     """What bad input raises."""
     return {"result": trial.function(trial.tensors(requires_grad=None))}
@@ -336,6 +354,7 @@ CHECKS: dict[str, Check] = {
     "forward": Check("results", forward),
     "noncontiguous": Check("results for inputs with gaps between elements", forward, source="noncontiguous"),
     "reference": Check("results for PyTorch's larger set of inputs", forward, source="reference"),
+    "bookkeeping": Check("strides, storages, versions, bits and nodes of results", bookkeeping),
     "seeded": Check("values of random operators from the same seed", forward, random_only=True),
     "grad": Check("gradients", grad, lambda operation: operation.supports_grad, floating=True),
     "gradgrad": Check(

@@ -83,10 +83,10 @@ publish(clone)
 
 
 class _Cast(LaidOp):
-    """A copy in another dtype, on the same device."""
+    """A copy in another dtype or order, on the same device."""
 
     def prepare(self, values: Any, backend: Any) -> Any:
-        return [values[0].array, values[1].numpy], values[1]
+        return [values[0].array, values[1].numpy, values[2]], values[1]
 
     def record(self, values: Any, results: Any) -> Any:
         return super().record(values, results) if values[1].category >= dt.FLOAT else None
@@ -97,9 +97,14 @@ def real_if(g: Tensor, d: dt.dtype) -> Tensor:
     return g.real if g.dtype.is_complex and not d.is_complex else g
 
 
+def _cast(backend: Any, array: Any, to: Any, format_: memory_format | None) -> Any:
+    made = in_order_of(backend, cast_array(array, to), array)
+    return made if format_ is None else _clone(backend, made, format_)
+
+
 cast = _Cast(
-    "_to_copy(Tensor self, ScalarType dtype)",
-    lambda backend, self, dtype: in_order_of(backend, cast_array(self, dtype), self),
+    "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format)",
+    _cast,
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
     linear=True,
     batch=LEADING,
@@ -138,13 +143,11 @@ def convert(
     result = t
     if where is not None and get_backend(where).device != t.backend.device:
         result = move.apply(result, where)
-    if d is not None and d is not result.dtype:
-        result = cast.apply(result, d)
-    if format_ is None or format_ is preserve_format:
-        return clone.apply(result, None) if copy and result is t else result
-    if result is t and not copy and format_ is _suggested(t):
-        return t
-    return clone.apply(result, format_) if copy and result is t else result.contiguous(memory_format=format_)
+    format_ = None if format_ is preserve_format else format_
+    d = result.dtype if d is None else d
+    if d is not result.dtype or (copy and result is t) or (format_ is not None and format_ is not _suggested(result)):
+        result = cast.apply(result, d, format_)
+    return result
 
 
 def _suggested(t: Tensor) -> memory_format:

@@ -93,6 +93,7 @@ def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
         f"{name}(Tensor grad_output, Tensor self, Tensor indices)",
         kernel,
         {"grad_output": lambda g, indices: from_image.apply(g, indices), "self": zero_gradient, "indices": None},
+        node="".join([w.capitalize() for w in name.split("_")]).replace(f"{dims}d", f"{dims}D") + "Backward0",
         batch=LEADING,
     )
     from_image = LaidOp(

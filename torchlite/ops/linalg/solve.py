@@ -9,6 +9,7 @@ from ...core.batching import LEADING
 from ...core.elementwise import conj
 from ...core.publish import publish, publish_python
 from ...core.return_types import return_type
+from ..choosing import where
 from ..matmul import Exact, H, into_exactly
 from .base import (
     check_equation,
@@ -226,7 +227,7 @@ def logdet(self: Tensor) -> Tensor:
     sign, logabsdet = slogdet.apply(self)
     if self.is_complex():
         return sign.log() + logabsdet
-    return logabsdet.where(sign != -1, math.nan)
+    return where(sign == -1, math.nan, logabsdet)
 
 
 publish_python("logdet(Tensor self)", logdet)
