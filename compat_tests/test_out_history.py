@@ -85,3 +85,18 @@ def test_real_transforms_keep_what_they_were_given(torch, tell):
     tell(made.grad_fn.name(), made.grad_fn._saved_self)
     x.mul_(2)
     _tried(torch, tell, [lambda: made.abs().sum().backward()])
+
+
+@same_story
+def test_an_operand_is_not_resized_to_take_the_result(torch, tell):
+    x, y = torch.ones(1, 4), torch.ones(3, 1)
+    _tried(torch, tell, [lambda: torch.ne(x, y, out=x), lambda: torch.add(x, y, out=y)])
+    tell(x.shape, torch.add(x, y, out=x[0, :0]).shape)
+
+
+@same_story
+def test_products_with_two_zeros_have_no_gradient_at_all(torch, tell):
+    for numbers in ([0.0, 0.0, 1.0], [0.0, 2.0, 1.0]):
+        x = torch.tensor(numbers, requires_grad=True)
+        x.prod().backward(torch.tensor(float("nan")))
+        tell(x.grad)

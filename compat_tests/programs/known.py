@@ -120,6 +120,14 @@ KNOWN = (
         lambda program, d: d.stage == "told" and anywhere(program, "saved_tensors_hooks"),
     ),
     Known(
+        "zeros of negated complex numbers",
+        "PyTorch's vectors of complex numbers are negated to other signs of zero than the rest, which logarithms show",
+        lambda program, d: (
+            d.field == "values" and anywhere(program, r"complex") and anywhere(program, r"neg|-v|- v|rsub|conj")
+            and same_but_for_signs(d)
+        ),
+    ),
+    Known(
         "sizes of storages",
         "some of PyTorch's kernels leave memory behind what they give: of counted places, of the k largest, of losses",
         lambda program, d: (

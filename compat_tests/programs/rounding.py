@@ -104,7 +104,7 @@ class Shaken(Run):
 
     def step(self, step: Step) -> Exception | None:
         error = super().step(step)
-        if "{data}" in step.op and not error:
+        if "{data}" in step.op and not error and not step.mode:
             data = self.namespace[step.name].detach().view(-1)
             signs = self.torch.tensor([self.by * (-1) ** i for i in range(data.numel())], dtype=data.dtype)
             data.mul_(1 + signs * EPSILON[str(data.dtype)])

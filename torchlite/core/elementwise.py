@@ -239,9 +239,14 @@ class Elementwise(Op):
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if isinstance(out, Tensor):
             read = [t for i in self.operands for t in tensors_in(values[i])]
-            if out.array.shape == errors.broadcast_shapes(*[t.array.shape for t in read]):  # else it gets new memory
+            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
+            if out.array.shape == shape:  # else it gets new memory
                 for other in read:
                     check_apart(out, other)
+            elif any([other is out for other in read]):
+                raise RuntimeError(
+                    f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
+                )
         return super().into(out, values)
 
     def orders_results(self, values: Sequence[Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core import errors, fast
 from ..core.elementwise import conj, sum_to
+from ..core.mode import local
 from ..core.on_arrays import share_on_arrays, spread_on_arrays
 from ..core.publish import publish, publish_as, publish_python
 from ..core.reduction import Reduction, reduced_count
@@ -162,6 +163,10 @@ def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
 
 
 def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """Zeros where two factors are, whatever the gradient is: but to differentiate again takes the products."""
+    backend = self.backend.real
+    if not local.state.mode.grad and backend.values and not backend.level and int((self == 0).sum()) > 1:
+        return g.new_zeros(self.shape)
     if self.dim() < 2:
         return _prod_vjp(g, self, 0, result)
     return _prod_vjp(g, self.reshape(-1), 0, result).reshape(self.shape)
