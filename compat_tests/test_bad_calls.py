@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
-import os
-
 import pytest
 
 import torchlite
@@ -19,8 +16,7 @@ from .bad_calls.call import Call  # noqa: E402
 from .bad_calls.children import outcome_of, outcomes  # noqa: E402
 from .bad_calls.compare import kind_of  # noqa: E402
 from .bad_calls.hunt import findings, share  # noqa: E402
-
-SEED = os.environ.get("TORCHLITE_SEED", str(datetime.datetime.now(datetime.UTC).date()))
+from .conftest import SEED  # noqa: E402
 
 
 def ends(text: str) -> list[str]:
@@ -104,6 +100,7 @@ def test_sizes_are_refused_in_the_same_words(text):
     assert mine == theirs
     assert theirs not in ("returned", "unmade")
 
+
 NAMED = """
 torch.ones(3).zero_(5.0)
 torch.zero_(torch.ones(3), 5.0)
@@ -138,6 +135,21 @@ torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3
 torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), torch.ones(2, 3))
 torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), pos_weight=torch.ones(2, 3))
 torch.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(1))
+torch.argmin(torch.ones(3), dim=torch.tensor(True))
+torch.nonzero(torch.ones(2), as_tuple=0)
+torch.nn.Parameter(torch.ones(2), 3)
+torch.nn.functional.celu(torch.ones(2), 2**64)
+torch.nn.functional.hardshrink(torch.ones(2), -10**30)
+torch.set_autocast_enabled(0)
+torch.set_autocast_cpu_enabled([])
+torch.set_autocast_xla_dtype(0)
+torch.get_autocast_ipu_dtype(0)
+torch.is_autocast_enabled(1)
+torch.set_anomaly_enabled([])
+torch.use_deterministic_algorithms(1)
+torch.distributions.constraints.interval(1)
+torch.distributions.constraints.greater_than(1, 2)
+torch.distributions.constraints.less_than(bound=1)
 torch.from_numpy(np.ones(3)).resize_(10)
 torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
 torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
@@ -195,7 +207,6 @@ def test_every_kind_of_triangle():
 def test_a_share_of_all_bad_calls():
     """No callable of today's share crashes, or hangs where PyTorch does not."""
     found = [f for name in share(torchlite, 40, SEED) for f in findings(torchlite, name, 10, SEED)[1]]
-    print(f"seed {SEED}")
     assert not [f"{f.call}: {f.mine}, where PyTorch {f.theirs}" for f in found if f.kind in ("crash", "hang")]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .backends import cuda as _cuda
 from .core.determinism import determinism
+from .core.schema import taking
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
@@ -102,12 +103,9 @@ def get_float32_matmul_precision() -> str:
 _DEBUG_MODES = ("default", "warn", "error")
 
 
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+@taking("_set_deterministic_algorithms(bool mode, *, bool warn_only=False)")
+def use_deterministic_algorithms(mode: bool, warn_only: bool = False) -> None:
     """Ask for deterministic kernels, of which there are no others."""
-    if not isinstance(mode, bool):
-        raise TypeError(
-            "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not " + type(mode).__name__
-        )
     set_deterministic_debug_mode(0 if not mode else 1 if warn_only else 2)
 
 

@@ -5,7 +5,38 @@ from __future__ import annotations
 import re
 
 # Pattern of the name, pattern of PyTorch's error, why. At most twenty.
-REASONS: tuple[tuple[str, str, str], ...] = ()
+REASONS: tuple[tuple[str, str, str], ...] = (
+    (
+        r".*",
+        r"not implemented for '(UInt16|UInt32|UInt64|Float8_\w+)'",
+        "PyTorch's kernels for the CPU leave the rarer dtypes out; here they are computed like the others.",
+    ),
+    (
+        r".*",
+        r"attempted to run this operator with Meta tensors",
+        "What has a shape here has one on the meta device too.",
+    ),
+    (
+        r".*",
+        r"Cannot access accelerator device when none is available",
+        "A lone index names a CUDA device, as it does in PyTorch where there is one.",
+    ),
+    (
+        r"torch\.(sym_\w+)",
+        r".*",
+        "There are no symbolic sizes, and nothing to constrain.",
+    ),
+    (
+        r"torch\.nn\.Module\.compile",
+        r".*",
+        "Nothing is compiled, so options of the compiler are not looked at.",
+    ),
+    (
+        r"torch\.distributions\.\w+",
+        r"Input arguments must all be instances of Number, torch\.Tensor",
+        "NumPy's numbers are numbers.",
+    ),
+)
 
 
 def reason(name: str, error: str) -> str | None:

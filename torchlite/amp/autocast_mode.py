@@ -16,6 +16,7 @@ from ..core.context import Switch
 from ..core.device import device as Device
 from ..core.mode import Mode, local
 from ..core.node import LEAF
+from ..core.schema import Signature, taking
 from ..core.tensor import TensorBase
 
 if TYPE_CHECKING:
@@ -191,27 +192,34 @@ class autocast(Switch):
 # ---- questions and settings
 
 
+@taking("is_autocast_available(str device_type)")
 def is_autocast_available(device_type: str) -> bool:
     """Whether `autocast` knows such a device."""
     return Device(device_type).type in ("cpu", "cuda")
 
 
+@taking("is_autocast_enabled(str device_type='cuda')")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether ops on such a device choose their precision in this thread."""
     casts = local.state.mode.autocast
     return casts is not None and device_type in casts.dtypes
 
 
+@taking("get_autocast_dtype(str device_type)")
 def get_autocast_dtype(device_type: str) -> dt.dtype:
     """The lower precision on such a device."""
     casts = local.state.mode.autocast
     return (casts.dtypes.get(device_type) if casts is not None else None) or _DTYPES[device_type]
 
 
+_enabling = Signature("set_autocast_enabled(str device_type, bool enabled)")
+
+
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Turn autocast on or off in this thread."""
-    if isinstance(device_type, bool):
+    if enabled is None:
         device_type, enabled = "cuda", device_type
+    _enabling.bind((device_type, enabled), {})
     state = local.state
     casts = state.mode.autocast
     dtypes = {} if casts is None else dict(casts.dtypes)
@@ -221,6 +229,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     state.mode = state.mode.but(autocast=Casts(dtypes, {}, is_autocast_cache_enabled()) if dtypes else None)
 
 
+@taking("set_autocast_dtype(str device_type, ScalarType dtype)")
 def set_autocast_dtype(device_type: str, dtype: dt.dtype) -> None:
     """Say what the lower precision on such a device is."""
     _DTYPES[device_type] = dtype

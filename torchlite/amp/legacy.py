@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.mode import local
+from ..core.schema import taking
 from .autocast_mode import (
     Casts,
     get_autocast_dtype,
@@ -34,7 +35,9 @@ _FORMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
 def _older(form: str, named: str, device: str) -> Callable[..., Any]:
     given, instead, function = _FORMS[form]
     name, option = form.format(named), "enabled" if form.endswith("enabled") else "dtype"
+    kind = "bool" if option == "enabled" else "ScalarType"
 
+    @taking(f"{name}({kind} {given})" if given else f"{name}()")
     def call(*values: Any) -> Any:
         warnings.warn(
             f"torch.{name}({given}) is deprecated. Please use torch.{instead.format(device)} instead.",
@@ -62,6 +65,7 @@ OLDER = {
 globals().update(OLDER)
 
 
+@taking("set_autocast_cache_enabled(bool enabled)")
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Whether weights that were cast are kept for further use."""
     state = local.state

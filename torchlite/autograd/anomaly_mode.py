@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.context import SetAtOnce, Switch
 from ..core.mode import Mode, local
 from ..core.node import Node, name_of
+from ..core.schema import taking
 from ..core.tensor import TensorBase
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class detect_anomaly(Switch):
         return mode.but(anomaly=Anomaly(self.check_nan))
 
 
+@taking("set_anomaly_enabled(bool enabled, bool check_nan=True)")
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Turn anomaly detection on or off."""
     set_detect_anomaly(mode, check_nan)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .device import device
-from .dtype import dtype
-from .errors import type_name, warn_once
+from .dtype import bool_, dtype
+from .errors import too_long, type_name, warn_once
 from .layout import layout, memory_format
 from .tensor import Tensor
 
@@ -56,7 +56,21 @@ class TooLong(Mismatch):
     """An int that 64 bits do not hold."""
 
 
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+def taking(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A Python function that takes what a schema says, all of it by position when it is called."""
+    signature = Signature(schema)
+
+    def bound(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return f(*signature.bind(args, kwargs))
+
+        return call
+
+    return bound
+
+
+_LOWEST, _HIGHEST, _HIGHEST_SCALAR = -(2**63), 2**63 - 1, 2**64 - 1
 _OVERFLOW = "Overflow when unpacking long long"
 
 
@@ -74,6 +88,13 @@ def is_tensor(value: Any) -> bool:
     return hasattr(value, "backend") or hasattr(type(value), "__torch_function__")
 
 
+def _scalar(value: Any) -> Any:
+    number = _number(value)
+    if number.__class__ is int and not _LOWEST <= number <= _HIGHEST_SCALAR:
+        raise TooLong
+    return number
+
+
 def _number(value: Any) -> Any:
     if isinstance(value, (bool, int, float, complex)):
         return value
@@ -87,6 +108,8 @@ def _number(value: Any) -> Any:
 def _int(value: Any) -> int:
     if value.__class__ is not int:
         if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+            raise Mismatch
+        if getattr(value, "dtype", None) is bool_:
             raise Mismatch
         try:
             value = value.__index__()
@@ -162,7 +185,7 @@ def _generator(value: Any) -> Any:
 
 
 _CONVERT: dict[str, Callable[[Any], Any]] = {
-    "Tensor": _tensor, "Operand": _operand, "Scalar": _number, "int": _int, "float": _float, "bool": _bool,
+    "Tensor": _tensor, "Operand": _operand, "Scalar": _scalar, "int": _int, "float": _float, "bool": _bool,
     "str": _str, "ScalarType": _scalar_type, "Device": _device, "Layout": _instance(layout),
     "MemoryFormat": _instance(memory_format), "Generator": _generator, "any": lambda value: value,
 }  # fmt: skip
@@ -172,7 +195,7 @@ _PYTHON = {int, float, bool, complex}
 
 # Values of just these classes pass unchanged; ints have a range.
 _QUICK: dict[str, set[type]] = {
-    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON, "bool": {bool},
+    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON - {int}, "bool": {bool},
     "float": {float}, "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
 }  # fmt: skip
 
@@ -181,8 +204,8 @@ class Param:
     """One parameter of a signature."""
 
     __slots__ = (
-        "convert", "default", "integer", "items", "kwonly", "name", "optional", "quick", "required", "sequence",
-        "single", "type",
+        "convert", "default", "highest", "integer", "items", "kwonly", "name", "optional", "quick", "required",
+        "sequence", "single", "type",
     )  # fmt: skip
 
     def __init__(self, text: str, kwonly: bool) -> None:
@@ -205,8 +228,9 @@ class Param:
         self.quick, self.items = (set(), quick) if self.sequence else (quick, set())
         if self.optional:
             self.quick.add(type(None))
-        # The class of ints where they are taken: as they are, or one for a sequence.
-        self.integer = int if self.type == "int" and (self.single or not self.sequence) else None
+        # The class of ints where they are taken, as they are or one for a sequence, and the highest there may be.
+        self.integer = int if self.type in ("int", "Scalar") and (self.single or not self.sequence) else None
+        self.highest = _HIGHEST if self.type == "int" else _HIGHEST_SCALAR
 
     @property
     def is_tensor(self) -> bool:
@@ -332,7 +356,7 @@ class Signature:
             if value.__class__ in param.quick:
                 values.append(value)
             elif value.__class__ is param.integer:
-                if not _LOWEST <= value <= _HIGHEST:
+                if not _LOWEST <= value <= param.highest:
                     return None
                 values.append((value,) if param.sequence else value)
             elif param.sequence and (value.__class__ is tuple or value.__class__ is list):
@@ -409,6 +433,9 @@ class Signature:
             try:
                 param(value)
             except TooLong:
+                if param.type == "Scalar":
+                    numbers = value if isinstance(value, (list, tuple)) else (value,)
+                    raise too_long(max(map(_number, numbers), key=abs)) from None
                 if isinstance(value, (list, tuple)):
                     longs(self.name, param.name, value)
                 raise ValueError(_OVERFLOW) from None

@@ -202,7 +202,10 @@ class _Bounded(Constraint):
     bounds: tuple[str, ...] = ("lower_bound", "upper_bound")
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        self.__dict__.update(zip(self.bounds, values), **named)
+        given = dict(zip(self.bounds, values), **named)
+        if len(values) + len(named) != len(self.bounds) or set(given) != set(self.bounds):
+            raise TypeError(f"{type(self).__name__}.__init__() takes just {' and '.join(self.bounds)}")
+        self.__dict__.update(given)
 
     def _shown(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.bounds)

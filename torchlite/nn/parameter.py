@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 from ..core import dtype as dt
 from ..core.overrides import _disabled_torch_function_impl, overrides
 from ..core.pickling import Shown
+from ..core.schema import Signature
 from ..core.tensor import Tensor, as_class
 from ..ops.create import empty
 from ..ops.pickles import object_state, set_object_state
@@ -15,6 +16,9 @@ from ..ops.pickles import object_state, set_object_state
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
 ]  # fmt: skip
+
+
+_making = Signature("_make_subclass(any data, bool require_grad)")
 
 
 class _ParameterMeta(type(Tensor)):
@@ -34,6 +38,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = empty(0)
+        if requires_grad.__class__ is not bool:
+            _making.bind((data, requires_grad), {})
         if type(data) is Tensor or type(data) is Parameter:
             return _required(as_class(data.alias(), cls), requires_grad)
         t = _required(as_class(data.detach(), type(data)), requires_grad)

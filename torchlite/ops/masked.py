@@ -12,6 +12,7 @@ from ..core.errors import broadcast_shapes
 from ..core.laid import OnBackend
 from ..core.overrides import dispatch, needs_dispatch
 from ..core.publish import function, method, publish
+from ..core.schema import Signature
 from ..core.tensor import TensorBase
 from ..core.write import warn_of_overlap
 from .choosing import where
@@ -199,12 +200,17 @@ def _nonzero(backend: Any, self: Any) -> Any:
 nonzero_op = _Nonzero("nonzero(Tensor self)", _nonzero, batch=DYNAMIC)
 
 
+_NONZERO = Signature("nonzero(Tensor self, *, bool as_tuple=False)")
+
+
 @function("nonzero")
 @method("nonzero")
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The places of the elements that are not zero: a row for each, or a vector for each dimension."""
     if needs_dispatch((input, out), {}):
         return dispatch(nonzero, (input,), {"out": out, "as_tuple": as_tuple})
+    if as_tuple.__class__ is not bool:
+        _NONZERO.bind((input,), {"as_tuple": as_tuple})
     if out is not None:
         return nonzero_op.into(out, (input,))
     if not as_tuple:
