@@ -263,3 +263,27 @@ def test_out_again_and_again(torch, tell):
         tell(torch.amax(x, 0, out=torch.empty(())), torch.addcmul(x, x, x, out=torch.empty(3)))
         tell(torch.mv(m, x, out=torch.empty(2)), torch.sum(x, 0, out=torch.empty(())))
         tell(torch.cat([x, x], out=torch.empty(6)), torch.softmax(x, 0, out=torch.empty(3)), x.take(x.long()))
+
+
+@same_story
+def test_strides_of_what_is_made_of_transposed_tensors(torch, tell):
+    functional = torch.nn.functional
+    x, image = torch.ones(4, 6).t(), torch.ones(2, 4, 3, 3).to(memory_format=torch.channels_last)
+    for _ in range(3):  # the second time a call of some form is planned, and the third made by the plan
+        tell(functional.glu(x, 0).stride(), functional.glu(x, 1).stride(), functional.glu(image, 1).stride())
+        block = torch.ones(3, 2, 4).transpose(0, 2)
+        tell(functional.rms_norm(block, (3,)).stride(), functional.rms_norm(x, (4,), torch.ones(4)).stride())
+        tell(functional.batch_norm(block, torch.zeros(2), torch.ones(2)).stride(), torch.mvlgamma(x + 2, 2).stride())
+        tell(torch.select_scatter(x, torch.zeros(4), 0, 1).stride(), torch.diagonal_scatter(x, torch.zeros(4)).stride())
+        tell(x.gather(0, torch.zeros(4, 6, dtype=torch.int64).t()).stride())
+
+
+@same_story
+def test_conversions_are_one_node(torch, tell):
+    x = torch.ones(2, 3, 4, 4, requires_grad=True)
+    for options in (
+        {"dtype": torch.float64, "memory_format": torch.channels_last}, {"dtype": torch.float32, "copy": True},
+        {"dtype": torch.float32, "memory_format": torch.channels_last}, {"dtype": torch.float32},
+    ):  # fmt: skip
+        made = x.to(**options)
+        tell(made is x, made.stride(), made.grad_fn and (made.grad_fn.name(), made.grad_fn.next_functions[0][0].name()))

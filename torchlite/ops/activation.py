@@ -9,6 +9,7 @@ from ..core import dtype as dt
 from ..core.batching import LEADING
 from ..core.elementwise import Elementwise, Unary
 from ..core.errors import not_implemented_for, wrap_dim
+from ..core.layout import result_strides
 from ..core.node import NOT_IMPLEMENTED
 from ..core.op import Op
 from ..core.publish import function, publish, publish_python
@@ -23,7 +24,7 @@ from .rules import REAL, zero_gradient
 from .writing import widened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
 
@@ -469,7 +470,30 @@ def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> A
 glu_backward = Op(
     "glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING
 )
-glu_ = Along(
+class _Glu(Along):
+    """The result lies as a product of the two halves does."""
+
+    def orders_results(self, values: Sequence[Any]) -> bool:
+        return bool(values[0].array.flags.c_contiguous)
+
+    def lays_results(self, result: Tensor) -> bool:
+        return True
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        made, t = super().run(state, kernel, arguments, values), values[0]
+        backend = t.backend.real
+        if not backend.strided:
+            return made
+        half = tuple(made.shape), backend.strides(t.array)
+        return backend.ordered(made, result_strides(half[0], (half, half)))
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.dtype != out_dtype.numpy:
+            outputs = backend.cast(outputs, out_dtype.numpy)
+        return Op.wrap_results(self, outputs, out_dtype, backend)
+
+
+glu_ = _Glu(
     "glu(Tensor self, int dim=-1)",
     _glu,
     lambda g, self, dim: glu_backward.apply(g, self, dim),

@@ -493,7 +493,7 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps:
     made = x * ((x * x).mean(_last(normalized_shape), True) + eps).rsqrt()
     if weight is not None:
         made = made * weight
-    return made if made.dtype is input.dtype else made.to(input.dtype)
+    return (made if made.dtype is input.dtype else made.to(input.dtype)).contiguous()
 
 
 publish_python(

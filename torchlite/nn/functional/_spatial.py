@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.op import functions
 from ...core.overrides import overridable
 from ...core.schema import longs
+from ...core.tensor import TensorBase
 from ...ops import adaptive_max_pool as adaptive
 from ...ops import average_pool, max_pool
 from ...ops import grid_sample as sampling
@@ -303,7 +304,7 @@ def _size_and_factors(input: Tensor, dims: int, size: Any, scale_factor: Any) ->
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) or (isinstance(value, TensorBase) and not value.dim()):
         return float(value)
     raise TypeError(f"interpolate(): argument 'scale_factor' must be tuple of floats, not {type(value).__name__}")
 
