@@ -176,3 +176,28 @@ def test_gradients_of_a_variance_around_a_large_mean() -> None:
     t.var().backward()
     wide = array.astype(np.float64)
     assert _error(t.grad, 2 * (wide - wide.mean()) / 999) < 1e-5
+
+
+_SURVEYED = ["sum", "mean", "prod", "var", "linalg.vector_norm", "logsumexp", "softmax", "sinc", "cumprod", "hypot"]
+
+
+@pytest.mark.parametrize("operator", _SURVEYED)
+def test_hostile_inputs(operator: str) -> None:
+    """A share of `python -m compat_tests.accuracy`."""
+    from .accuracy.run import is_accepted, survey
+    from .parity.pool import Settings, reference_library, subject_library
+
+    libraries = reference_library(), subject_library(Settings("torchlite"))
+    report = survey(operator, libraries, ["float16", "float32"], limit=1)
+    assert report.compared > 20
+    assert is_accepted(operator) or not report.worse, "\n".join(map(str, report.worse))
+
+
+def test_long_reductions() -> None:
+    """A share of `python -m compat_tests.accuracy.long`."""
+    from .accuracy.long import findings
+    from .parity.pool import Settings, reference_library, subject_library
+
+    libraries = reference_library(), subject_library(Settings("torchlite"))
+    for case, verdicts in findings(libraries, ["float32"], {"sum", "var"}):
+        assert not verdicts, f"{case}: {verdicts[0].text}"

@@ -9,7 +9,7 @@ from collections import Counter
 from ..parity import catalog
 from ..parity.pool import Settings, reference_library, subject_library
 from ..parity.process import fix_hashes
-from .run import operators, survey_all
+from .run import is_accepted, operators, survey_all
 
 
 def main() -> int:
@@ -19,26 +19,30 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=4, metavar="N", help="samples an operator and dtype")
     parser.add_argument("--timeout", type=float, default=120, metavar="S", help="seconds an operator")
     parser.add_argument("--each", type=int, default=2, metavar="N", help="findings shown of an operator")
+    parser.add_argument("--all", action="store_true", help="what has a cause too")
     options = parser.parse_args()
     names = [name for name in operators() if catalog.matches(name, options.ops.split(","))]
     libraries = reference_library(), subject_library(Settings("torchlite"))
-    compared, worse, better = Counter(), Counter(), Counter()
+    compared, worse, accepted, better = Counter(), Counter(), Counter(), Counter()
     for report in survey_all(names, libraries, options.dtypes.split(","), options.limit, options.timeout):
         family = catalog.family_of(report.operator)
         compared[family] += report.compared
-        worse[family] += len({(f.what, f.dtype, f.change, f.sample) for f in report.worse})
+        explained = is_accepted(report.operator)
+        (accepted if explained else worse)[family] += len({(f.what, f.dtype, f.change, f.sample) for f in report.worse})
         better[family] += report.better
         if report.note:
             print(f"{report.operator}: {report.note}")
-        if report.worse:
+        if report.worse and (options.all or not explained):
             print(f"{report.operator}: worse in {len(report.worse)} of {report.compared}, better in {report.better}")
             for finding in sorted(report.worse, key=lambda f: -f.verdict.ratio)[: options.each]:
                 print(f"    {finding}")
         sys.stdout.flush()
-    print(f"\n{'family':<14}{'results compared':>18}{'torchlite worse':>18}{'PyTorch worse':>16}")
-    for family, count in sorted(compared.items()):
-        print(f"{family:<14}{count:>18}{worse[family]:>18}{better[family]:>16}")
-    print(f"{'all':<14}{compared.total():>18}{worse.total():>18}{better.total():>16}")
+    print(f"\n{'family':<14}{'compared':>10}{'torchlite worse':>18}{'with a cause':>15}{'PyTorch worse':>16}")
+    for family in sorted(compared):
+        counts = [table[family] for table in (compared, worse, accepted, better)]
+        print("{:<14}{:>10}{:>18}{:>15}{:>16}".format(family, *counts))
+    totals = [table.total() for table in (compared, worse, accepted, better)]
+    print("{:<14}{:>10}{:>18}{:>15}{:>16}".format("all", *totals))
     return int(bool(worse.total()))
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,17 @@ from ..parity.neutral import Raised
 from ..parity.operation import Case, Operation
 from .hostile import CHANGES, changed, exact
 from .measure import Verdict, verdicts
+
+
+@cache
+def _accepted() -> tuple[str, ...]:
+    table = tomllib.loads((Path(__file__).parent / "accepted.toml").read_text())
+    return tuple(pattern for entry in table.values() for pattern in entry["operators"])
+
+
+def is_accepted(operator: str) -> bool:
+    """Whether what is worse about an operator has a cause that is written down."""
+    return catalog.matches(operator, _accepted())
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,19 @@ from .result import Result
 FILE = Path(__file__).parent.parent / "known_gaps.toml"
 _HEADING = """\
 # The {what} that are known to differ from PyTorch, by check. The suite fails for {one} that fails and is not
-# here, and for one that passes and is here. Written by `python -m compat_tests.{program} --update-gaps`.
+# here, and for one that passes and is here; [causes] says why. Written by
+# `python -m compat_tests.{program} --update-gaps`.
 """
 
 
 def read(file: Path = FILE) -> dict[str, frozenset[str]]:
     """The failing operators of each check."""
-    return {check: frozenset(names) for check, names in tomllib.loads(file.read_text()).items()}
+    return {check: frozenset(names) for check, names in tomllib.loads(file.read_text()).items() if check != "causes"}
+
+
+def causes(file: Path = FILE) -> dict[str, str]:
+    """Why operators differ, by operator."""
+    return tomllib.loads(file.read_text()).get("causes", {}) if file.exists() else {}
 
 
 def updated(gaps: dict[str, frozenset[str]], results: Iterable[Result]) -> dict[str, frozenset[str]]:
@@ -38,6 +44,9 @@ def write(gaps: dict[str, frozenset[str]], file: Path = FILE) -> None:
         names = " ".join(f'"{name}",' for name in sorted(gaps[check]))
         lines = textwrap.wrap(names, 120, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
         parts.append(f"\n{check} = [\n" + "\n".join(lines) + "\n]\n")
+    known = {name: why for name, why in causes(file).items() if any(name in names for names in gaps.values())}
+    if known:
+        parts.append("\n[causes]\n" + "".join(f'"{name}" = "{why}"\n' for name, why in sorted(known.items())))
     file.write_text("".join(parts))
 
 

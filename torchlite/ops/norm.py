@@ -16,7 +16,7 @@ from ..core.op import Op
 from ..core.publish import publish, publish_python
 from ..core.tensor import Tensor
 from .fused import gradient_by_kernel
-from .summing import CHANNELS, COLUMNS, ROWS, sum_along, sum_of_products
+from .summing import CHANNELS, COLUMNS, ROWS, add_reduce, sum_along, sum_of_products
 from .writing import widened
 
 if TYPE_CHECKING:
@@ -198,10 +198,10 @@ def _layer_norm(xp: Any, input: Any, shape: tuple[int, ...], weight: Any, bias: 
     if d.itemsize == 2:
         input, weight, bias = wide(input, weight, bias)
     n = input.shape[-1] or math.nan
-    mean = xp.add.reduce(input, -1, keepdims=True)
+    mean = add_reduce(xp, input, -1, True)
     mean /= n
     hat = xp.subtract(input, mean, xp.empty(input.shape, input.dtype))
-    rstd = xp.add.reduce(hat * hat, -1, keepdims=True)
+    rstd = add_reduce(xp, hat * hat, -1, True)
     rstd /= n
     rstd += eps
     xp.sqrt(rstd, rstd)
@@ -248,11 +248,11 @@ def _layer_norm_backward(
 def _through_rows(xp: Any, g: Any, hat: Any, rstd: Any) -> Any:
     """The gradient of what was normalized, where that is each row."""
     n = g.shape[-1] or 1
-    along = xp.add.reduce(g * hat, -1, keepdims=True)
+    along = add_reduce(xp, g * hat, -1, True)
     along /= -n
     made = hat * along
     made += g
-    mean = xp.add.reduce(g, -1, keepdims=True)
+    mean = add_reduce(xp, g, -1, True)
     mean /= n
     made -= mean
     made *= rstd

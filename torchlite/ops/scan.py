@@ -255,8 +255,13 @@ def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
     return _one_difference(x, dim)
 
 
-def _area(name: str, total: Any, empty: Any) -> tuple[Composite, Composite]:
-    """The overloads with sample points and with a step, of `total(strips, dim)`."""
+def _sum_of_strips(y: Tensor, dim: int) -> Tensor:
+    """Half of the sum of strips as wide as 1, in which neighbours count once."""
+    return y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5
+
+
+def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
+    """The overloads with sample points, of `total(strips, dim)`, and with a step, of `evenly(y, dim)` for steps of 1."""
 
     def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
         dim = wrap_dim(dim, y.dim())
@@ -276,7 +281,7 @@ def _area(name: str, total: Any, empty: Any) -> tuple[Composite, Composite]:
             raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):
             raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
-        return total(_strips(y, 1, dim), dim) * (dx / 2)
+        return evenly(y, dim) * dx
 
     return (
         Composite(f"{name}.x(Tensor y, Tensor x, *, int dim=-1)", with_points),
@@ -289,5 +294,10 @@ def _zeros(y: Tensor, dim: int) -> Tensor:
 
 
 for _name in ("trapezoid", "trapz"):
-    publish(*_area(_name, lambda t, dim: t.sum(dim), _zeros), forms="function")
-publish(*_area("cumulative_trapezoid", Tensor.cumsum, lambda y, dim: y * 1.0), forms="function")
+    publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), forms="function")
+publish(
+    *_area(
+        "cumulative_trapezoid", Tensor.cumsum, lambda y, dim: _strips(y, 1, dim).cumsum(dim) / 2, lambda y, dim: y * 1.0
+    ),
+    forms="function",
+)  # fmt: skip
