@@ -261,7 +261,7 @@ def _sum_of_strips(y: Tensor, dim: int) -> Tensor:
 
 
 def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
-    """The overloads with sample points, of `total(strips, dim)`, and with a step, of `evenly(y, dim)` for steps of 1."""
+    """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, dim)` for steps of 1."""
 
     def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
         dim = wrap_dim(dim, y.dim())
