@@ -64,7 +64,7 @@ def census() -> dict[str, int]:
 class Soak:
     """A mix of steps, drawn by chance."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: str) -> None:
         self.random = Random(seed)
         self.injector = Injector(seed)
         self.names = [name for name in PROGRAMS if name not in EXPLAINED]
@@ -94,7 +94,7 @@ class Soak:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m compat_tests.soak", description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=500, help="how many steps (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
+    parser.add_argument("--seed", default="0", help="which ones (default: %(default)s)")
     options = parser.parse_args()
     faulthandler.dump_traceback_later(3600, exit=True)
     sys.unraisablehook = lambda lost: None  # an exception inside a finalizer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import subprocess
 import sys
 import threading
@@ -13,16 +12,15 @@ from typing import Any
 import pytest
 
 import torchlite
+from compat_tests.conftest import SEED
 from compat_tests.side_by_side import same_story
 from torchlite.core.mode import local
 
 
 @pytest.mark.parametrize("module", ["faults --count 400 --interrupts 100 --seed", "soak --steps 60 --seed"])
 def test_todays_share(module: str) -> None:
-    seed = datetime.date.today().strftime("%Y%m%d")
-    command = [sys.executable, "-m", *f"compat_tests.{module} {seed}".split()]
+    command = [sys.executable, "-m", *f"compat_tests.{module} {SEED}".split()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
-    print(f"seed {seed}:\n{done.stdout}{done.stderr}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -15,7 +15,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m compat_tests.faults", description=about.partition("\n")[0])
     parser.add_argument("--count", type=int, default=1000, help="exceptions to raise (default: %(default)s)")
     parser.add_argument("--interrupts", type=int, default=0, help="real interrupts (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
+    parser.add_argument("--seed", default="0", help="which ones (default: %(default)s)")
     options = parser.parse_args()
     faulthandler.dump_traceback_later(3600, exit=True)
     lost: list[object] = []

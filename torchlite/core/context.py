@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 class Held(partial):
     """The `__exit__` of a context as a `with` holds it; `below` are the contexts that were entered before."""
 
-    __slots__ = ("below",)
+    __slots__ = ("below", "state")
 
     def __del__(self) -> None:
-        state = local.state
-        if state.entered is not self.below:
+        state = self.state
+        if state.entered is not self.below and state is local.state:
             while _entry(state, self.args[0], self.below) is not None:
                 self()
 
@@ -47,10 +47,11 @@ class leaving:
     def __get__(self, context: Any, cls: type) -> Any:
         if context is None:
             return self.leave
-        entry = local.state.entered
+        state = local.state
+        entry = state.entered
         if entry is None or entry[0] is not context:  # about to be entered
             held = Held(self.leave, context)
-            held.below = entry
+            held.state, held.below = state, entry
             return held
         return MethodType(self.leave, context)
 

@@ -7,8 +7,10 @@ import importlib
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any
+
+from ..core.context import Context
+from ..core.mode import State
 
 __all__ = [
     "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device",
@@ -52,21 +54,22 @@ class Event:
 _stream = Stream()
 
 
-class StreamContext(AbstractContextManager[None]):
+class StreamContext(Context):
     """Inside, this is the current stream."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
 
-    def __enter__(self) -> None:
-        global _stream
-        self.before = _stream
-        if self.stream is not None:
-            _stream = self.stream
+    def _take(self, state: State) -> Stream:
+        return _stream
 
-    def __exit__(self, *_: object) -> None:
+    def _set(self, state: State, kept: Stream) -> None:
+        if self.stream is not None:
+            self._put(state, self.stream)
+
+    def _put(self, state: State, kept: Stream) -> None:
         global _stream
-        _stream = self.before
+        _stream = kept
 
 
 def stream(stream: Stream) -> StreamContext:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..optimizer import Optimizer
 from .scheduler import (
     LRScheduler,
+    _enable_get_lr_call,
     _format_param,
     _update_param_group_val,
     _warn_get_lr_called_within_step,
@@ -180,11 +181,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 raise ValueError(f"Expected non-negative epoch, but got {epoch}")
             self._go_to(epoch)
         self.last_epoch = math.floor(epoch)
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             self._set_lr(self.get_lr())
-        finally:
-            self._get_lr_called_within_step = False
 
     def _go_to(self, epoch: Any) -> None:
         if epoch < self.T_0:

@@ -7,6 +7,7 @@ import warnings
 import weakref
 from typing import Any
 
+from ...core.context import Holding
 from ...core.pickling import reduce_ex
 from ...core.tensor import Tensor
 from ..optimizer import Optimizer
@@ -170,18 +171,11 @@ class LRScheduler:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
 
-class _enable_get_lr_call:
+class _enable_get_lr_call(Holding):
     """Inside, `get_lr` is called by a step."""
 
     def __init__(self, o: LRScheduler) -> None:
-        self.o = o
-
-    def __enter__(self) -> _enable_get_lr_call:
-        self.o._get_lr_called_within_step = True
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.o._get_lr_called_within_step = False
+        super().__init__(o, _get_lr_called_within_step=True)
 
 
 class _LRScheduler(LRScheduler):

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from ....core.context import HoldingItems
 from .datapipe import IterDataPipe, MapDataPipe
 
 
@@ -30,19 +31,11 @@ class functional_datapipe:
 _deterministic = False
 
 
-class guaranteed_datapipes_determinism:
+class guaranteed_datapipes_determinism(HoldingItems):
     """Within this context, pipes that are `non_deterministic` cannot be made."""
 
     def __init__(self) -> None:
-        self.prev = _deterministic
-
-    def __enter__(self) -> None:
-        global _deterministic
-        _deterministic = True
-
-    def __exit__(self, *_: Any) -> None:
-        global _deterministic
-        _deterministic = self.prev
+        super().__init__(globals(), {"_deterministic": True})
 
 
 def non_deterministic(arg: type[IterDataPipe[Any]] | Callable[..., bool]) -> Any:
