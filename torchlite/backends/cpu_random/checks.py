@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core import dtype as dt
 from ...core.errors import not_implemented_for
+from ...core.mode import local
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -219,8 +220,7 @@ def _representable_to(dtype: np.dtype, hi: int) -> int:
 
 def _rounded(dtype: np.dtype, value: int) -> int:
     single = np.float64(value) if dtype == np.float64 else np.float32(value)
-    with np.errstate(over="ignore"):
-        rounded = float(single.astype(dtype))
+    rounded = float(local.state.quiet(single.astype, dtype))
     return int(rounded) if abs(rounded) < 2.0**63 else INT64_MIN
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from ...core.mode import local
 from .arithmetic import long_words, unit_doubles
 from .normals import polar
 
@@ -43,7 +44,8 @@ class MT19937Engine:
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self._lock = threading.RLock()
-        self._generator = np.random.MT19937(0)
+        # To make one changes NumPy's handling of errors for a while.
+        self._generator = local.state.quiet(np.random.MT19937, 0)
         self._bulk = np.random.RandomState(self._generator)
         self.seed(seed)
 
