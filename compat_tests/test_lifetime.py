@@ -190,3 +190,17 @@ def test_a_gradient_nobody_else_holds_is_taken_over():
     given = torch.ones(3)
     v.backward(given)
     assert v.grad.data_ptr() != given.data_ptr()
+
+
+def test_what_is_remembered_of_calls_keeps_no_level_that_has_ended():
+    left: list[torch.Tensor] = []
+    torch.func.grad(lambda x: (left.append(x * 1), x.sum())[1])(torch.ones(3, 5))
+    t = left.pop()
+    level = weakref.ref(t.backend.owner)
+    for _ in range(3):
+        t.clone()
+        t.sum(1)
+        t.transpose(0, 1)
+    del t
+    gc.collect()
+    assert level() is None

@@ -283,7 +283,7 @@ class Op:
                     return plan(state, mode, tensors)
                 results = self.run_generally(state, mode, values)
                 if plan is not False:
-                    self.plans.met(form, lambda: plan_of(self, values, results), plan)
+                    self.plans.met(form, tensors, lambda: plan_of(self, values, results), plan)
                 return results
         return self.run_generally(state, mode, values)
 

@@ -71,8 +71,10 @@ class Plans:
         self.by_form: dict[Any, Plan] = {}
         self.get = self.by_form.get
 
-    def met(self, form: Any, make: Callable[[], Plan | None], plan: Any) -> None:
+    def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
+        if any([t.backend.level for t in tensors]):  # it has no plan, and would keep a level that has ended
+            return
         if plan is UNKNOWN:
             if len(self.by_form) >= _MOST:
                 self.by_form.clear()
@@ -102,7 +104,7 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
                     return plan(state, mode, tensors)
                 results = general(*args, **kwargs)
                 if plan is not False:
-                    plans.met(form, lambda: _of_call(find, args, kwargs, results), plan)
+                    plans.met(form, tensors, lambda: _of_call(find, args, kwargs, results), plan)
                 return results
         return general(*args, **kwargs)
 
