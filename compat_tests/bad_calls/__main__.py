@@ -19,7 +19,7 @@ import torch
 
 from .callables import names
 from .compare import CLASSES, GRAVE, Finding
-from .hunt import findings
+from .hunt import findings, share
 
 
 def report(found: list[Finding], kinds: list[str], show: int) -> str:
@@ -43,6 +43,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="bad calls of each callable (default: %(default)s)")
     parser.add_argument("--seed", default="0", help="which calls (default: %(default)s)")
     parser.add_argument("--names", default="*", metavar="GLOB[,GLOB]", help="callables by name, as torch.linalg.*")
+    parser.add_argument("--share", type=int, metavar="N", help="so many of the callables, drawn by the seed")
     parser.add_argument("--module", default="torchlite", help="what to hold against torch (default: %(default)s)")
     parser.add_argument("--kinds", default=",".join(GRAVE), help=f"what to show, of {','.join(CLASSES)}")
     parser.add_argument("--show", type=int, default=20, metavar="N", help="groups of each kind (default: %(default)s)")
@@ -51,7 +52,8 @@ def main() -> int:
 
     module = importlib.import_module(options.module)
     patterns = options.names.split(",")
-    chosen = [n for n in names(torch, module) if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
+    every = names(torch, module) if options.share is None else share(module, options.share, options.seed)
+    chosen = [n for n in every if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
     calls, found = 0, []
     for name in chosen:
         made, more = findings(module, name, options.count, options.seed)
