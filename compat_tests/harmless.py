@@ -187,8 +187,9 @@ def _in_child(library: str, batch: list[tuple[str, bytes, Path | None]]) -> tupl
         try:
             with open(writing, "w") as told:
                 _tell(library, batch, told)
-        finally:
             os._exit(0)
+        finally:
+            os._exit(1)
     os.close(writing)
     with open(reading) as heard:
         told = [tuple(json.loads(line)) for line in heard if line.endswith("\n")]

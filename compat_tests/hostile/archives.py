@@ -181,7 +181,7 @@ _ZIPS = {
     "a local name of another": _with(_GOOD, 30, "<B", 0x62),
     "a local name that is long": _with(_GOOD, 26, "<H", 60_000),
     "wide sizes that are not there": _said("data.pkl", 24, "<I", 0xFFFFFFFF),
-    "a wide end": _GOOD[:-22] + struct.pack("<4sIQI", b"PK\6\7", 0, 1 << 62, 1) + _GOOD[-22:],
+    "a wide end": _GOOD[:-22] + struct.pack("<4sIQI", b"PK\6\7", 0, (1 << 64) - 1, 1) + _GOOD[-22:],
     "a wide end of 2 ** 63 entries": _GOOD[:-22]
     + struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 0, 0, 0, 0, 1 << 63, 1 << 63, 1 << 63, 0)
     + struct.pack("<4sIQI", b"PK\6\7", 0, len(_GOOD) - 22, 1)
@@ -210,7 +210,7 @@ _ZIPS |= {
 # ---- stacked pickles
 
 _VIEWED = ("torch.FloatStorage", text("0"), text("cpu"), number(6))
-_DEEP = b")" + b"\x85" * 100_000
+_DEEP = b")" + b"\x85" * 200_000
 
 
 def _stacked(*view: bytes, **how: Any) -> bytes:

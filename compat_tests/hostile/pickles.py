@@ -117,7 +117,7 @@ _MISUSED = {
 
 # ---- depth: what recurses over it must be told first
 
-_DEEP = 100_000
+_DEEP = 200_000  # more than the stack has room for
 _DEEP_TUPLE = b")" + b"\x85" * _DEEP
 _META = call("torch._utils._rebuild_meta_tensor_no_storage", name("torch.float32"), b")", b")", b"\x89")
 _ATTRIBUTES = "torch._utils._rebuild_parameter_with_state"

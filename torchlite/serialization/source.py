@@ -48,10 +48,10 @@ class Source:
 
     def read_at(self, position: int, count: int) -> bytes:
         """Some bytes; fewer than asked for at the end."""
-        if count <= 0 or position < 0:
+        if count <= 0 or not 0 <= position < self.size:
             return b""
         self.seek(position)
-        return self.file.read(max(min(count, self.size - position), 0))
+        return self.file.read(min(count, self.size - position))
 
     def fill(self, array: np.ndarray) -> None:
         """Fill a flat array of bytes with what comes next."""
