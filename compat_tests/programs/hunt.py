@@ -13,7 +13,7 @@ from random import Random
 from .draw import draw_program
 from .known import CRASH
 from .program import same_every_time
-from .report import explain, find_failures
+from .report import CLASSES, explain, find_failures
 
 SECONDS = 60  # that a program may take
 SHOWN = 2  # failures of a kind that are cut down to scripts
@@ -28,6 +28,11 @@ class Found:
     field: str = "crash"
     script: str = ""
     known: tuple[str, ...] = ()
+
+    @property
+    def grave(self) -> bool:
+        """Whether the program computes something else: not only a name, a count or a text is another."""
+        return not self.known and self.field in (*CLASSES, "crash")
 
 
 class Worker:

@@ -81,7 +81,8 @@ KNOWN = (
         "zeros with a history",
         "what does not depend on an input has a gradient of zeros from PyTorch's transforms, and none from torchlite's",
         lambda program, d: (
-            d.stage in ("gradients", "told") and anywhere(program, r"torch\.func|autograd\.functional") and all_zero(d)
+            anywhere(program, r"torch\.func|autograd\.functional")
+            and (d.field in ("requires_grad", "is_leaf") or (d.stage in ("gradients", "told") and all_zero(d)))
         ),
     ),
     Known(
@@ -111,8 +112,20 @@ KNOWN = (
         "PyTorch gives what they write a node that only raises; torchlite refuses at once",
         lambda program, d: (
             "out=" in program[-1].line
-            and (says(d.actual, "functions with out=") or says(d.expected, "torch::autograd::NotImplemented"))
+            and (says(d.actual, "functions with out=") or says(d.expected, "autograd::NotImplemented|setStorage: sizes"))
         ),
+    ),
+    Known(
+        "out= resized over an operand",
+        "PyTorch refuses what overlaps once it is resized; torchlite computes first and writes after",
+        lambda program, d: (
+            "out=" in program[-1].line and d.actual is None and says(d.expected, "refer to a single memory location")
+        ),
+    ),
+    Known(
+        "places by columns",
+        "PyTorch lays the places that nonzero finds out by columns when it makes room in an out= tensor",
+        lambda program, d: d.field == "stride()" and says(program[-1].line, r"nonzero\(.*out="),
     ),
     Known(
         "what is kept for backward, and in which order",
