@@ -162,7 +162,7 @@ def _ordered(known: dict[str, Field], header: str) -> dict[str, Field]:
 def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
     arguments, fixed, first, parts = declaration[:4]
     positional = tuple([name for name, f in arguments.items() if not f.keyword])
-    blank = {name: f.default for name, f in arguments.items()}
+    usual = {name: f.default for name, f in arguments.items()}
     required = tuple([name for name, f in arguments.items() if f.default is _REQUIRED])
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     header = inspect.Signature([itself, *[f.parameter() for f in arguments.values()]], return_annotation="None")
@@ -171,25 +171,27 @@ def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
     refuse, missing, base, plain = functools.partial(_refuse, cls, header), _REQUIRED, Module, PLAIN
 
     def __init__(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        values = {**blank, **kwargs}
-        fit = len(values) == count and len(args) <= most
-        if args:
-            fit = fit and (not kwargs or kwargs.keys().isdisjoint(positional[: len(args)]))
-            values.update(zip(positional, args))
-        for name in required:
-            fit = fit and values[name] is not missing
-        if not fit:
-            refuse(self, args, kwargs)
+        values = usual
+        if args or kwargs or required:
+            values = {**usual, **kwargs}
+            fit = len(values) == count and len(args) <= most
+            if args:
+                fit = fit and (not kwargs or kwargs.keys().isdisjoint(positional[: len(args)]))
+                values.update(zip(positional, args))
+            for name in required:
+                fit = fit and values[name] is not missing
+            if not fit:
+                refuse(self, args, kwargs)
         if fixed:
-            values.update(fixed)
+            values = {**values, **fixed}
         super(first, self).__init__()
         # What is no part of a module is set as `Module.__setattr__` would in the end.
-        usual = type(self).__setattr__ is base.__setattr__
+        as_ever = type(self).__setattr__ is base.__setattr__
         store = super(base, self).__setattr__
         for kept, handed, complete in parts:
             for name in kept:
                 value = values[name]
-                if usual and value.__class__ in plain:
+                if as_ever and value.__class__ in plain:
                     store(name, value)
                 else:
                     setattr(self, name, value)
