@@ -1,6 +1,8 @@
 """A call by plan gives what the general way gives: values, strides, history, what nodes keep, gradients."""
 
+import gc
 import warnings
+import weakref
 from typing import Any
 
 import pytest
@@ -100,3 +102,64 @@ def test_calls_that_say_where_results_go_or_give_none(times):
     assert torchlite.cumsum(x, 0, out=out) is out
     assert out.tolist() == [[0.0, 1.0], [2.0, 4.0]]
     assert torchlite.empty(0, 3).unbind(0) == ()
+
+
+def test_calls_with_out_are_written_where_they_say_each_time() -> None:
+    x, out = torchlite.ones(2, 3), torchlite.empty(0)
+    for n in range(4):
+        x.add_(1)
+        assert torchlite.softmax(x, 1, out=out) is out
+        assert torchlite.cat([x, x], out=out) is out
+        assert torchlite.zeros(2, out=out) is out
+        assert torchlite.sum(x, 1, out=out) is out
+        assert out.tolist() == [3.0 * (n + 2)] * 2
+
+
+def test_a_plan_keeps_no_tensor_and_no_history() -> None:
+    w = torchlite.ones(3, 5, requires_grad=True)
+    for _ in range(4):
+        y = torchlite.cat([w, w * 2]).softmax(1).transpose(0, 1)
+    kept = weakref.ref(w), weakref.ref(y)
+    gc.disable()
+    try:
+        del w, y
+        assert [r() for r in kept] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_plans_know_the_default_dtype() -> None:
+    mask = torchlite.tensor([True, False])
+    for _ in range(3):
+        assert torchlite.where(mask, 1.0, 2.0).dtype is torchlite.float32
+        assert torchlite.zeros(2).dtype is torchlite.float32
+        assert torchlite.tensor([1, 2]).mul(1.5).softmax(0).dtype is torchlite.float32
+    torchlite.set_default_dtype(torchlite.float64)
+    try:
+        assert torchlite.where(mask, 1.0, 2.0).dtype is torchlite.float64
+        assert torchlite.zeros(2).dtype is torchlite.float64
+        assert torchlite.tensor([1, 2]).mul(1.5).softmax(0).dtype is torchlite.float64
+    finally:
+        torchlite.set_default_dtype(torchlite.float32)
+
+
+def test_modes_that_begin_later_are_not_passed_by() -> None:
+    x = torchlite.ones(2, 3)
+    seen = []
+
+    class Watching(torchlite.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    for _ in range(3):
+        torchlite.softmax(x, 1)
+    with Watching():
+        torchlite.softmax(x, 1)
+    assert seen == ["softmax"]
+    with torchlite.autocast("cpu", torchlite.bfloat16):
+        assert torchlite.nn.functional.linear(x, x).dtype is torchlite.bfloat16
+    with torchlite.inference_mode():
+        made = torchlite.softmax(x, 1)
+        assert made.is_inference() and torchlite.softmax(made, 1).is_inference()
+    assert not torchlite.softmax(made, 1).is_inference()

@@ -95,7 +95,7 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
     def call(*args: Any, **kwargs: Any) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain and not (kwargs and "out" in kwargs):
+        if mode.plain and "out" not in kwargs:
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
             if form is not None and tensors:
@@ -112,9 +112,7 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
 
 
 def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: Any) -> Plan | None:
-    """The plan of a call that gave `results`, if they were not written to where the call says."""
-    if "out" in kwargs:
-        return None
+    """The plan of a call that gave `results`."""
     stand_ins: list[Tensor] = []
     found = find(_replaced(args, stand_ins), {name: _replaced((v,), stand_ins)[0] for name, v in kwargs.items()})
     return None if found is None else found[0].plan(found[1], stand_ins, results)
