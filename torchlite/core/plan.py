@@ -155,21 +155,13 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     check = None if op.checks_form else op.check
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     run_kernel = None if op.orders_results(values) else op.run
-    single, known = results.__class__ is Tensor, None
-    listed = (results,) if single else results
-    if not any([r is None or op.lays_results(r) for r in listed]):
-        known = [(r.dtype, r.array.dtype) for r in listed]
-    template, blank = list(arguments), list(values)
-    _fill(template, sources, [None] * len(tensors))
-    _fill(blank, operands, [None] * len(tensors))
+    single = results.__class__ is Tensor
+    known = _known(op, (results,) if single else results)
+    array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
+    template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
+    bound = _filler(values, operands, len(tensors))
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
-    array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
-
-    def bound(tensors: list[Tensor]) -> list[Any]:
-        values = blank.copy()
-        _fill(values, operands, tensors)
-        return values
 
     def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
         arguments = template.copy()
@@ -195,9 +187,7 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             else:
                 results = wrap_results(outputs, out_dtype, backend)
         else:
-            results = tuple([wrap_as_known(o, *form, backend) for o, form in zip(outputs, known)])
-            if any([r is None for r in results]):
-                results = wrap_results(outputs, out_dtype, backend)
+            results = _wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)
         if record is not None and mode.grad:
             record(tensors, bound, results)
         return results if returns is None else returns(results)
@@ -205,16 +195,21 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     return run
 
 
-def wrap_as_known(array: Any, d: dtype, numpy_dtype: Any, backend: Any) -> Tensor | None:
-    """A tensor over fresh memory of the dtype expected; None for anything else."""
-    if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
+Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrapped as they come
+
+
+def _known(op: Any, results: Sequence[Any]) -> Known:
+    if any([r is None or op.lays_results(r) for r in results]):
         return None
-    t = _new(Tensor)
-    t.array = array
-    t.dtype = d
-    t.backend = backend
-    t.edge = t.counter = t._grad = t.extra = None
-    return t
+    return [(r.dtype, r.array.dtype) for r in results]
+
+
+def _wrapped(arrays: Any, known: Known, backend: Any) -> tuple[Tensor, ...] | None:
+    """Several results that are fresh memory of the dtypes expected; None for anything else."""
+    for array, (_, numpy_dtype) in zip(arrays, known):
+        if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
+            return None
+    return tuple([wrap(array, d, backend) for array, (d, _) in zip(arrays, known)])
 
 
 Places = list[tuple[int, Any]]
@@ -241,9 +236,18 @@ def _places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
     return None if missing or len(numbers) < len(wanted) else found
 
 
-def _fill(values: list[Any], places: Places, tensors: Sequence[Any]) -> None:
-    for at, which in places:
-        values[at] = tensors[which] if which.__class__ is int else tuple([tensors[k] for k in which])
+def _filler(values: Sequence[Any], places: Places, count: int) -> Callable[[Sequence[Any]], list[Any]]:
+    """A function that gives `values` with tensors at their places."""
+
+    def filled(tensors: Sequence[Any]) -> list[Any]:
+        made = blank.copy()
+        for at, which in places:
+            made[at] = tensors[which] if which.__class__ is int else tuple([tensors[k] for k in which])
+        return made
+
+    blank = list(values)
+    blank = filled([None] * count)
+    return filled
 
 
 # ---- of a view

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .dtype import FLOAT
 from .node import LEAF, sequence
@@ -10,49 +11,45 @@ from .operands import NOWHERE, described, edge_of
 from .saved import SavedList, SavedNumber, keep_output
 from .tensor import Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 _new = object.__new__
 _OF_FORM = frozenset(("", "shape", "dtype", "stride", "device", "ndim", "dim", "numel", "size"))
 
 
+Bound = Callable[[Sequence[Tensor]], Sequence[Any]]  # gives the bound arguments of a call of its tensors
+Record = Callable[[Sequence[Tensor], Bound, Any], None]
+
+
 def recorder(
     op: Any, values: Sequence[Any], operands: Sequence[tuple[int, Any]], tensors: Sequence[Tensor], results: Any
-) -> Callable[..., None]:
-    """`op.record` for calls of one form, as a function of the tensors, what gives the bound arguments, and results.
+) -> Record:
+    """`op.record` for calls of one form, of which `values`, with `tensors` at the places `operands`, gave `results`."""
 
-    `values` are the bound arguments of such a call, `operands` the places of the tensors among them.
-    """
-    record_any = op.record
+    def general(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
+        op.record(bound(tensors), results if results.__class__ is tuple else (results,))
 
-    def general(tensors: Sequence[Tensor], bound: Callable[..., Sequence[Any]], results: Any) -> None:
-        record_any(bound(tensors), results if results.__class__ is tuple else (results,))
-
-    node_class = op.node_class_for(values)
     listed = results if results.__class__ is tuple else (results,)
-    if node_class.fails or any([r is None for r in listed]):
+    if any([r is None for r in listed]) or not _differentiable(op, listed) or op.node_class_for(values).fails:
         return general
-    differentiable = tuple([
-        r.dtype.category >= FLOAT and (op.differentiable is None or nr < op.differentiable)
-        for nr, r in enumerate(listed)
-    ])  # fmt: skip
-    if not any(differentiable):
+    notes = _notes(op, values, listed)
+    if notes is None:
         return general
-    number_of = dict(operands)
-    edges_from = _edge_sources(op, values, number_of)
-    keeping = _keeping(op, values, number_of, len(op.rules) == len(edges_from))
-    noting = [(results_ if of_result else values)[at] for of_result, at, _ in op._to_note for results_ in (listed,)]
-    if any([(w not in _OF_FORM) or (not w and isinstance(v, Tensor)) for (*_, w), v in zip(op._to_note, noting)]):
-        return general
-    noted = tuple([described(v, what) if what else v for (*_, what), v in zip(op._to_note, noting)])
+    return _by_recipe(op, values, dict(operands), tensors[0].backend, results, notes, general)
+
+
+def _by_recipe(
+    op: Any, values: Sequence[Any], places: dict[int, Any], backend: Any, results: Any, notes: Any, general: Record
+) -> Record:
+    node_class = op.node_class_for(values)
+    single = results.__class__ is not tuple
+    listed = (results,) if single else results
+    differentiable = _differentiable(op, listed)
+    edges_from = _edge_sources(op, values, places)
+    keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
     moving = any([of_result for of_result, *_ in op._to_note])  # whether the form of a result is noted
     operand_forms = op.operand_forms(values, listed, [None] * len(edges_from))
     reshaped = op.follows_edges and operand_forms is not None
-    backend = tensors[0].backend
-    single = results.__class__ is not tuple
 
-    def record(tensors: Sequence[Tensor], bound: Callable[..., Sequence[Any]], results: Any) -> None:
+    def record(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
         edges = []
         live = False
         for k in edges_from:
@@ -75,11 +72,10 @@ def recorder(
         node.sequence_nr = next(sequence)
         node.node_hooks = node.node_metadata = None
         node.operand_forms = operand_forms
-        node.plain_values = op.noted(bound(tensors), listed) if moving else noted
+        node.plain_values = op.noted(bound(tensors), listed) if moving else notes
         node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed])
-        for nr, r in enumerate(listed):
-            if differentiable[nr]:
-                r.edge = (node, nr)
+        for nr in differentiable:
+            listed[nr].edge = (node, nr)
         saved: list[Any] = []
         for constant, which, nr, only_for in keeping:
             if only_for is not None and edges[only_for] is None:
@@ -96,6 +92,22 @@ def recorder(
     return record
 
 
+def _notes(op: Any, values: Sequence[Any], listed: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The plain values that nodes of this form note; None where the form does not tell them."""
+    found = []
+    for of_result, at, what in op._to_note:
+        source = (listed if of_result else values)[at]
+        if what not in _OF_FORM or (not what and isinstance(source, Tensor)):
+            return None
+        found.append(described(source, what) if what else source)
+    return tuple(found)
+
+
+def _differentiable(op: Any, listed: Sequence[Any]) -> list[int]:
+    """Through which of the results gradients go."""
+    return [nr for nr, r in enumerate(listed[: op.differentiable]) if r is not None and r.dtype.category >= FLOAT]
+
+
 def _pair(t: Tensor) -> tuple[Tensor, int]:
     counter = t.counter
     return t, 0 if counter is None else counter.n
@@ -106,11 +118,11 @@ def _other_shape(edge: Any, t: Tensor) -> bool:
     return edge.__class__ is tuple and edge[0].output_forms[edge[1]][0] != t.array.shape
 
 
-def _edge_sources(op: Any, values: Sequence[Any], number_of: dict[int, Any]) -> list[int | None]:
+def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> list[int | None]:
     """For each edge of the node, which tensor it comes from."""
     found: list[int | None] = []
     for at, _ in op.rules:
-        which = number_of.get(at)
+        which = places.get(at)
         if which.__class__ is tuple:
             found.extend(which)
         elif which is None and values[at].__class__ is tuple:
@@ -121,12 +133,12 @@ def _edge_sources(op: Any, values: Sequence[Any], number_of: dict[int, Any]) -> 
 
 
 def _keeping(
-    op: Any, values: Sequence[Any], number_of: dict[int, Any], selective: bool
+    op: Any, values: Sequence[Any], places: dict[int, Any], selective: bool
 ) -> list[tuple[Any, Any, int | None, int | None]]:
     """For each saved name: a constant, or which tensors, or which result; and the edge without which it is spared."""
     found = []
     for is_result, at, users in op._to_save:
         only_for = users[0] if selective and len(users) == 1 < len(op.rules) and not is_result else None
-        constant = None if is_result or values[at] is None or at in number_of else SavedNumber(values[at])
-        found.append((constant, None if is_result else number_of.get(at), at if is_result else None, only_for))
+        constant = None if is_result or values[at] is None or at in places else SavedNumber(values[at])
+        found.append((constant, None if is_result else places.get(at), at if is_result else None, only_for))
     return found
