@@ -12,8 +12,8 @@ from ..backends.base import get_backend
 from ..backends.cpu_random.arithmetic import multiply_add
 from ..core import dtype as dt
 from ..core.determinism import determinism
-from ..core.device import CPU, get_default_device
-from ..core.errors import not_implemented_for, out_of_memory, too_long, warn
+from ..core.device import CPU
+from ..core.errors import not_implemented_for, too_long
 from ..core.layout import (
     channels_last,
     channels_last_3d,
@@ -23,127 +23,15 @@ from ..core.layout import (
     dense_strides,
     memory_format,
     preserve_format,
-    strided,
 )
 from ..core.mode import local
 from ..core.operands import fitting_array
-from ..core.out_history import refuse_history
-from ..core.overrides import dispatch, needs_dispatch
-from ..core.plan import form_of_call
-from ..core.publish import function, method
-from ..core.schema import Signature
 from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.write import write_out
 from .copy import check_format
+from .factory import factory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-_OPTIONS = (
-    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
-)
-
-
-_MOST = 1024  # forms of call that are remembered of one function
-_RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
-
-
-def factory(
-    schema: str, forms: str = "function", flat: bool = False, warns: bool = False
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Publish a function that makes a tensor: "function", "method", or "" for neither.
-
-    To its own signature come the options all such functions share. The function gets its arguments, then a dtype (or
-    None) and a backend. For a method, or a function of a tensor `self`, these are the tensor's where the call names
-    none. With `flat`, the result is a vector, and an `out` of as many elements keeps its shape; other shapes are
-    changed, and `warns` says whether with a warning.
-    """
-    name, _, params = schema.partition("(")
-    params = params.rstrip(")")
-    star = "" if "*" in params else "*, "
-    signature = Signature(f"{name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
-    like = "self" in signature.by_name
-    own = len(signature.params) - 6
-    spread = signature.positional == 1 + like and signature.params[like].sequence
-
-    def publish_(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def made(*values: Any) -> Tensor:
-            try:
-                return f(*values)
-            except MemoryError as error:
-                raise out_of_memory(error) from None
-
-        known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
-
-        def call(*args: Any, **kwargs: Any) -> Tensor:
-            form = None
-            if local.state.mode.plain:
-                tensors: list[Tensor] = []
-                form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
-                bound = known.get(form)
-                if bound is not None:
-                    values, d, where = bound
-                    if not like:
-                        return made(*values, d, get_backend(where or get_default_device()))
-                    source = tensors[0]
-                    backend = source.backend.home if where is None else get_backend(where)
-                    return made(source, *values, d or source.dtype, backend)
-            values = signature.at_once(args, kwargs) if local.state.mode.direct else None
-            if values is None:
-                if needs_dispatch(args, kwargs):
-                    return dispatch(call, args, kwargs)
-                if spread and len(args) > like and hasattr(args[like], "__index__"):
-                    args = (*args[:like], tuple(args[like:]))
-                values = signature.bind(args, kwargs, forms == "method")
-            d, laid, where, _, requires_grad, out = values[own:]
-            if laid not in (None, strided):
-                raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
-            if out is not None and d not in (None, out.dtype):
-                raise RuntimeError(f"dtype {d.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
-            if out is not None and where not in (None, out.device):
-                raise RuntimeError(f"device type {where} does not match device type of out parameter ({out.device})")
-            if like:
-                source = values[0]
-                d = d or source.dtype
-                backend = source.backend.home if where in (None, source.backend.device) else get_backend(where)
-            else:
-                backend = get_backend(where or get_default_device())
-            if out is not None:
-                if name not in _RESIZING:
-                    refuse_history(f"aten::{name}", out, ())
-                result = made(*values[:own], d or out.dtype, out.backend.home)
-                if flat and out.numel() == result.numel():
-                    result = result.reshape(out.shape)
-                elif warns and out.numel():
-                    warn(
-                        f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which "
-                        f"does not match the computed number of elements {result.numel()}. Note that this may occur as "
-                        f"a result of rounding error. The out tensor will be resized to a tensor of shape "
-                        f"({result.numel()},)."
-                    )
-                if name in _RESIZING:
-                    out.resize_(result.shape)
-                elif out.shape != result.shape:
-                    out._resize_output_(result.shape, out.device)
-                write_out(out, result)
-                return out
-            result = made(*values[:own], d, backend)
-            if requires_grad:
-                return result._require_grad(True)
-            if form is not None and len(tensors) == like and (not like or tensors[0] is values[0]):
-                if len(known) >= _MOST:
-                    known.clear()
-                known[form] = tuple(values[like:own]), (None if like and d is source.dtype else d), where
-            return result
-
-        call.__name__ = call.__qualname__ = name
-        call.__doc__ = f.__doc__
-        if forms:
-            {"function": function, "method": method}[forms](name)(call)
-        return call
-
-    return publish_
-
 
 def _checked(size: Sequence[int], name: str) -> Sequence[int]:
     for n in size:

@@ -18,7 +18,7 @@ from ..core.op import functions
 from ..core.publish import publish, publish_python
 from ..core.tensor import TensorBase
 from ..core.write import into
-from .create import factory
+from .factory import factory
 from .padding import constant_pad_nd
 from .parts import narrow
 

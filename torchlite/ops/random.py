@@ -27,7 +27,8 @@ from ..core.overrides import overridable, public
 from ..core.publish import function, publish, publish_python
 from ..core.tensor import Tensor, wrap
 from ..core.write import bump, into
-from .create import factory, like, uninitialized
+from .create import like, uninitialized
+from .factory import factory
 from .host import from_numpy
 from .rules import undifferentiable, zero_gradient
 
