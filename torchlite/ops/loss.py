@@ -43,6 +43,52 @@ class _Loss(Elementwise):
     diagonal = False
 
 
+class _Formulas:
+    """What a loss's kernels, and its gradients in steps, make of the formulas for one element."""
+
+    def __init__(self, schema: str, value: Callable[..., Any], slope: Callable[..., Any]) -> None:
+        self.name, _, self.rest = schema.partition("(")
+        parts = self.rest.rstrip(")").split(",")
+        self.names = [part.partition("=")[0].split()[-1] for part in parts]
+        self.at = self.names.index("reduction")
+        self.unweighted = dict.fromkeys([n for n, p in zip(self.names, parts) if p.strip().startswith("Tensor?")])
+        self.value, self.slope = value, slope
+
+    def split(self, values: Any) -> tuple[int, list[Any]]:
+        """The reduction, and the other arguments."""
+        rest = list(values)
+        return rest.pop(self.at), rest
+
+    def kernel(self, xp: Any, *values: Any) -> Any:
+        reduction, given = self.split(values)
+        return _reduced_array(xp, self.value(xp, *given), reduction)
+
+    def back_kernel(self, xp: Any, g: Any, *values: Any) -> Any:
+        reduction, given = self.split(values)
+        share = _share(reduction, *given)
+        return self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
+
+    def in_steps(self, *values: Any) -> Tensor:
+        reduction, given = self.split(values)
+        return reduced(self.value(tensors, *given), reduction)
+
+    def scaled(self, formula: Callable[..., Any], factors: Any, values: Any) -> Any:
+        """The product of some tensors and a formula, for the mean over their number."""
+        reduction, given = self.split(values)
+        made = factors[0] * formula(tensors, *given) * _share(reduction, *given)
+        return made * factors[1] if len(factors) > 1 else made
+
+    def times_g(self, formula: Callable[..., Any]) -> Formula:
+        """The derivative that is this formula times the gradient."""
+        return Formula(lambda g, *values: self.scaled(formula, (g,), values), f"g {' '.join(self.names)}")
+
+    def times_both(self, formula: Callable[..., Any]) -> Formula:
+        """The same, of a gradient: the formula times both."""
+        return Formula(
+            lambda g, to, *values: self.scaled(formula, (g, to), values), f"g grad_output {' '.join(self.names)}"
+        )
+
+
 def pairwise(
     schema: str,
     value: Callable[..., Any],
@@ -54,9 +100,8 @@ def pairwise(
     label: str,
     back_label: str | None = None,
     back_node: str | None = None,
-    check: Callable[..., None] | None = None,
-    refuse: Any = None,
     odd: bool = False,
+    **more: Any,
 ) -> Elementwise:
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
@@ -64,59 +109,20 @@ def pairwise(
     functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `to_target` is the
     negative of `slope`.
     """
-    name, _, rest = schema.partition("(")
-    names = [part.partition("=")[0].split()[-1] for part in rest.rstrip(")").split(",")]
-    at = names.index("reduction")
-    weights = [n for n, part in zip(names, rest.split(",")) if part.strip().startswith("Tensor?")]
-    unweighted = dict.fromkeys(weights)
-
-    def split(values: Any) -> tuple[int, list[Any]]:
-        rest = list(values)
-        return rest.pop(at), rest
-
-    def scaled(formula: Callable[..., Any], factors: Any, values: Any) -> Any:
-        """The product of some tensors and a formula, for the mean over their number."""
-        reduction, given = split(values)
-        made = factors[0] * formula(tensors, *given) * _share(reduction, *given)
-        return made * factors[1] if len(factors) > 1 else made
-
-    def kernel(xp: Any, *values: Any) -> Any:
-        reduction, given = split(values)
-        return _reduced_array(xp, value(xp, *given), reduction)
-
-    def back_kernel(xp: Any, g: Any, *values: Any) -> Any:
-        reduction, given = split(values)
-        share = _share(reduction, *given)
-        return slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
-
-    def in_steps(*values: Any) -> Tensor:
-        reduction, given = split(values)
-        return reduced(value(tensors, *given), reduction)
-
-    listed = " ".join(names)
-    bends: dict[str, Any] = {
-        "grad_output": Formula(lambda g, *values: scaled(slope, (g,), values), f"g {listed}"),
-        "self": Formula(lambda g, to, *values: scaled(bend, (g, to), values), f"g grad_output {listed}"),
-        "target": None,
-    }
-    rules: dict[str, Any] = {
-        "self": Formula(lambda g, *values: back.apply(g, *values), f"g {listed}"),
-        "target": None,
-    }
-    if to_target is not None:
-        bends["target"] = Formula(lambda g, to, *values: scaled(cross, (g, to), values), f"g grad_output {listed}")
-        if odd:
-            rules["target"] = Formula(lambda g, *values: -back.apply(g, *values), f"g {listed}")
-        else:
-            rules["target"] = Formula(lambda g, *values: scaled(to_target, (g,), values), f"g {listed}")
+    of = _Formulas(schema, value, slope)
+    listed = f"g {' '.join(of.names)}"
+    bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
+    rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
+    if to_target is not None and cross is not None:
+        bends["target"] = of.times_both(cross)
+        negative = Formula(lambda g, *values: -back.apply(g, *values), listed)
+        rules["target"] = negative if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
     back = Elementwise(
-        f"{name}_backward(Tensor grad_output, {rest}", back_kernel, bends | unweighted, node=back_node,
-        batch=lambda g, *values: scaled(slope, (g,), values), label=back_label or label, **shared,
+        f"{of.name}_backward(Tensor grad_output, {of.rest}", of.back_kernel, bends | of.unweighted, node=back_node,
+        batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label, **shared,
     )  # fmt: skip
-    op = _Loss(
-        schema, kernel, rules | unweighted, batch=in_steps, label=label, check=check, refuse=refuse, **shared
-    )
+    op = _Loss(schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, **shared, **more)
     gradient_by_kernel(op, back)
     return op
 

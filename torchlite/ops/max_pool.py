@@ -175,6 +175,27 @@ def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
 # ---- the ops
 
 
+def _checked(op: LaidOp, dims: int, check: Any, results: int) -> Any:
+    """The function that runs a pool on images of so many dimensions, and gives so many of its results."""
+    name = f"max_pool{dims}d"
+
+    def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
+        """The largest value of every window."""
+        window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
+        check(self)
+        shape = self.array.shape
+        if 0 not in stride and min(dilation) <= 0:
+            said = " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[3 - dims :], dilation))
+            raise RuntimeError(f"dilation should be greater than zero, but got {said}")
+        count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
+        check_count(shape[len(shape) - dims - 1 :], count)
+        check_dtype(name, self)
+        made = op.apply(self, window, stride, padding, dilation, ceil_mode)
+        return made[0] if results == 1 else made
+
+    return pool
+
+
 def _declare(dims: int, check: Any) -> tuple[Any, Any]:
     """The functions for images of so many dimensions: without the places of the maxima, and with them."""
     name, several = f"max_pool{dims}d", f"int[{dims}]"
@@ -215,30 +236,13 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         batch=LEADING,
     )
 
-    def of(op: LaidOp) -> Any:
-        def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
-            """The largest value of every window."""
-            window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
-            check(self)
-            shape = self.array.shape
-            if 0 not in stride and min(dilation) <= 0:
-                said = " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[3 - dims :], dilation))
-                raise RuntimeError(f"dilation should be greater than zero, but got {said}")
-            count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
-            check_count(shape[len(shape) - dims - 1 :], count)
-            check_dtype(name, self)
-            made = op.apply(self, window, stride, padding, dilation, ceil_mode)
-            return made[0] if op is alone else made
-
-        return pool
-
     arguments = (
         f"Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], {several} dilation=[1], "
         "bool ceil_mode=False"
     )
     return (
-        publish_python(f"{name}({arguments})", of(alone), forms="function"),
-        publish_python(f"{name}_with_indices({arguments})", of(with_places), forms=""),
+        publish_python(f"{name}({arguments})", _checked(alone, dims, check, 1), forms="function"),
+        publish_python(f"{name}_with_indices({arguments})", _checked(with_places, dims, check, 2), forms=""),
     )
 
 

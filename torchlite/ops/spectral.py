@@ -15,6 +15,8 @@ from .parts import narrow, unfold_backward
 from .rules import requirement
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..core.tensor import Tensor
 
 
@@ -46,6 +48,37 @@ def _in_the_middle(window: Tensor, n_fft: int) -> Tensor:
     return constant_pad_nd.apply(window, (rest // 2, rest - rest // 2), 0) if rest else window
 
 
+def _check_return_complex(return_complex: bool | None, is_complex: bool) -> None:
+    if return_complex is None and not is_complex:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release."
+        )
+    if return_complex is False:
+        warn(
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
+            "tensors for all inputs, and return_complex=False will raise an error.\nNote: you can still call "
+            "torch.view_as_real on the complex output to recover the old return format."
+        )
+
+
+def _check_stft(
+    require: Callable[[bool, str], None], t: Tensor, n_fft: int, hop: int, width: int, window: Tensor | None
+) -> None:
+    require(t.dtype.category >= dt.FLOAT, "expected a tensor of floating point or complex values")
+    require(t.dim() in (1, 2), "expected a 1D or 2D tensor")
+    length = t.shape[-1]
+    require(0 < n_fft <= length, f"expected 0 < n_fft < {length}, but got n_fft={n_fft}")
+    require(hop > 0, f"expected hop_length > 0, but got hop_length={hop}")
+    require(0 < width <= n_fft, f"expected 0 < win_length <= n_fft, but got win_length={width}")
+    if window is not None:
+        require(
+            window.shape == (width,),
+            f"expected a 1D window tensor of size equal to win_length={width}, but got window with size "
+            f"{list(window.shape)}",
+        )
+
+
 def stft(
     self: Tensor,
     n_fft: int,
@@ -73,35 +106,13 @@ def stft(
             "torch.hamming_window are recommended to reduce spectral leakage."
         )
     is_complex = self.is_complex() or (window is not None and window.is_complex())
-    if return_complex is None and not is_complex:
-        raise RuntimeError(
-            "stft requires the return_complex parameter be given for real inputs, and will further require that "
-            "return_complex=True in a future PyTorch release."
-        )
-    if return_complex is False:
-        warn(
-            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
-            "tensors for all inputs, and return_complex=False will raise an error.\nNote: you can still call "
-            "torch.view_as_real on the complex output to recover the old return format."
-        )
+    _check_return_complex(return_complex, is_complex)
     call = _call(
         "stft", self, n_fft=n_fft, hop_length=hop, win_length=width, window=window, normalized=normalized,
         onesided=onesided, return_complex=return_complex, align_to_window=align_to_window,
     )  # fmt: skip
-    require = requirement(f"{call} : ")
-    require(self.dtype.category >= dt.FLOAT, "expected a tensor of floating point or complex values")
-    require(self.dim() in (1, 2), "expected a 1D or 2D tensor")
-    length = self.shape[-1]
-    require(0 < n_fft <= length, f"expected 0 < n_fft < {length}, but got n_fft={n_fft}")
-    require(hop > 0, f"expected hop_length > 0, but got hop_length={hop}")
-    require(0 < width <= n_fft, f"expected 0 < win_length <= n_fft, but got win_length={width}")
-    if window is not None:
-        require(
-            window.shape == (width,),
-            f"expected a 1D window tensor of size equal to win_length={width}, but got window with size "
-            f"{list(window.shape)}",
-        )
-    elif width < n_fft:
+    _check_stft(requirement(f"{call} : "), self, n_fft, hop, width, window)
+    if window is None and width < n_fft:
         window = self.new_ones(width)
     if align_to_window:
         before = (n_fft - width) // 2
@@ -136,6 +147,29 @@ def _added_up(pieces: Tensor, length: int, hop: int) -> Tensor:
     return unfold_backward.apply(pieces, (pieces.shape[0], length), 1, pieces.shape[2], hop)
 
 
+def _check_istft(
+    require: Callable[[bool, str], None], t: Tensor, n_fft: int, hop: int, width: int, window: Tensor | None,
+    onesided: bool | None,
+) -> bool:  # fmt: skip
+    """Whether the spectra are whole."""
+    require(bool(t.numel()), "input tensor cannot be empty.")
+    require(t.dim() in (2, 3), f"expected a tensor with 3 or 4 dimensions, but got {t.dim() + 1}")
+    bins = t.shape[-2]
+    whole = bins == n_fft if onesided is None else not onesided
+    require(
+        bins == (n_fft if whole else n_fft // 2 + 1),
+        "expected the frequency dimension (3rd to the last) of the input tensor to match "
+        f"{'n_fft' if whole else 'n_fft / 2 + 1'} when onesided={not whole}, but got {bins}",
+    )
+    require(0 < hop <= width, "expected 0 < hop_length <= win_length")
+    require(0 < width <= n_fft, "expected 0 < win_length <= n_fft")
+    require(
+        window is None or window.shape == (width,),
+        "Invalid window shape. window has to be 1D and length of `win_length`",
+    )
+    return whole
+
+
 def istft(
     self: Tensor,
     n_fft: int,
@@ -161,22 +195,8 @@ def istft(
         "istft", self, n_fft=n_fft, hop_length=hop, win_length=width, window=window, center=center,
         normalized=normalized, onesided=onesided, length=length, return_complex=return_complex,
     )  # fmt: skip
-    require = requirement(f"{call} : ")
-    require(bool(self.numel()), "input tensor cannot be empty.")
-    require(self.dim() in (2, 3), f"expected a tensor with 3 or 4 dimensions, but got {self.dim() + 1}")
-    bins, count = self.shape[-2:]
-    whole = bins == n_fft if onesided is None else not onesided
-    require(
-        bins == (n_fft if whole else n_fft // 2 + 1),
-        "expected the frequency dimension (3rd to the last) of the input tensor to match "
-        f"{'n_fft' if whole else 'n_fft / 2 + 1'} when onesided={not whole}, but got {bins}",
-    )
-    require(0 < hop <= width, "expected 0 < hop_length <= win_length")
-    require(0 < width <= n_fft, "expected 0 < win_length <= n_fft")
-    require(
-        window is None or window.shape == (width,),
-        "Invalid window shape. window has to be 1D and length of `win_length`",
-    )
+    whole = _check_istft(requirement(f"{call} : "), self, n_fft, hop, width, window, onesided)
+    count = self.shape[-1]
     if window is None:
         window = functions["ones"](width, dtype=self.dtype.to_real(), device=self.device)
     weights = _in_the_middle(window, n_fft)
