@@ -264,10 +264,7 @@ class GraphTask:
                     if left:
                         continue
                     if to.__class__ is int:
-                        if leaves is None:
-                            leaves = [edge]
-                        else:
-                            leaves.append(edge)
+                        leaves = [edge] if leaves is None else [*leaves, edge]
                     elif following is None and not ready:
                         following = to
                     else:

@@ -224,33 +224,38 @@ def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
     return record if flat else record_any
 
 
-def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
-    """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands.
+def _pair_keeps(op: Any) -> tuple[bool, bool, bool, bool, bool] | None:
+    """Which of two operands are kept, whether always or where the other's gradient is asked for; whether in order.
 
-    An operand that only the other's derivative names is spared where that one is not asked for.
+    None where one has no derivative, or these save more than the operands.
     """
-    first_name, second_name = [p.name for p in op.signature.params[:2]]
+    first, second = [p.name for p in op.signature.params[:2]]
     users = {name: users for name, (_, _, users) in zip(op.saved_names, op._to_save)}
-    first_users, second_users = users.get(first_name, (1,)), users.get(second_name, (0,))
-    flat = (
-        len(op.rules) == 2
-        and set(op.saved_names) <= {first_name, second_name}
-        and set(op.value_names) <= {"alpha"}
-        and 1 in first_users
-        and 0 in second_users
-        and not op.node_class.fails
-    )
-    always_first, always_second = len(first_users) > 1, len(second_users) > 1
-    new, node_class = _new, op.node_class
-    number_class = dict(op.number_nodes).get(1, node_class)
-    values = (1,) * len(op.value_names)
+    of_first, of_second = users.get(first, (1,)), users.get(second, (0,))
+    known = set(op.saved_names) <= {first, second} and set(op.value_names) <= {"alpha"}
+    if len(op.rules) != 2 or not known or 1 not in of_first or 0 not in of_second or op.node_class.fails:
+        return None
+    return first in users, second in users, len(of_first) > 1, len(of_second) > 1, op.saved_names[:1] == (first,)
+
+
+def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
+    """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands."""
     rest = tuple([p.default for p in op.signature.params[2:]])
-    keeps_first, keeps_second = first_name in op.saved_names, second_name in op.saved_names
-    keeps_both = keeps_first and keeps_second
-    first_leads = keeps_both and op.saved_names[0] == first_name
 
     def record_any(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
         op.record((a, b, *rest), (result,))
+
+    keeps = _pair_keeps(op)
+    return record_any if keeps is None else _flat_pair_recorder(op, record_any, *keeps)
+
+
+def _flat_pair_recorder(
+    op: Any, record_any: Any, keeps_first: bool, keeps_second: bool, always_first: bool, always_second: bool,
+    first_leads: bool,
+) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:  # fmt: skip
+    new, node_class = _new, op.node_class
+    number_class = dict(op.number_nodes).get(1, node_class)
+    values = (1,) * len(op.value_names)
 
     def record(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
         first = a.edge
@@ -298,12 +303,12 @@ def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
         if keeps_first and (second is not None or always_first):
             counter = a.counter
             kept_first = (a, 0 if counter is None else counter.n)
-        if keeps_both:
+        if keeps_first and keeps_second:
             node.saved_entries = (kept_first, kept_second) if first_leads else (kept_second, kept_first)
         else:
             node.saved_entries = (kept_first,) if keeps_first else (kept_second,) if keeps_second else ()
 
-    return record if flat else record_any
+    return record
 
 
 def view_of_plain(source: Tensor, array: Any, step: tuple[Any, ...], grad: bool) -> Tensor:

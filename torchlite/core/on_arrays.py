@@ -44,8 +44,11 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
                 results.append(quiet(fn, g, _source(node, kept, g)))
         return results if inputs is None else _summed(results, inputs, form[2], quiet)
 
-    if [kept is None for _, kept, _ in formulas] != [False, False]:
-        return on_arrays
+    return _product_backward(formulas) if [kept is None for _, kept, _ in formulas] == [False, False] else on_arrays
+
+
+def _product_backward(formulas: Any) -> Callable[..., Any]:
+    """The same for two operands whose formulas name one saved value each, unrolled."""
     (first_fn, first_kept, _), (second_fn, second_kept, _) = formulas
 
     def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
