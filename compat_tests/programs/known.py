@@ -108,6 +108,11 @@ KNOWN = (
         lambda program, d: d.stage == "told" and anywhere(program, r"register_multi_grad_hook\("),
     ),
     Known(
+        "hooks on views that lead nowhere",
+        "views made without gradients may say that they require grad: PyTorch takes hooks on them, which never run",
+        lambda program, d: says(d.actual, "Expected gradient function to be set"),
+    ),
+    Known(
         "out= of composites with a history",
         "PyTorch gives what they write a node that only raises; torchlite refuses at once",
         lambda program, d: (
