@@ -36,6 +36,7 @@ C = TypeVar("C", bound=type[Module])
 
 _REQUIRED = inspect.Parameter.empty
 _MADE: Any = object()
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def made(*, init: Literal[False] = False) -> Any:
@@ -52,9 +53,11 @@ class Field(NamedTuple):
     keyword: bool
     kept: bool
 
-    def parameter(self) -> inspect.Parameter:
-        kind = inspect.Parameter.KEYWORD_ONLY if self.keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Parameter(self.name, kind, default=self.default, annotation=self.annotation)
+
+@functools.lru_cache(maxsize=None, typed=True)  # many classes have the same
+def _parameter(name: str, keyword: bool, default: Any, annotation: str) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY if keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
 class Part(NamedTuple):
@@ -164,8 +167,8 @@ def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
     positional = tuple([name for name, f in arguments.items() if not f.keyword])
     usual = {name: f.default for name, f in arguments.items()}
     required = tuple([name for name, f in arguments.items() if f.default is _REQUIRED])
-    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    header = inspect.Signature([itself, *[f.parameter() for f in arguments.values()]], return_annotation="None")
+    parameters = [_parameter(f.name, f.keyword, f.default, f.annotation) for f in arguments.values()]
+    header = inspect.Signature([_SELF, *parameters], return_annotation="None", __validate_parameters__=False)
     most, count = len(positional), len(arguments)
     # Nothing global, since it will have the class's module for that.
     refuse, missing, base, plain = functools.partial(_refuse, cls, header), _REQUIRED, Module, PLAIN
