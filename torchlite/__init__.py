@@ -23,7 +23,7 @@ from .core.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtyp
 from .core.format import set_printoptions
 from .core.generator import Generator
 from .core.layout import layout, memory_format
-from .core.op import functions as _functions
+from .core.registry import functions as _functions
 from .core.size import Size
 from .core.storage import STORAGES as _STORAGES
 from .core.storage import TypedStorage, UntypedStorage

@@ -16,9 +16,9 @@ from .amp.autocast_mode import autocast, is_autocast_enabled
 from .autograd.function import Function
 from .core.context import Holding
 from .core.mode import local
-from .core.op import functions, registry
 from .core.overrides import dispatch, needs_dispatch
 from .core.publish import aten
+from .core.registry import functions, registry
 from .core.tensor import Tensor
 from .core.write import bump
 

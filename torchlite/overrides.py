@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from .core.context import Switch
 from .core.mode import Mode, local
-from .core.op import functions
 from .core.overrides import TorchFunctionMode, dispatch, needs_dispatch
+from .core.registry import functions
 from .core.tensor import Tensor
 
 

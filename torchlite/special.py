@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .core.op import functions as _functions
+from .core.registry import functions as _functions
 from .ops.special import special as _special
 
 globals().update(_special)

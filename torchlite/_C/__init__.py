@@ -20,10 +20,10 @@ from ..core.dtype import dtype
 from ..core.generator import Generator
 from ..core.layout import layout, memory_format
 from ..core.mode import local
-from ..core.op import functions
 from ..core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ..core.overrides import pop_mode as _pop_torch_function_stack
 from ..core.overrides import push_mode as _push_on_torch_function_stack
+from ..core.registry import functions
 from ..core.size import Size
 from ..core.tensor import Tensor, TensorBase
 from ..overrides import (

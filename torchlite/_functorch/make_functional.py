@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from .. import func, nn
-from ..core.op import functions
+from ..core.registry import functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

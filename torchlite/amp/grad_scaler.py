@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import cuda
 from ..core import dtype as dt
-from ..core.op import functions as F
+from ..core.registry import functions as F
 from ..core.tensor import Tensor, TensorBase
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.generator import Generator
 from ..core.node import Node
-from ..core.op import functions as F
 from ..core.operands import form_of
+from ..core.registry import functions as F
 from ..core.tensor import Tensor
 from ..core.view import resolve
 from .backward import grad

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.op import functions as F
+from ..core.registry import functions as F
 from ..core.tensor import Tensor, TensorBase
 from .backward import grad
 from .forward_ad import dual_level, make_dual, unpack_dual

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtype import complex128, float64
-from ..core.op import functions as F
+from ..core.registry import functions as F
 from ..core.tensor import Tensor, TensorBase
 from .backward import grad
 

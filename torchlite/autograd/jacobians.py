@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from ..core.op import functions as F
+from ..core.registry import functions as F
 from ..core.tensor import Tensor
 from .backward import grad
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.context import Switch, leaving
 from ..core.mode import Mode, local
 from ..core.node import name_of
-from ..core.op import functions, registry
+from ..core.registry import functions, registry
 from ..core.tensor import TensorBase
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 

@@ -104,7 +104,7 @@ def dispatch(
 
 def _declined(func: Callable[..., Any], modes: Sequence[Any], types: Sequence[type]) -> str:
     """What to say where nobody wanted a call."""
-    from .op import functions
+    from .registry import functions
 
     name, home = func.__name__, func.__module__
     if functions.get(name) is func:

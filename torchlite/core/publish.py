@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .mode import local
-from .op import Op, functions
+from .op import Op
 from .out_forms import refuse_out
 from .out_history import refuse_history
 from .overload import overloaded
 from .overrides import dispatch, needs_dispatch, public
 from .plan import planned
+from .registry import functions
 from .schema import Signature
 from .tensor import Tensor
 from .write import into

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from . import dtype as dt
 from . import errors
 from .batching import LEADING
+from .declaration import Rule
 from .elementwise import fit_gradient
 from .layout import contiguous_strides
 from .mode import local
-from .op import Op, Rule
+from .op import Op
 from .operands import array_of
 from .tensor import Tensor, TensorBase, wrap
 from .write import into

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ..core.op import functions
+from ..core.registry import functions
 from ..ops.linalg import linalg
 from ..ops.special import special
 

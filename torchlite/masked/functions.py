@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import wrap_dim
-from ..core.op import functions
+from ..core.registry import functions
 from ..ops.choosing import where
 from ..ops.norms import vector_norm
 

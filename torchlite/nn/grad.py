@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.op import functions
+from ..core.registry import functions
 from ..ops.conv import convolution, convolution_backward
 from .modules._sizes import for_each
 

@@ -10,10 +10,10 @@ from ..core import dtype as dt
 from ..core.elementwise import Binary, Contiguous, Elementwise, Scaled, Unary, conj
 from ..core.node import NOT_IMPLEMENTED
 from ..core.on_arrays import gradients_on_arrays
-from ..core.op import functions
 from ..core.operands import converted, fitting_array, result_type
 from ..core.overrides import dispatch, needs_dispatch, overridable, public
 from ..core.publish import function, method, publish, publish_python
+from ..core.registry import functions
 from ..core.tensor import Tensor, TensorBase
 from ..core.view import requires_grad
 from .choosing import where

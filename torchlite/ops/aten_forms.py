@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import wrap_dim
-from ..core.op import functions, registry
 from ..core.publish import Composite, publish, publish_python
+from ..core.registry import functions, registry
 from .batch_norm import native_batch_norm
 from .max_pool import max_pool2d_with_indices
 from .padding import constant_pad_nd

@@ -14,8 +14,9 @@ from ..backends import cuda
 from ..core import dtype as dt
 from ..core.errors import broadcast_shapes
 from ..core.mode import local
-from ..core.op import Op, functions
+from ..core.op import Op
 from ..core.publish import publish_python
+from ..core.registry import functions
 from ..core.tensor import Tensor, TensorBase
 from ..core.view import requires_grad
 from .fused import gradient_by_kernel

@@ -8,9 +8,9 @@ from typing import Any
 from ..backends.lazy import CONJ, NEG, flipped
 from ..core import dtype as dt
 from ..core.elementwise import Elementwise, Unary
-from ..core.op import functions
 from ..core.operands import values_in_inference
 from ..core.publish import publish, publish_python
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from ..core.view import View, settled
 from ..core.view_op import ViewOp

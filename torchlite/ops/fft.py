@@ -14,8 +14,8 @@ from ..core import dtype as dt
 from ..core.batching import LEADING
 from ..core.errors import wrap_dim, wrap_dims
 from ..core.laid import LaidOp
-from ..core.op import functions
 from ..core.publish import publish, publish_python
+from ..core.registry import functions
 from ..core.tensor import TensorBase
 from ..core.write import into
 from .factory import factory

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.op import functions
 from ..core.overrides import public
 from ..core.publish import Composite, publish, publish_python
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from .norms import vector_norm
 

@@ -16,8 +16,8 @@ from ..core.batching import LEADING, Leading
 from ..core.laid import LaidOp
 from ..core.layout import contiguous_strides
 from ..core.mode import local
-from ..core.op import functions
 from ..core.publish import publish_python
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from ..core.view import requires_grad
 from .join import stack

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.mode import local
-from ..core.op import Op, functions
+from ..core.op import Op
 from ..core.publish import Composite, publish, publish_python
+from ..core.registry import functions
 from ..core.tensor import Tensor, TensorBase
 from . import rnn_kernels
 from .join import cat, stack

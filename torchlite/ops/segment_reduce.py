@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import not_implemented_for, wrap_dim
-from ..core.op import Op, functions
+from ..core.op import Op
 from ..core.publish import publish_python
+from ..core.registry import functions
 from .rules import requirement
 
 if TYPE_CHECKING:

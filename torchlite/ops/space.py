@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from ..core.op import functions
+from ..core.registry import functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

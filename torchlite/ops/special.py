@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.elementwise import Binary, Contiguous, Elementwise, Unary
 from ..core.node import NOT_IMPLEMENTED
-from ..core.op import functions
 from ..core.publish import publish, publish_python
+from ..core.registry import functions
 from . import special_kernels as kernels
 from .choosing import where
 from .elementary import round_decimals

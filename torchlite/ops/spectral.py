@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.errors import type_text, warn
-from ..core.op import functions
 from ..core.publish import publish_python
+from ..core.registry import functions
 from .complex_numbers import view_as_real
 from .fft import NONE, PER_POINT, PER_ROOT, c2c, c2r, r2c
 from .padding import constant_pad_nd, pad

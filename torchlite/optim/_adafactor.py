@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.dtype import finfo
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from .by_tensor import OnTensors
 from .flat_arrays import scalar_dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.dtype import bfloat16
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from .by_tensor import OnTensors
 from .on_lists import on_lists

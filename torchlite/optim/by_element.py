@@ -20,8 +20,8 @@ from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
 from ..backends.base import get_backend
 from ..core.device import CPU
 from ..core.mode import local
-from ..core.op import functions
 from ..core.overrides import overrides
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype

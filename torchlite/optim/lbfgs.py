@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, ParamsT

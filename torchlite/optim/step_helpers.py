@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd.grad_mode import grad_enabled
 from ..core import dtype as dt
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from ..utils._foreach_utils import (
     _get_foreach_kernels_supported_devices,

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from .lr_scheduler.scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step

@@ -14,7 +14,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core import return_types
 from ..core.generator import Generator
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.storage import STORAGES, UntypedStorage, storage_name
 from ..core.tensor import Tensor
 from ..ops.legacy import TYPES

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtype as dt
 from ..core.layout import layout, strided
-from ..core.op import functions
+from ..core.registry import functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

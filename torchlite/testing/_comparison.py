@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.layout import strided
-from ..core.op import functions as F
+from ..core.registry import functions as F
 from ..core.tensor import Tensor, TensorBase
 
 __all__ = [

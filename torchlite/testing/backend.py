@@ -22,8 +22,8 @@ from ..autograd import grad
 from ..backends.base import get_backend
 from ..core import dtype as dt
 from ..core.errors import missing_kernel
-from ..core.op import registry
 from ..core.operands import tensors_in
+from ..core.registry import registry
 from ..core.tensor import TensorBase
 from ..core.view_op import ViewOp
 from .contract import CHECKS, Bench

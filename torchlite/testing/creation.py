@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.op import functions as F
+from ..core.registry import functions as F
 from ..core.tensor import Tensor
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.context import Context
 from ..core.device import device as Device
 from ..core.mode import State, local
-from ..core.op import functions
+from ..core.registry import functions
 from ._contextlib import context_decorator
 
 __all__ = ["DeviceContext", "device_decorator", "set_device"]

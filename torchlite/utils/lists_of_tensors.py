@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.op import functions
+from ..core.registry import functions
 from ..core.tensor import Tensor
 
 

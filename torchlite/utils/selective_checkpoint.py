@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.context import Switch
 from ..core.mode import Mode
-from ..core.op import functions
+from ..core.registry import functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from ...core import dtype as dt
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]

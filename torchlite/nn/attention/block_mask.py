@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ...core import dtype as dt
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 
 Blocks = tuple[Tensor, Tensor]

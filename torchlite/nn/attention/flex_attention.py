@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
 from ...core import dtype as dt
-from ...core.op import functions
 from ...core.overrides import TorchFunctionMode
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ...func import vmap
 from ...ops.advanced_indexing import index

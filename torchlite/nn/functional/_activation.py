@@ -6,8 +6,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.layout import contiguous_format
-from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.registry import functions
 from ...ops import activation as ops
 from ...ops import leaky
 from ...ops.activation import gelu, softplus, softshrink

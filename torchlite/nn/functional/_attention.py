@@ -7,8 +7,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core import dtype as dt
-from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.linear import linear

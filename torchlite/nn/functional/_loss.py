@@ -8,8 +8,8 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ...core.op import functions
 from ...core.overrides import dispatch, needs_dispatch, overridable
+from ...core.registry import functions
 from ...core.tensor import TensorBase
 from ...ops import class_loss, loss, margin_loss
 from ...ops.activation import log_sigmoid

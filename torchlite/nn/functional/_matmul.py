@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import dtype as dt
-from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.registry import functions
 from ...core.tensor import Tensor
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.registry import functions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
 from ...core import dtype as dt
-from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.registry import functions
 from ...ops.embedding import one_hot_ as one_hot
 
 if TYPE_CHECKING:

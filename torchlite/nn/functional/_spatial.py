@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.op import functions
 from ...core.overrides import overridable
+from ...core.registry import functions
 from ...core.schema import longs
 from ...core.tensor import TensorBase
 from ...ops import adaptive_max_pool as adaptive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from .. import functional as F
 from .container import ModuleList, Sequential

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import deprecated
 
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from .. import init
 from ..parameter import Parameter

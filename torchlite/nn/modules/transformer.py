@@ -10,7 +10,7 @@ from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.mode import local
-from ...core.op import functions
+from ...core.registry import functions
 from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..init import xavier_uniform_

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.device import device as Device
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 
 __all__ = ["scatter", "scatter_kwargs", "gather"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ...ops.norms import vector_norm
 

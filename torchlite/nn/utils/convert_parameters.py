@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ...queries import typename
 

@@ -8,7 +8,7 @@ from typing import Any
 from ... import linalg
 from ...autograd.grad_mode import no_grad
 from ...core.dtype import finfo
-from ...core.op import functions
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...core.op import functions
 from ...core.pickling import reduce_ex
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
-from ...core.op import functions
 from ...core.pickling import Shown
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ...ops import packing
 

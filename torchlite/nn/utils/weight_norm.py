@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 from warnings import warn
 
-from ...core.op import functions
 from ...core.pickling import reduce_ex
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter

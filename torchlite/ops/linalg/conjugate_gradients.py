@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import dtype as dt
-from ...core.op import functions
 from ...core.overrides import overridable
 from ...core.publish import function
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ..matmul import H
 from .base import differentiated

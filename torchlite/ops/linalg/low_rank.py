@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...core.op import functions
 from ...core.overrides import overridable
 from ...core.publish import function
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ..matmul import H
 from .base import linalg

@@ -7,9 +7,10 @@ from typing import Any
 from ...core import dtype as dt
 from ...core.batching import LEADING
 from ...core.errors import warn
-from ...core.op import Op, functions
+from ...core.op import Op
 from ...core.overrides import overridable
 from ...core.publish import method, publish_python
+from ...core.registry import functions
 from ...core.return_types import return_type
 from ...core.tensor import Tensor
 from ..matmul import Exact, H, into_exactly

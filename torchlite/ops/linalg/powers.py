@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from ...core.batching import LEADING
-from ...core.op import Op, functions
+from ...core.op import Op
 from ...core.publish import publish_python
+from ...core.registry import functions
 from ...core.tensor import Tensor
 from ..matmul import H
 from .base import check_inexact, check_square, linalg, offer_op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core import dtype as dt
-from ...core.op import functions
+from ...core.registry import functions
 from ..einsum import chain, matrix_power
 from ..geometry import linalg_cross
 from ..matmul import into_exactly

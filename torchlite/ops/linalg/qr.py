@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ...core.batching import LEADING
 from ...core.elementwise import conj
 from ...core.errors import not_implemented_for
-from ...core.op import Op, functions
+from ...core.op import Op
 from ...core.publish import publish, publish_python
+from ...core.registry import functions
 from ..matmul import Exact, H, into_exactly
 from ..rules import INEXACT, undifferentiable
 from .base import adjoint, any_matrices, check_kernel, columns, offer, offer_op

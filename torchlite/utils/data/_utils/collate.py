@@ -12,7 +12,7 @@ import numpy as np
 from ....backends.base import get_backend
 from ....core import dtype as dt
 from ....core.mode import local
-from ....core.op import functions
+from ....core.registry import functions
 from ....core.shared_memory import SharedPages
 from ....core.tensor import Tensor, wrap
 from ....ops.host import as_tensor, tensor
