@@ -47,7 +47,7 @@ MASKS = {
 @pytest.fixture(params=["at once", "in blocks", "in blocks, kept"])
 def blocks(request, monkeypatch):
     """How much the kernels take at a time, and whether they keep the weights."""
-    from torchlite.ops import attention
+    from torchlite.operations.products import attention
 
     if request.param != "at once":
         monkeypatch.setattr(attention, "BLOCK", 12)

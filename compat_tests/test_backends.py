@@ -14,7 +14,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.backends.base import get_backend
-from torchlite.core.registry import registry
+from torchlite.core.machine.registry import registry
 from torchlite.testing import contract
 from torchlite.testing.backend import family, main, run_op
 from torchlite.testing.strict import StrictArray, xp

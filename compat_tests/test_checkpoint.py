@@ -415,7 +415,7 @@ class Live:
 
 def held(forward):
     """The bytes that tensors hold after `forward` beside those before, and the peak until the end of backward."""
-    from torchlite.core.mode import local
+    from torchlite.core.state.mode import local
 
     x = torchlite.ones(1000, requires_grad=True)
     live, outer = Live(), local.state.mode

@@ -162,7 +162,7 @@ def test_a_capsule_is_taken_once(torch: Any, tell: Any) -> None:
 
 
 def test_arrays_in_lists_are_slow() -> None:
-    from torchlite.core import errors
+    from torchlite.core.values import errors
 
     errors.warn_once.cache_clear()
     with pytest.warns(UserWarning, match="extremely slow"):

@@ -14,7 +14,7 @@ import pytest
 import torchlite
 from compat_tests.conftest import SEED
 from compat_tests.side_by_side import same_story
-from torchlite.core.mode import local
+from torchlite.core.state.mode import local
 
 
 @pytest.mark.parametrize("module", ["faults --count 400 --interrupts 100 --seed", "soak --steps 60 --seed"])

@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 import torchlite as torch
-from torchlite.core.overrides import DisableTorchFunctionSubclass, _disabled_torch_function_impl
-from torchlite.core.registry import functions
+from torchlite.core.machine.overrides import DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from torchlite.core.machine.registry import functions
 from torchlite.overrides import TorchFunctionMode
 
 # Functions of no tensor, one that stands behind another, and those that PyTorch took away.

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchlite
-from torchlite.core.format import get_printoptions, printoptions
+from torchlite.core.machine.format import get_printoptions, printoptions
 
 try:
     import torch

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchlite.ops import special_kernels
+from torchlite.operations.pointwise import special_kernels
 
 inf, nan = math.inf, math.nan
 DTYPES = [np.float32, np.float64]

@@ -123,7 +123,7 @@ def test_set_refuses(torch: Any, tell: Any) -> None:
 
 
 def test_typed_storages_say_that_they_go() -> None:
-    from torchlite.core import errors
+    from torchlite.core.values import errors
 
     errors.warn_once.cache_clear()
     with pytest.warns(UserWarning, match="TypedStorage is deprecated") as seen:

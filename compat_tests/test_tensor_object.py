@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import torchlite as tl
-from torchlite.core import errors
+from torchlite.core.values import errors
 from torchlite.nn import Parameter
 
 

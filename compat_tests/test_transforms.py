@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import torchlite
-from torchlite.core.mode import local
+from torchlite.core.state.mode import local
 
 from .transforms import differences
 

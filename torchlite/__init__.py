@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from . import autograd, ops, overrides, random, return_types
+from . import autograd, operations, overrides, random, return_types
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -16,18 +16,18 @@ from .autograd import (
 )
 from .backends import register_backend
 from .constants import *
-from .core import dtype as _dtype
-from .core import layout as _layout
-from .core.device import device, get_default_device, set_default_device
-from .core.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
-from .core.format import set_printoptions
-from .core.generator import Generator
-from .core.layout import layout, memory_format
-from .core.registry import functions as _functions
-from .core.size import Size
-from .core.storage import STORAGES as _STORAGES
-from .core.storage import TypedStorage, UntypedStorage
-from .core.tensor import Tensor
+from .core.machine.format import set_printoptions
+from .core.machine.registry import functions as _functions
+from .core.machine.tensor import Tensor
+from .core.memory.storage import STORAGES as _STORAGES
+from .core.memory.storage import TypedStorage, UntypedStorage
+from .core.values import dtype as _dtype
+from .core.values import layout as _layout
+from .core.values.device import device, get_default_device, set_default_device
+from .core.values.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
+from .core.values.generator import Generator
+from .core.values.layout import layout, memory_format
+from .core.values.size import Size
 from .queries import *
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .torch_version import __version__
@@ -41,7 +41,7 @@ globals().update(_dtype.NAMES, bool=_dtype.bool_)
 _LATER = frozenset((
     "_C", "_VF", "__config__", "__future__", "_dynamo", "_ops", "_tensor", "_tensor_str", "_utils", "accelerator",
     "amp", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
-    "hub", "jit", "library", "linalg", "masked", "monitor", "mps", "multiprocessing", "nn", "onnx", "optim",
+    "hub", "jit", "library", "linalg", "masked", "monitor", "mps", "multiprocessing", "nn", "onnx", "ops", "optim",
     "profiler", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils",
     "version", "xpu",
 ))  # fmt: skip
@@ -61,7 +61,7 @@ _NAMES_LATER = {
     """,
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
     "compiler": "compile",
-    "core.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "core.machine.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "exceptions": "AcceleratorError FatalError OutOfMemoryError",
     "func": "vmap",
     "jit": "fork JITException wait",
@@ -89,7 +89,7 @@ def __getattr__(name: str) -> _Any:
     if name in _HOME:
         return getattr(_importlib.import_module(f".{_HOME[name]}", __name__), name)
     if name.startswith(("_foreach_", "_amp_foreach_")):
-        _importlib.import_module(".ops.foreach", __name__)
+        _importlib.import_module(".operations.torch_names.foreach", __name__)
         if name in _functions:
             return _functions[name]
     from .absent import why

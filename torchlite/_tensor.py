@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .core.tensor import Tensor
-from .ops.pickles import _rebuild_from_type_v2
+from .core.machine.tensor import Tensor
+from .operations.making.pickles import _rebuild_from_type_v2
 
 __all__ = ["Tensor", "_rebuild_from_type_v2"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import format as _format
-from .core.format import get_printoptions, printoptions, set_printoptions
-from .core.format import tensor_str as _str
+from .core.machine import format as _format
+from .core.machine.format import get_printoptions, printoptions, set_printoptions
+from .core.machine.format import tensor_str as _str
 
 __all__ = ["_str", "get_printoptions", "printoptions", "set_printoptions"]
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from .core import format as _format
-from .core.device import device as _Device
-from .core.dtype import dtype as _dtype
+from .core.machine import format as _format
+from .core.values.device import device as _Device
+from .core.values.dtype import dtype as _dtype
 from .nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state
-from .ops.pickles import (
+from .operations.making.pickles import (
     _rebuild_device_tensor_from_cpu_tensor,
     _rebuild_device_tensor_from_numpy,
     _rebuild_meta_tensor_no_storage,

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from . import cuda
-from .core.device import device as Device
+from .core.values.device import device as Device
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
@@ -57,7 +57,7 @@ def device_index(device: int | None) -> Any:
 
 def get_device_capability(device: Any = None) -> dict[str, Any]:
     """The dtypes that it can compute in."""
-    from .core import dtype as dt
+    from .core.values import dtype as dt
 
     _needed()
     return {"supported_dtypes": set(dt.DTYPES)}

@@ -72,14 +72,14 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, a function of NumPy arrays, as one of tensors."""
     import functools
 
-    from .ops.host import from_numpy
+    from .operations.making.host_data import from_numpy
     from .utils._pytree import tree_map_only
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         import numpy as np
 
-        from .core.tensor import Tensor
+        from .core.machine.tensor import Tensor
 
         args, kwargs = tree_map_only(Tensor, lambda t: t.numpy(), (args, kwargs))
         return tree_map_only(np.ndarray, from_numpy, fn(*args, **kwargs))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .ops.fft import fft as _fft
+from .operations.signals.fourier import fft as _fft
 
 globals().update(_fft)

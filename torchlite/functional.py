@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .core.registry import functions
+from .core.machine.registry import functions
 
 _HERE = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",

@@ -14,7 +14,7 @@ from typing import Any
 from ._library.infer_schema import infer_schema
 from ._library.schema import parse_schema
 from ._ops import Operator, OpOverloadPacket, operator
-from .core.device import device as device_of
+from .core.values.device import device as device_of
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract", "infer_schema",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ops.linalg import LinAlgError as LinAlgError
-from .ops.linalg import linalg as _linalg
+from .operations.linalg import LinAlgError as LinAlgError
+from .operations.linalg import linalg as _linalg
 
 globals().update(_linalg)

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
-from .core.context import Switch
-from .core.mode import Mode, local
-from .core.overrides import TorchFunctionMode, dispatch, needs_dispatch
-from .core.registry import functions
-from .core.tensor import Tensor
+from .core.machine.overrides import TorchFunctionMode, dispatch, needs_dispatch
+from .core.machine.registry import functions
+from .core.machine.tensor import Tensor
+from .core.state.context import Switch
+from .core.state.mode import Mode, local
 
 
 def has_torch_function(relevant_args: Any) -> bool:

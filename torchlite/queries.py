@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .core import dtype as dt
-from .core.device import set_default_device
-from .core.errors import broadcast_shapes as _broadcast
-from .core.errors import type_name
-from .core.operands import result_type as _result_type
-from .core.overrides import overridable
-from .core.size import size
-from .core.tensor import Tensor, TensorBase
-from .ops.legacy import TYPES, tensortype
+from .core.machine.operands import result_type as _result_type
+from .core.machine.overrides import overridable
+from .core.machine.tensor import Tensor, TensorBase
+from .core.values import dtype as dt
+from .core.values.device import set_default_device
+from .core.values.errors import broadcast_shapes as _broadcast
+from .core.values.errors import type_name
+from .core.values.size import size
+from .operations.making.legacy_types import TYPES, tensortype
 
 
 def is_tensor(obj: Any, /) -> bool:

@@ -6,15 +6,15 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .core.context import Context
-from .core.device import CPU, device
-from .core.generator import Generator, _defaults
-from .core.generator import checked_seed as _checked
-from .core.generator import default_generator as _default
-from .core.mode import State
+from .core.state.context import Context
+from .core.state.mode import State
+from .core.values.device import CPU, device
+from .core.values.generator import Generator, _defaults
+from .core.values.generator import checked_seed as _checked
+from .core.values.generator import default_generator as _default
 
 if TYPE_CHECKING:
-    from .core.tensor import Tensor
+    from .core.machine.tensor import Tensor
 
 default_generator = _default(CPU)
 

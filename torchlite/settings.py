@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from .backends import cuda as _cuda
-from .core.determinism import determinism
-from .core.schema import taking
+from .core.declare.schema import taking
+from .core.values.determinism import determinism
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",

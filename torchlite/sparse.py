@@ -6,8 +6,8 @@ from contextlib import ContextDecorator
 from typing import Any, ClassVar
 
 from .absent import why
-from .core.context import Context
-from .core.mode import State
+from .core.state.context import Context
+from .core.state.mode import State
 
 __all__ = ["check_sparse_tensor_invariants"]
 

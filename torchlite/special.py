@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .core.registry import functions as _functions
-from .ops.special import special as _special
+from .core.machine.registry import functions as _functions
+from .operations.pointwise.special_functions import special as _special
 
 globals().update(_special)
 for _name in ("exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "sinc", "softmax"):

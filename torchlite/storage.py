@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from .core.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
+from .core.memory.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

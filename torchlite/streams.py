@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.device import device as Device
+from .core.values.device import device as Device
 
 __all__ = ["Event", "Stream", "get_device_module"]
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import IO, TypeAlias
 
-from .core.device import device
-from .core.dtype import dtype
-from .core.layout import layout
-from .core.size import Size
-from .core.storage import TypedStorage, UntypedStorage
-from .core.tensor import Tensor
+from .core.machine.tensor import Tensor
+from .core.memory.storage import TypedStorage, UntypedStorage
+from .core.values.device import device
+from .core.values.dtype import dtype
+from .core.values.layout import layout
+from .core.values.size import Size
 
 __all__ = ["Number", "Device", "FileLike", "Storage"]
 

@@ -23,7 +23,7 @@ from .catalogue import PROGRAMS, Scene
 _HOME = str(Path(torch.__file__).parent)
 # The modules that change state, of which single instructions are tried beside lines.
 _CLOSELY = tuple([
-    f"{_HOME}/{path}" for path in ("core/mode.py", "core/context.py", "autograd/", "func/", "amp/", "core/overrides.py")
+    f"{_HOME}/{path}" for path in ("core/state/", "core/machine/overrides.py", "autograd/", "func/", "amp/")
 ])
 _KINDS = (KeyboardInterrupt, MemoryError, RuntimeError)
 

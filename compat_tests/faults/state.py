@@ -13,8 +13,8 @@ from torchlite import _ops, settings
 from torchlite.amp import autocast_mode, legacy
 from torchlite.autograd.saved_hooks import _SavedBeforeWrites
 from torchlite.backends import cuda as cuda_switches
-from torchlite.core import format as printing
-from torchlite.core.mode import Mode, State, local
+from torchlite.core.machine import format as printing
+from torchlite.core.state.mode import Mode, State, local
 from torchlite.nn.modules import module as modules
 from torchlite.nn.utils import parametrize
 from torchlite.serialization import options

@@ -15,17 +15,17 @@ from ..autograd.running import (
     _will_engine_execute_node,
 )
 from ..backends.cpu import get_cpu_capability as _get_cpu_capability
-from ..core.device import device
-from ..core.dtype import dtype
-from ..core.generator import Generator
-from ..core.layout import layout, memory_format
-from ..core.mode import local
-from ..core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
-from ..core.overrides import pop_mode as _pop_torch_function_stack
-from ..core.overrides import push_mode as _push_on_torch_function_stack
-from ..core.registry import functions
-from ..core.size import Size
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
+from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
+from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.state.mode import local
+from ..core.values.device import device
+from ..core.values.dtype import dtype
+from ..core.values.generator import Generator
+from ..core.values.layout import layout, memory_format
+from ..core.values.size import Size
 from ..overrides import (
     _get_function_stack_at,
     _get_torch_function_state,

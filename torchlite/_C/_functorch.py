@@ -8,8 +8,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ..core.mode import local
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
+from ..core.state.mode import local
 from ..func.batched import Batched, BatchedBackend, BatchLevel, fallback
 from ..func.dual import Dual, DualBackend
 from ..func.nested import Nested, NestedBackend, NestedLevel

@@ -16,9 +16,9 @@ from .._C._functorch import (
     is_functorch_wrapped_tensor,
     set_inplace_requires_grad_allowed,
 )
-from ..core.context import Context, Holding
-from ..core.mode import State, local
-from ..core.tensor import TensorBase
+from ..core.machine.tensor import TensorBase
+from ..core.state.context import Context, Holding
+from ..core.state.mode import State, local
 from ..func import (
     debug_unwrap,
     functionalize,

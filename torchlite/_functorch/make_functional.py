@@ -6,12 +6,12 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from .. import func, nn
-from ..core.registry import functions
+from ..core.machine.registry import functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functional_init",

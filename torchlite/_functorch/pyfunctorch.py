@@ -14,8 +14,8 @@ from .._C._functorch import (
     get_interpreter_stack,
     peek_interpreter_stack,
 )
-from ..core.context import Context
-from ..core.mode import State
+from ..core.state.context import Context
+from ..core.state.mode import State
 
 if TYPE_CHECKING:
     from ..func.transform import Level

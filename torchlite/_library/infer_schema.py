@@ -9,9 +9,9 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.device import device
-from ..core.dtype import dtype
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
+from ..core.values.device import device
+from ..core.values.dtype import dtype
 
 __all__ = ["infer_schema", "tuple_to_list"]
 

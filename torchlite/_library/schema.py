@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.device import device
-from ..core.dtype import NAMES, dtype
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
+from ..core.values.device import device
+from ..core.values.dtype import NAMES, dtype
 
 __all__ = ["Argument", "FunctionSchema", "parse_schema"]
 

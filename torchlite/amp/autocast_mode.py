@@ -11,18 +11,18 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import cuda
-from ..core import dtype as dt
-from ..core.context import Switch
-from ..core.device import device as Device
-from ..core.mode import Mode, local
-from ..core.node import LEAF
-from ..core.schema import Signature, taking
-from ..core.tensor import TensorBase
+from ..core.declare.schema import Signature, taking
+from ..core.machine.node import LEAF
+from ..core.machine.tensor import TensorBase
+from ..core.state.context import Switch
+from ..core.state.mode import Mode, local
+from ..core.values import dtype as dt
+from ..core.values.device import device as Device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

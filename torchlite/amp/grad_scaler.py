@@ -8,9 +8,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from .. import cuda
-from ..core import dtype as dt
-from ..core.registry import functions as F
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.values import dtype as dt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

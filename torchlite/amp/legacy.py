@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..core import dtype as dt
-from ..core.mode import local
-from ..core.schema import taking
+from ..core.declare.schema import taking
+from ..core.state.mode import local
+from ..core.values import dtype as dt
 from .autocast_mode import (
     Casts,
     get_autocast_dtype,

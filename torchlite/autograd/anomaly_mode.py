@@ -8,20 +8,20 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.context import SetAtOnce, Switch
-from ..core.mode import Mode, local
-from ..core.node import Node, name_of
-from ..core.schema import taking
-from ..core.tensor import TensorBase
+from ..core.declare.schema import taking
+from ..core.machine.node import Node, name_of
+from ..core.machine.tensor import TensorBase
+from ..core.state.context import SetAtOnce, Switch
+from ..core.state.mode import Mode, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 
 # The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
-_WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "ops")])
+_WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "operations")])
 
 
 class Anomaly:

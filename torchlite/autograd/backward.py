@@ -5,19 +5,19 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.mode import local
-from ..core.node import AccumulateGrad, Node, accumulator_of
-from ..core.overrides import dispatch, needs_dispatch
-from ..core.publish import method
-from ..core.size import size
-from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import requires_grad, resolve
+from ..core.declare.publish import method
+from ..core.machine.node import AccumulateGrad, Node, accumulator_of
+from ..core.machine.overrides import dispatch, needs_dispatch
+from ..core.machine.tensor import Tensor, TensorBase, wrap
+from ..core.machine.view import requires_grad, resolve
+from ..core.state.mode import local
+from ..core.values.size import size
 from . import engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.dtype import dtype
+    from ..core.values.dtype import dtype
 
 
 class GradientEdge(NamedTuple):

@@ -9,15 +9,15 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core import errors
-from ..core.dtype import FLOAT
-from ..core.mode import local, silent
-from ..core.node import Node, name_of
-from ..core.operands import NOWHERE, edge_of, form_of
-from ..core.saved import Hooked, keep, keep_output, raw, shown
-from ..core.tensor import Tensor, TensorBase
-from ..core.view import CUSTOM, MULTI_OUTPUT, View, check_writable, last_edge, requires_grad, set_history
-from ..core.write import bump
+from ..core.machine.node import Node, name_of
+from ..core.machine.operands import NOWHERE, edge_of, form_of
+from ..core.machine.saved import Hooked, keep, keep_output, raw, shown
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.view import CUSTOM, MULTI_OUTPUT, View, check_writable, last_edge, requires_grad, set_history
+from ..core.machine.write import bump
+from ..core.state.mode import local, silent
+from ..core.values import errors
+from ..core.values.dtype import FLOAT
 from .function_tangents import push_tangents, zeros
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _HookMixin:
     def _register_hook(backward_hooks: Any, hook: Any) -> Any:
         from collections import OrderedDict
 
-        from ..core.hooks import register
+        from ..core.machine.hooks import register
 
         hooks = OrderedDict() if backward_hooks is None else backward_hooks
         return hooks, register(hooks, hook)

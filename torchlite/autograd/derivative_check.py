@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..core.generator import Generator
-from ..core.node import Node
-from ..core.operands import form_of
-from ..core.registry import functions as F
-from ..core.tensor import Tensor
-from ..core.view import resolve
+from ..core.machine.node import Node
+from ..core.machine.operands import form_of
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor
+from ..core.machine.view import resolve
+from ..core.values.generator import Generator
 from .backward import grad
 from .gradcheck import GradcheckError, differentiable, requiring_grad, tensors_of
 from .jacobians import basis, matrix, numerical, pulled, pushed, slopes, wirtinger

@@ -11,20 +11,20 @@ from heapq import heappop, heappush, heappushpop
 from operator import add, iadd
 from typing import TYPE_CHECKING, Any
 
-from ..core.elementwise import fit_gradient
-from ..core.layout import contiguous_format, is_dense
-from ..core.mode import Mode, State, local, with_grad
-from ..core.node import ACCUMULATE, FIRST, LEAF, Node, name_of
-from ..core.operands import computed, form_of
-from ..core.tensor import Tensor, wrap
-from ..core.view import last_edge
-from ..core.write import bump
+from ..core.declare.elementwise import fit_gradient
+from ..core.machine.node import ACCUMULATE, FIRST, LEAF, Node, name_of
+from ..core.machine.operands import computed, form_of
+from ..core.machine.tensor import Tensor, wrap
+from ..core.machine.view import last_edge
+from ..core.machine.write import bump
+from ..core.state.mode import Mode, State, local, with_grad
+from ..core.values.layout import contiguous_format, is_dense
 from .hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.dtype import dtype
+    from ..core.values.dtype import dtype
 
 _accumulating = threading.RLock()
 _numbers = itertools.count()

@@ -15,15 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..backends.lazy import flipped
-from ..core import dtype as dt
-from ..core.elementwise import Elementwise
-from ..core.errors import forward_not_implemented
-from ..core.mode import local, with_grad
-from ..core.node import LEAF, UNVERSIONED, version_of
-from ..core.op_node import OpNode
-from ..core.operands import form_of, requires_grad, tensors_in
-from ..core.saved import SavedOutput
-from ..core.tangent import (
+from ..core.declare.elementwise import Elementwise
+from ..core.declare.op_node import OpNode
+from ..core.declare.view_op import ViewOp
+from ..core.machine.node import LEAF, UNVERSIONED, version_of
+from ..core.machine.operands import form_of, requires_grad, tensors_in
+from ..core.machine.saved import SavedOutput
+from ..core.machine.tangent import (
     FOLLOW,
     FOLLOW_IN_PLACE,
     TangentLevel,
@@ -35,9 +33,11 @@ from ..core.tangent import (
     tangents_of,
     untouched,
 )
-from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import View, resolve
-from ..core.view_op import ViewOp
+from ..core.machine.tensor import Tensor, TensorBase, wrap
+from ..core.machine.view import View, resolve
+from ..core.state.mode import local, with_grad
+from ..core.values import dtype as dt
+from ..core.values.errors import forward_not_implemented
 from . import engine
 
 if TYPE_CHECKING:

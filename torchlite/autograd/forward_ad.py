@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..core.context import Context, SetAtOnce
-from ..core.mode import Mode, State, local
-from ..core.tangent import TangentLevel, moves, set_tangent, tangent_of
-from ..core.tensor import Tensor, TensorBase
-from ..core.view_op import ViewOp
-from ..core.write import check_no_overlap
+from ..core.declare.view_op import ViewOp
+from ..core.machine.tangent import TangentLevel, moves, set_tangent, tangent_of
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.write import check_no_overlap
+from ..core.state.context import Context, SetAtOnce
+from ..core.state.mode import Mode, State, local
 from . import forward
 from .grad_mode import _Decorating
 

@@ -24,11 +24,11 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.mode import local, with_grad
-from ..core.node import LEAF, Node
-from ..core.operands import form_of
-from ..core.tensor import TensorBase
-from ..core.view import requires_grad
+from ..core.machine.node import LEAF, Node
+from ..core.machine.operands import form_of
+from ..core.machine.tensor import TensorBase
+from ..core.machine.view import requires_grad
+from ..core.state.mode import local, with_grad
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
 from .nested_io import (  # noqa: F401
     _iter_filter,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.dtype import FLOAT
-from ..core.operands import form_of
-from ..core.tensor import TensorBase, wrap
-from ..core.view import View, base_of
+from ..core.machine.operands import form_of
+from ..core.machine.tensor import TensorBase, wrap
+from ..core.machine.view import View, base_of
+from ..core.values.dtype import FLOAT
 from .forward import at_each_level, give, move, owned, still
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
-    from ..core.tangent import TangentLevel
-    from ..core.tensor import Tensor
+    from ..core.machine.tangent import TangentLevel
+    from ..core.machine.tensor import Tensor
     from .custom import BackwardCFunction
 
 

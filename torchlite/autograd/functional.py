@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import functions as F
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor, TensorBase
 from .backward import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .grad_mode import enable_grad, grad_enabled, is_grad_enabled

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.context import Context, SetAtOnce, Switch
-from ..core.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
-from ..core.node import shared_counter
+from ..core.machine.node import shared_counter
+from ..core.state.context import Context, SetAtOnce, Switch
+from ..core.state.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable

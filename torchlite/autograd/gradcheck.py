@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..core.dtype import complex128, float64
-from ..core.registry import functions as F
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.values.dtype import complex128, float64
 from .backward import grad
 
 if TYPE_CHECKING:

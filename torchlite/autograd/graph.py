@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.hooks import RemovableHandle
-from ..core.mode import local
-from ..core.node import Node, accumulator_of
-from ..core.tensor import Tensor, TensorBase
-from ..core.view import resolve
-from ..core.write import bump
+from ..core.machine.hooks import RemovableHandle
+from ..core.machine.node import Node, accumulator_of
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.view import resolve
+from ..core.machine.write import bump
+from ..core.state.mode import local
 from .accepted import (
     region_activation_memory_budget,
     set_override_stale_capture_stream,

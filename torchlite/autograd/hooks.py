@@ -6,14 +6,14 @@ import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from ..core.hooks import Hooks, RemovableHandle, register
-from ..core.layout import contiguous_format
-from ..core.mode import local
-from ..core.node import hooks_of
-from ..core.overrides import dispatch, needs_dispatch
-from ..core.publish import method
-from ..core.tensor import Tensor, TensorBase
-from ..core.view import last_edge, requires_grad, resolve
+from ..core.declare.publish import method
+from ..core.machine.hooks import Hooks, RemovableHandle, register
+from ..core.machine.node import hooks_of
+from ..core.machine.overrides import dispatch, needs_dispatch
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.view import last_edge, requires_grad, resolve
+from ..core.state.mode import local
+from ..core.values.layout import contiguous_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import functions as F
-from ..core.tensor import Tensor
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor
 from .backward import grad
 
 if TYPE_CHECKING:

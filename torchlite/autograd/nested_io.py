@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.tensor import TensorBase
+from ..core.machine.tensor import TensorBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,18 +14,18 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..core.context import Switch, leaving
-from ..core.mode import Mode, local
-from ..core.node import name_of
-from ..core.registry import functions, registry
-from ..core.tensor import TensorBase
+from ..core.machine.node import name_of
+from ..core.machine.registry import functions, registry
+from ..core.machine.tensor import TensorBase
+from ..core.state.context import Switch, leaving
+from ..core.state.mode import Mode, local
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..core.node import Node
+    from ..core.machine.node import Node
 
 __all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "EventList", "FunctionEvent", "FunctionEventAvg"]
 

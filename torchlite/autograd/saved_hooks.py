@@ -6,11 +6,11 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..core.context import Context, Switch
-from ..core.mode import Mode, State, local
-from ..core.node import Counter, shared_counter, version_of
-from ..core.saved import SavedTensor
-from ..core.tensor import Tensor, wrap
+from ..core.machine.node import Counter, shared_counter, version_of
+from ..core.machine.saved import SavedTensor
+from ..core.machine.tensor import Tensor, wrap
+from ..core.state.context import Context, Switch
+from ..core.state.mode import Mode, State, local
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import warnings
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from ..core.mode import local
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.state.mode import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable

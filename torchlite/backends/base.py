@@ -15,16 +15,16 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.device import CPU, KNOWN_TYPES, device, find_backend, find_types
-from ..core.errors import missing_kernel, warn
-from ..core.layout import contiguous_strides
+from ..core.values.device import CPU, KNOWN_TYPES, device, find_backend, find_types
+from ..core.values.errors import missing_kernel, warn
+from ..core.values.layout import contiguous_strides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy as np
 
-    from ..core.op import Op
+    from ..core.declare.op import Op
 
 
 class Backend:

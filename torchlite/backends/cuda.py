@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from typing_extensions import deprecated
 
-from ..core.context import HoldingItems
-from ..core.mode import State
+from ..core.state.context import HoldingItems
+from ..core.state.mode import State
 
 _PRECISIONS = {"none": "highest", "ieee": "highest", "tf32": "high"}
 

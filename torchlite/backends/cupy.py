@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
-from ..core.device import device
+from ..core.values.device import device
 from .base import Backend, register_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.op import Op
+    from ..core.declare.op import Op
 
 _FLAT = np.dtype(np.uint8)
 _ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ..core.context import HoldingItems
+from ..core.state.context import HoldingItems
 
 _frozen = False
 

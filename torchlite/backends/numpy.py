@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..core import dtype as dt
-from ..core.errors import no_room
-from ..core.shared_memory import Resized, root
+from ..core.memory.shared_memory import Resized, root
+from ..core.values import dtype as dt
+from ..core.values.errors import no_room
 from .base import Backend, register_backend
 
 if TYPE_CHECKING:

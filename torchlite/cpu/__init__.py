@@ -9,8 +9,8 @@ import platform
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.context import Context
-from ..core.mode import State
+from ..core.state.context import Context
+from ..core.state.mode import State
 
 __all__ = [
     "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device",

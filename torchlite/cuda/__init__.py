@@ -7,7 +7,7 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
-from ..core.device import device as _Device
+from ..core.values.device import device as _Device
 
 has_half = True
 has_magma = False
@@ -322,7 +322,7 @@ def __getattr__(name: str) -> Any:
 
         return OutOfMemoryError
     if name.endswith("Tensor"):
-        from ..ops.legacy import TYPES
+        from ..operations.making.legacy_types import TYPES
 
         if f"torch.cuda.{name}" in TYPES:
             return TYPES[f"torch.cuda.{name}"]

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .. import amp as _amp
-from ..core import dtype as dt
+from ..core.values import dtype as dt
 from . import is_available
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .. import streams
-from ..core.device import device as Device
+from ..core.values.device import device as Device
 from . import _index, _needed, current_device, is_available
 
 __all__ = [

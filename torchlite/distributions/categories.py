@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.dtype import finfo, int64
-from ..core.size import Size
+from ..core.values.dtype import finfo, int64
+from ..core.values.size import Size
 from . import constraints
 from .counts import Binomial
 from .distribution import SCALAR, ByProbsOrLogits, Distribution
@@ -15,7 +15,7 @@ from .library import torch
 from .parameters import broadcast_all, clamp_probs, each, uniform
 
 if TYPE_CHECKING:
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 _OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vector)
 

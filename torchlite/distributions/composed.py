@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.size import Size
+from ..core.values.size import Size
 from . import constraints
 from .categories import Categorical
 from .distribution import SCALAR, Distribution
@@ -14,7 +14,7 @@ from .parameters import each, sum_rightmost
 from .transforms import ComposeTransform, Transform
 
 if TYPE_CHECKING:
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 
 class Independent(Distribution):

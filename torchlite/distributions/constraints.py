@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.dtype import bool_
+from ..core.values.dtype import bool_
 from .library import torch
 from .parameters import epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 
 class Constraint:

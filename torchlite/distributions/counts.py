@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.size import Size
-from ..ops.activation import log_sigmoid
+from ..core.values.size import Size
+from ..operations.pointwise.activations import log_sigmoid
 from . import constraints
 from .distribution import SCALAR, ByProbsOrLogits, Distribution, ExponentialFamily
 from .gamma_family import Gamma
@@ -15,7 +15,7 @@ from .library import torch
 from .parameters import broadcast_all, clamp_probs, cross_entropy, each, lazy_property, tiny, uniform
 
 if TYPE_CHECKING:
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 _BINARY = each(probs=constraints.unit_interval, logits=constraints.real)
 

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.backward import grad
-from ..ops.activation import softplus
+from ..operations.pointwise.activations import softplus
 from .categories import Categorical, OneHotCategorical
 from .composed import Independent, TransformedDistribution
 from .counts import Bernoulli, Binomial, ContinuousBernoulli, Geometric, Poisson
@@ -23,7 +23,7 @@ from .transformed import Gumbel, HalfNormal, Pareto
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
     Divergence = Callable[[Any, Any], Tensor]
 

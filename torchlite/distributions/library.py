@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ..core.registry import functions
-from ..ops.linalg import linalg
-from ..ops.special import special
+from ..core.machine.registry import functions
+from ..operations.linalg import linalg
+from ..operations.pointwise.special_functions import special
 
 torch = SimpleNamespace(**functions, linalg=SimpleNamespace(**linalg), special=SimpleNamespace(**special))

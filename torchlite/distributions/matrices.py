@@ -7,7 +7,7 @@ import warnings
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-from ..core.size import Size
+from ..core.values.size import Size
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
 from .gamma_family import Beta, Chi2
@@ -16,7 +16,7 @@ from .multivariate import factor_of, log_diagonal, only_matrix
 from .parameters import broadcast_all, each, lazy_property, tiny
 
 if TYPE_CHECKING:
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 
 def _sum_of_digammas(x: Tensor, p: int) -> Tensor:

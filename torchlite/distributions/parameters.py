@@ -7,9 +7,9 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import enable_grad
-from ..core.dtype import finfo, get_default_dtype
-from ..core.tensor import Tensor
-from ..ops.activation import log_sigmoid
+from ..core.machine.tensor import Tensor
+from ..core.values.dtype import finfo, get_default_dtype
+from ..operations.pointwise.activations import log_sigmoid
 from ..overrides import is_tensor_like
 from .library import torch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..core.size import Size
+from ..core.values.size import Size
 from . import constraints
 from .categories import ExpRelaxedCategorical, LogitRelaxedBernoulli
 from .composed import TransformedDistribution
@@ -23,7 +23,7 @@ from .transforms import (
 )
 
 if TYPE_CHECKING:
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 _LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _SCALE = each(scale=constraints.positive)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.tensor import TensorBase
+from ..core.machine.tensor import TensorBase
 from ..utils._pytree import tree_flatten
 
 if TYPE_CHECKING:

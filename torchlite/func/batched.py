@@ -1,6 +1,6 @@
 """Batches: an array that is a tensor with one dimension more than the user sees, and the rules by which ops run on it.
 
-What an op declares as `batch=` (core/batching.py) says which rule is its own.
+What an op declares as `batch=` (core/machine/batching.py) says which rule is its own.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
-from ..core.elementwise import Elementwise
-from ..core.mode import Mode, local, while_transforming
-from ..core.operands import NO_TENSOR, tensors_in
-from ..core.overrides import PLAIN
-from ..core.reduction import Reduction
-from ..core.tangent import Untouched, untouched
-from ..core.tensor import Tensor, TensorBase
-from ..core.view import base_of
-from ..ops.join import stack
-from ..ops.shape import unsqueeze
+from ..core.declare.elementwise import Elementwise
+from ..core.declare.reduction import Reduction
+from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
+from ..core.machine.operands import NO_TENSOR, tensors_in
+from ..core.machine.overrides import PLAIN
+from ..core.machine.tangent import Untouched, untouched
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.view import base_of
+from ..core.state.mode import Mode, local, while_transforming
+from ..core.values import dtype as dt
+from ..operations.shapes.joining import stack
+from ..operations.shapes.shape import unsqueeze
 from .transform import Level, Lifted, Transform
 
 if TYPE_CHECKING:

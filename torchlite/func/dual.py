@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.custom import context_of, marked
 from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
-from ..core import dtype as dt
-from ..core.mode import local
-from ..core.operands import NO_TENSOR
-from ..core.tangent import untouched
-from ..core.tensor import Tensor, TensorBase
-from ..core.view import View, base_of, requires_grad
-from ..core.view_op import ViewOp
-from ..ops.shape import alias, detach
+from ..core.declare.view_op import ViewOp
+from ..core.machine.operands import NO_TENSOR
+from ..core.machine.tangent import untouched
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.view import View, base_of, requires_grad
+from ..core.state.mode import local
+from ..core.values import dtype as dt
+from ..operations.shapes.shape import alias, detach
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
 from .transform import Level, Lifted, Transform

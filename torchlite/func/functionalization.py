@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

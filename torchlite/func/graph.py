@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.node import version_of
-from ..core.op_node import OpNode
-from ..core.saved import SavedList, SavedOutput
-from ..core.view import CopySlices, requires_grad
+from ..core.declare.op_node import OpNode
+from ..core.machine.node import version_of
+from ..core.machine.saved import SavedList, SavedOutput
+from ..core.machine.view import CopySlices, requires_grad
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.forward import zeros_beside
-from ..core.tensor import Tensor, TensorBase
-from ..ops.join import cat
+from ..core.machine.tensor import Tensor, TensorBase
+from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors
 from .dual import jvp

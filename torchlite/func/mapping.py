@@ -7,9 +7,9 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import wrap_dim
-from ..core.tensor import TensorBase
-from ..ops.join import cat
+from ..core.machine.tensor import TensorBase
+from ..core.values.errors import wrap_dim
+from ..operations.shapes.joining import cat
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
 from .batched import Batched, BatchLevel

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.mode import Mode, State, local, with_grad
-from ..core.node import LEAF, UNVERSIONED
-from ..core.overrides import PLAIN
-from ..core.tensor import Tensor, TensorBase
-from ..core.write import bump
+from ..core.machine.node import LEAF, UNVERSIONED
+from ..core.machine.overrides import PLAIN
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.write import bump
+from ..core.state.mode import Mode, State, local, with_grad
+from ..core.values import dtype as dt
 from .transform import Level, Lifted, Transform
 
 if TYPE_CHECKING:

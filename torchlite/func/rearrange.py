@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..core.tensor import Tensor, TensorBase
-from ..ops.join import stack
+from ..core.machine.tensor import Tensor, TensorBase
+from ..operations.shapes.joining import stack
 from .patterns import REST, parse_pattern, validate_rearrange_expressions
 
 if TYPE_CHECKING:

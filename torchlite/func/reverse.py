@@ -6,11 +6,11 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from ..autograd import engine
-from ..core import dtype as dt
-from ..core.mode import local
-from ..core.operands import form_of
-from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import resolve
+from ..core.machine.operands import form_of
+from ..core.machine.tensor import Tensor, TensorBase, wrap
+from ..core.machine.view import resolve
+from ..core.state.mode import local
+from ..core.values import dtype as dt
 from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, tensors, with_aux
 from .graph import settle

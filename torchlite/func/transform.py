@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
-from ..core import dtype as dt
-from ..core.context import Context
-from ..core.layout import contiguous_strides
-from ..core.mode import Mode, State, left, local, while_transforming
-from ..core.node import clock, dated
-from ..core.operands import NO_TENSOR, tensors_in
-from ..core.overrides import PLAIN
-from ..core.tangent import FOLLOW, moves
-from ..core.tensor import Tensor, TensorBase, wrap
-from ..core.view import View, requires_grad
+from ..core.machine.node import clock, dated
+from ..core.machine.operands import NO_TENSOR, tensors_in
+from ..core.machine.overrides import PLAIN
+from ..core.machine.tangent import FOLLOW, moves
+from ..core.machine.tensor import Tensor, TensorBase, wrap
+from ..core.machine.view import View, requires_grad
+from ..core.state.context import Context
+from ..core.state.mode import Mode, State, left, local, while_transforming
+from ..core.values import dtype as dt
+from ..core.values.layout import contiguous_strides
 from ..utils._pytree import tree_flatten
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.errors import wrap_dim
-from ..core.registry import functions
-from ..ops.choosing import where
-from ..ops.norms import vector_norm
+from ..core.machine.registry import functions
+from ..core.values import dtype as dt
+from ..core.values.errors import wrap_dim
+from ..operations.pointwise.selection import where
+from ..operations.reductions.vector_norms import vector_norm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 Ints = tuple[int, ...]
 

@@ -16,7 +16,7 @@ import warnings
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
-from ..core.pickling import Shown
+from ..core.values.pickling import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import functions
-from ..ops.conv import convolution, convolution_backward
+from ..core.machine.registry import functions
+from ..operations.images.conv import convolution, convolution_backward
 from .modules._sizes import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
 
 Ints = int | tuple[int, ...]
 

@@ -9,21 +9,21 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..autograd.grad_mode import no_grad
-from ..core.dtype import HALVES
-from ..core.errors import not_implemented_for, warn
-from ..core.mode import local
-from ..core.overrides import dispatch, needs_dispatch
-from ..core.tensor import wrap
-from ..ops.choosing import where
-from ..ops.create import empty_like
-from ..ops.create import eye as identity
-from ..ops.random import randperm
+from ..core.machine.overrides import dispatch, needs_dispatch
+from ..core.machine.tensor import wrap
+from ..core.state.mode import local
+from ..core.values.dtype import HALVES
+from ..core.values.errors import not_implemented_for, warn
+from ..operations.making.draws import randperm
+from ..operations.making.factories import empty_like
+from ..operations.making.factories import eye as identity
+from ..operations.pointwise.selection import where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.generator import Generator
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
+    from ..core.values.generator import Generator
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",

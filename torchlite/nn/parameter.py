@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, ClassVar, TypeGuard
 
-from ..core import dtype as dt
-from ..core.overrides import _disabled_torch_function_impl, overrides
-from ..core.pickling import Shown
-from ..core.schema import Signature
-from ..core.tensor import Tensor, as_class
-from ..ops.create import empty
-from ..ops.pickles import object_state, set_object_state
+from ..core.declare.schema import Signature
+from ..core.machine.overrides import _disabled_torch_function_impl, overrides
+from ..core.machine.tensor import Tensor, as_class
+from ..core.values import dtype as dt
+from ..core.values.pickling import Shown
+from ..operations.making.factories import empty
+from ..operations.making.pickles import object_state, set_object_state
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",

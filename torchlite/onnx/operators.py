@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.tensor import Tensor
-from ..ops.host import tensor
+from ..core.machine.tensor import Tensor
+from ..operations.making.host_data import tensor
 
 __all__ = ["reshape_from_tensor_shape", "shape_as_tensor"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT

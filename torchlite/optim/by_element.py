@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 
 from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
 from ..backends.base import get_backend
-from ..core.device import CPU
-from ..core.mode import local
-from ..core.overrides import overrides
-from ..core.registry import functions
-from ..core.tensor import Tensor
+from ..core.machine.overrides import overrides
+from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
+from ..core.state.mode import local
+from ..core.values.device import CPU
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.operands import computed
-from ..core.tensor import Tensor, wrap
-from ..core.write import bump
-from ..ops.create import full_like
+from ..core.machine.operands import computed
+from ..core.machine.tensor import Tensor, wrap
+from ..core.machine.write import bump
+from ..core.values import dtype as dt
+from ..operations.making.factories import full_like
 
 if TYPE_CHECKING:
     from ..backends.base import Backend

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core.registry import functions
-from ..core.tensor import Tensor
+from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, ParamsT
 from .options import options

@@ -11,11 +11,11 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from ..autograd.profiler import record_function
-from ..core import dtype as dt
-from ..core.hooks import RemovableHandle
-from ..core.mode import local
-from ..core.pickling import reduce_ex
-from ..core.tensor import Tensor
+from ..core.machine.hooks import RemovableHandle
+from ..core.machine.tensor import Tensor
+from ..core.state.mode import local
+from ..core.values import dtype as dt
+from ..core.values.pickling import reduce_ex
 from ..queries import typename
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
 from . import step_helpers

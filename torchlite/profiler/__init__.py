@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler import profile as _autograd_profile
 from ..autograd.profiler_util import DeviceType
-from ..core.context import Context
-from ..core.mode import State
+from ..core.state.context import Context
+from ..core.state.mode import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..core.storage import STORAGES
+from ..core.memory.storage import STORAGES
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .calls import _get_layout
 from .legacy import SourceChangeWarning

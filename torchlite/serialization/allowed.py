@@ -8,10 +8,10 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.storage import TypedStorage, UntypedStorage
-from ..core.tensor import Tensor
-from ..ops.legacy import TYPES
+from ..core.machine.tensor import Tensor
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
+from ..operations.making.legacy_types import TYPES
 from .calls import CALLS
 from .names import Missing, name_of, storage_type
 

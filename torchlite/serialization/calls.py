@@ -16,13 +16,13 @@ import numpy as np
 
 from .. import _utils
 from .._tensor import _rebuild_from_type_v2
-from ..core import dtype as dt
-from ..core.device import device
-from ..core.layout import NAMES as LAYOUTS
-from ..core.layout import layout
-from ..core.size import Size
-from ..core.storage import TypedStorage, UntypedStorage
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
+from ..core.values.device import device
+from ..core.values.layout import NAMES as LAYOUTS
+from ..core.values.layout import layout
+from ..core.values.size import Size
 from ..nn.parameter import Parameter
 from .bounds import Bounds
 from .messages import shown

@@ -6,10 +6,10 @@ import os
 import weakref
 from typing import Any
 
-from ..core import dtype as dt
-from ..core.storage import UntypedStorage
-from ..core.tensor import Tensor
-from ..ops.create import empty
+from ..core.machine.tensor import Tensor
+from ..core.memory.storage import UntypedStorage
+from ..core.values import dtype as dt
+from ..operations.making.factories import empty
 from .bounds import Bounds
 from .source import Source
 from .zip_reader import ZipReader

@@ -14,12 +14,12 @@ from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from ..core.device import device
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
+from ..core.values.device import device
 from ..nn.parameter import Parameter
-from ..ops.create import empty
-from ..ops.legacy import TYPES
-from ..ops.pickles import located
+from ..operations.making.factories import empty
+from ..operations.making.legacy_types import TYPES
+from ..operations.making.pickles import located
 from . import allowed
 from .calls import check_of, pay_for_tensor
 from .messages import shown

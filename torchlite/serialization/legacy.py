@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import dtype as dt
-from ..core.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import checked
 from .messages import shown

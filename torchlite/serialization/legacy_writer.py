@@ -10,7 +10,7 @@ import sys
 import warnings
 from typing import Any
 
-from ..core.storage import UntypedStorage
+from ..core.memory.storage import UntypedStorage
 from ..nn.modules.module import Module
 from .pickler import StorageIds, pickler
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..backends.base import backend_names, get_backend
-from ..core.device import device as Device
-from ..core.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values.device import device as Device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,13 +11,13 @@ import pickle
 from types import FunctionType
 from typing import Any
 
-from ..core import dtype as dt
-from ..core import return_types
-from ..core.generator import Generator
-from ..core.registry import functions
-from ..core.storage import STORAGES, UntypedStorage, storage_name
-from ..core.tensor import Tensor
-from ..ops.legacy import TYPES
+from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
+from ..core.memory.storage import STORAGES, UntypedStorage, storage_name
+from ..core.values import dtype as dt
+from ..core.values import return_types
+from ..core.values.generator import Generator
+from ..operations.making.legacy_types import TYPES
 
 
 class StorageType:
@@ -109,7 +109,7 @@ _SPECIAL: dict[Any, tuple[str, str]] = {
     UntypedStorage: ("torch.storage", "UntypedStorage"),
 }
 
-_PRIVATE_ROOMS = ("torchlite.core", "torchlite.ops", "torchlite.backends")  # whose contents PyTorch has in `torch`
+_PRIVATE_ROOMS = ("torchlite.core", "torchlite.operations", "torchlite.backends")  # whose names PyTorch has in `torch`
 
 
 def name_of(obj: Any) -> tuple[str, str] | None:

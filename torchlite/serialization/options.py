@@ -9,8 +9,8 @@ import threading
 import warnings
 from typing import Any
 
-from ..core.context import Context
-from ..core.mode import State
+from ..core.state.context import Context
+from ..core.state.mode import State
 from ..utils.serialization import config
 
 

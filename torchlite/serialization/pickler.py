@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..core import dtype as dt
-from ..core.layout import layout, memory_format
-from ..core.pickling import Shown, reduce_ex
-from ..core.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
+from ..core.values.layout import layout, memory_format
+from ..core.values.pickling import Shown, reduce_ex
 from .calls import _get_layout
 from .locations import location_tag
 from .names import Bytes, StorageType, find, name_of, storage_type, storage_type_of

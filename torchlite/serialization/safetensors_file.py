@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dt
-from ..core.device import CPU, device
-from ..core.layout import contiguous_strides
-from ..core.storage import TypedStorage, UntypedStorage
-from ..core.tensor import Tensor
-from ..ops.pickles import MOST_DIMS, located
+from ..core.machine.tensor import Tensor
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
+from ..core.values.device import CPU, device
+from ..core.values.layout import contiguous_strides
+from ..operations.making.pickles import MOST_DIMS, located
 from .storages import true_or_false
 
 _LONGEST_HEADER = 100_000_000

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import dtype as dt
-from ..core.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
 from ..utils.serialization import config
 from .locations import checked
 from .names import Bytes, Missing, StorageType

@@ -6,9 +6,9 @@ import struct
 import tarfile
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.storage import TypedStorage, UntypedStorage
-from ..ops.pickles import located
+from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.values import dtype as dt
+from ..operations.making.pickles import located
 from .locations import checked
 from .messages import UNSAFE
 from .names import StorageType

@@ -10,15 +10,15 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtype as dt
-from ..core.layout import layout, strided
-from ..core.registry import functions
+from ..core.machine.registry import functions
+from ..core.values import dtype as dt
+from ..core.values.layout import layout, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.device import device
-    from ..core.tensor import Tensor
+    from ..core.machine.tensor import Tensor
+    from ..core.values.device import device
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..core import dtype as dt
-from ..core.layout import strided
-from ..core.registry import functions as F
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.values import dtype as dt
+from ..core.values.layout import strided
 
 __all__ = [
     "BooleanPair", "ErrorMeta", "NonePair", "NumberPair", "ObjectPair", "Pair", "TensorLikePair", "UnsupportedInputs",

@@ -20,12 +20,12 @@ import numpy as np
 
 from ..autograd import grad
 from ..backends.base import get_backend
-from ..core import dtype as dt
-from ..core.errors import missing_kernel
-from ..core.operands import tensors_in
-from ..core.registry import registry
-from ..core.tensor import TensorBase
-from ..core.view_op import ViewOp
+from ..core.declare.view_op import ViewOp
+from ..core.machine.operands import tensors_in
+from ..core.machine.registry import registry
+from ..core.machine.tensor import TensorBase
+from ..core.values import dtype as dt
+from ..core.values.errors import missing_kernel
 from .contract import CHECKS, Bench
 from .inputs import Call, calls, run
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..backends.base import Backend
-    from ..core.op import Op
+    from ..core.declare.op import Op
 
 DTYPES = (dt.float32, dt.bfloat16, dt.complex64, dt.int64, dt.uint8, dt.bool_)
 _TOLERANCE = {dt.float16: 1e-2, dt.bfloat16: 3e-2, dt.float64: 1e-8, dt.complex128: 1e-8}

@@ -12,7 +12,7 @@ import numpy as np
 import torchlite as torch
 
 from ..backends.base import get_backend
-from ..core import dtype as dt
+from ..core.values import dtype as dt
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,9 @@ import math
 import warnings
 from typing import Any
 
-from ..core import dtype as dt
-from ..core.registry import functions as F
-from ..core.tensor import Tensor
+from ..core.machine.registry import functions as F
+from ..core.machine.tensor import Tensor
+from ..core.values import dtype as dt
 
 
 def make_tensor(

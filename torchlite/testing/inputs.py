@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backends.base import get_backend
-from ..core import dtype as dt
-from ..core.generator import Generator
-from ..core.layout import contiguous_format
-from ..core.op import Op
-from ..core.tensor import wrap
+from ..core.declare.op import Op
+from ..core.machine.tensor import wrap
+from ..core.values import dtype as dt
+from ..core.values.generator import Generator
+from ..core.values.layout import contiguous_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..core.schema import Param
-    from ..core.tensor import Tensor
+    from ..core.declare.schema import Param
+    from ..core.machine.tensor import Tensor
 
 Shape = tuple[int, ...]
 

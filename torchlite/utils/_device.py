@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.context import Context
-from ..core.device import device as Device
-from ..core.mode import State, local
-from ..core.registry import functions
+from ..core.machine.registry import functions
+from ..core.state.context import Context
+from ..core.state.mode import State, local
+from ..core.values.device import device as Device
 from ._contextlib import context_decorator
 
 __all__ = ["DeviceContext", "device_decorator", "set_device"]

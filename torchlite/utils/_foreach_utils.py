@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ..core.device import device as Device
-from ..core.dtype import dtype
-from ..core.tensor import Tensor
+from ..core.machine.tensor import Tensor
+from ..core.values.device import device as Device
+from ..core.values.dtype import dtype
 
 Indices: TypeAlias = list[int]
 TensorListList: TypeAlias = list[list[Tensor | None]]

@@ -9,7 +9,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from ..core.size import Size
+from ..core.values.size import Size
 
 PyTree = Any
 Context = Any

@@ -18,14 +18,14 @@ from ..autograd.backward import backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.saved_hooks import saved_tensors_hooks
-from ..core.context import Context, Holding
-from ..core.device import device
-from ..core.errors import warn
-from ..core.generator import default_generator
-from ..core.mode import State, local
-from ..core.overrides import TorchFunctionMode
-from ..core.saved import keep, read
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.overrides import TorchFunctionMode
+from ..core.machine.saved import keep, read
+from ..core.machine.tensor import Tensor, TensorBase
+from ..core.state.context import Context, Holding
+from ..core.state.mode import State, local
+from ..core.values.device import device
+from ..core.values.errors import warn
+from ..core.values.generator import default_generator
 from ..random import kept_streams, put_streams
 from ._pytree import tree_leaves
 from .selective_checkpoint import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-from ..core.determinism import determinism
+from ..core.values.determinism import determinism
 
 
 class _Deterministic(types.ModuleType):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import warn
-from ..core.hooks import RemovableHandle
-from ..core.tensor import Tensor
+from ..core.machine.hooks import RemovableHandle
+from ..core.machine.tensor import Tensor
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.registry import functions
-from ..core.tensor import Tensor
+from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from ..core.context import Switch
-from ..core.mode import Mode
-from ..core.registry import functions
+from ..core.machine.registry import functions
+from ..core.state.context import Switch
+from ..core.state.mode import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.op import Op
+    from ..core.declare.op import Op
 
 
 class CheckpointPolicy(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from ..core.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor, TensorBase
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
-from ...core import dtype as dt
-from ...core.errors import not_implemented_for
-from ...core.mode import local
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for
 
 if TYPE_CHECKING:
     from collections.abc import Container

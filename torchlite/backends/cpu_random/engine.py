@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ...core.mode import local
+from ...core.state.mode import local
 from .arithmetic import long_words, unit_doubles
 from .normals import polar
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...core.elementwise import Elementwise
+from ...core.declare.elementwise import Elementwise
 from ..base import Backend, register_backend
 from .array import MetaArray, NoValues, fresh, packed
 from .functions import broadcast_to, forms_in, replaced, xp
@@ -18,7 +18,7 @@ from .functions import broadcast_to, forms_in, replaced, xp
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...core.op import Op
+    from ...core.declare.op import Op
 
 
 # ---- kernels

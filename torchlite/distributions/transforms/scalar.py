@@ -7,9 +7,9 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from ...core.size import Size
-from ...core.tensor import Tensor
-from ...ops.activation import softplus
+from ...core.machine.tensor import Tensor
+from ...core.values.size import Size
+from ...operations.pointwise.activations import softplus
 from .. import constraints
 from ..library import torch
 from ..parameters import broadcast_all, epsilon, lazy_property, sum_rightmost, tiny

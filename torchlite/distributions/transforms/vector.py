@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...ops.activation import softplus
+from ...operations.pointwise.activations import softplus
 from .. import constraints
 from ..library import torch
 from ..parameters import epsilon, sum_rightmost, tiny, tril_matrix_to_vec, vec_to_tril_matrix
@@ -13,7 +13,7 @@ from .scalar import Transform
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 
 class _Fixed(Transform):

@@ -6,9 +6,9 @@ import warnings
 from enum import IntEnum
 from typing import Any
 
-from ...core import dtype as dt
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 

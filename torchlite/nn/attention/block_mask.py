@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from ...core import dtype as dt
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
 
 Blocks = tuple[Tensor, Tensor]
 _TENSORS = (

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
-from ...core import dtype as dt
-from ...core.overrides import TorchFunctionMode
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.overrides import TorchFunctionMode
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
 from ...func import vmap
-from ...ops.advanced_indexing import index
+from ...operations.places.advanced_indexing import index
 from .block_mask import BlockMask, noop_mask, ordered_blocks
 
 __all__ = [

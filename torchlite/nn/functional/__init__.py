@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ...core.tensor import Tensor
-from ...ops.linear import linear
+from ...core.machine.tensor import Tensor
+from ...operations.products.linear import linear
 from .. import _reduction as _Reduction
 from ._activation import *
 from ._activation import _get_softmax_dim

@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ...core.layout import contiguous_format
-from ...core.overrides import overridable
-from ...core.registry import functions
-from ...ops import activation as ops
-from ...ops import leaky
-from ...ops.activation import gelu, softplus, softshrink
-from ...ops.activation import log_sigmoid as logsigmoid
+from ...core.machine.overrides import overridable
+from ...core.machine.registry import functions
+from ...core.values.layout import contiguous_format
+from ...operations.pointwise import activations as ops
+from ...operations.pointwise import rectifiers as leaky
+from ...operations.pointwise.activations import gelu, softplus, softshrink
+from ...operations.pointwise.activations import log_sigmoid as logsigmoid
 from ..headers import named
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",

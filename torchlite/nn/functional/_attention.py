@@ -6,12 +6,12 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ...core import dtype as dt
-from ...core.overrides import overridable
-from ...core.registry import functions
-from ...core.tensor import Tensor
-from ...ops.attention import scaled_dot_product_attention
-from ...ops.linear import linear
+from ...core.machine.overrides import overridable
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...operations.products.attention import scaled_dot_product_attention
+from ...operations.products.linear import linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

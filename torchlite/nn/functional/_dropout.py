@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from ...core.overrides import overridable
-from ...core.registry import functions
+from ...core.machine.overrides import overridable
+from ...core.machine.registry import functions
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 

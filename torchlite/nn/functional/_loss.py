@@ -8,19 +8,20 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ...core.overrides import dispatch, needs_dispatch, overridable
-from ...core.registry import functions
-from ...core.tensor import TensorBase
-from ...ops import class_loss, loss, margin_loss
-from ...ops.activation import log_sigmoid
-from ...ops.linear import linear
+from ...core.machine.overrides import dispatch, needs_dispatch, overridable
+from ...core.machine.registry import functions
+from ...core.machine.tensor import TensorBase
+from ...operations.learning import class_loss, margin_loss
+from ...operations.learning import losses as loss
+from ...operations.pointwise.activations import log_sigmoid
+from ...operations.products.linear import linear
 from .. import _reduction
 from ..headers import binder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",

@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core import dtype as dt
-from ...core.overrides import overridable
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.overrides import overridable
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]
 

@@ -6,13 +6,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
-from ...core import dtype as dt
-from ...core.overrides import overridable
-from ...core.registry import functions
-from ...ops.embedding import one_hot_ as one_hot
+from ...core.machine.overrides import overridable
+from ...core.machine.registry import functions
+from ...core.values import dtype as dt
+from ...operations.places.embedding import one_hot_ as one_hot
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
@@ -108,4 +108,4 @@ def embedding_bag(
 
 
 def _said(value: Any) -> str:
-    return str(type(value)).replace("torchlite.core.tensor", "torch")
+    return str(type(value)).replace("torchlite.core.machine.tensor", "torch")

@@ -7,22 +7,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.overrides import overridable
-from ...core.registry import functions
-from ...core.schema import longs
-from ...core.tensor import TensorBase
-from ...ops import adaptive_max_pool as adaptive
-from ...ops import average_pool, max_pool
-from ...ops import grid_sample as sampling
-from ...ops.average_pool import avg_pool1d, avg_pool2d, avg_pool3d
-from ...ops.fold import fold as _fold
-from ...ops.fold import unfold as _unfold
-from ...ops.padding import pad
-from ...ops.upsample import upsample as _upsample
+from ...core.declare.schema import longs
+from ...core.machine.overrides import overridable
+from ...core.machine.registry import functions
+from ...core.machine.tensor import TensorBase
+from ...operations.images import adaptive_max_pool as adaptive
+from ...operations.images import average_pool, max_pool
+from ...operations.images import grid_sample as sampling
+from ...operations.images.average_pool import avg_pool1d, avg_pool2d, avg_pool3d
+from ...operations.images.fold import fold as _fold
+from ...operations.images.fold import unfold as _unfold
+from ...operations.images.padding import pad
+from ...operations.images.upsample import upsample as _upsample
 from ..headers import named
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -6,8 +6,8 @@ import warnings
 from dataclasses import InitVar
 from typing import Any
 
-from ...core.tensor import Tensor
-from ...ops.create import empty
+from ...core.machine.tensor import Tensor
+from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init as _init
 from ..parameter import Parameter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...ops.create import empty
+from ...operations.making.factories import empty
 from .. import init
 from ..parameter import Parameter
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
 
-from ...core import dtype as dt
-from ...ops.create import ones, zeros
-from ...ops.host import tensor
+from ...core.values import dtype as dt
+from ...operations.making.factories import ones, zeros
+from ...operations.making.host_data import tensor
 from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
 from ._sizes import Spatial
@@ -18,7 +18,7 @@ from .lazy import LazyModuleMixin
 from .module import Module
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",

@@ -9,7 +9,7 @@ from .fields import fields
 from .module import Module
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = ["ChannelShuffle"]
 

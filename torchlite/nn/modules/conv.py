@@ -6,8 +6,8 @@ import math
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...core.tensor import Tensor
-from ...ops.create import empty
+from ...core.machine.tensor import Tensor
+from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter

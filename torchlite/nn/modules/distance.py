@@ -10,7 +10,7 @@ from .fields import fields, made
 from .module import Module
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...core.dtype import dtype
+from ...core.values.dtype import dtype
 
 __all__ = ["LinearCrossEntropyOptions"]
 

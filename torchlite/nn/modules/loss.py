@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import deprecated
 
-from ...core.tensor import Tensor
+from ...core.machine.tensor import Tensor
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from ...core.pickling import reduce_ex
-from ...core.tensor import Tensor
+from ...core.machine.tensor import Tensor
+from ...core.values.pickling import reduce_ex
 from ..parameter import Parameter
 from . import module_hooks
 from .module_hooks import (  # noqa: F401

@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...core.errors import warn
-from ...core.hooks import RemovableHandle, register
-from ...core.tensor import Tensor
+from ...core.machine.hooks import RemovableHandle, register
+from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
 from .module_state import _WrappedHook
 
 Hooks = OrderedDict[int, Callable[..., Any]]

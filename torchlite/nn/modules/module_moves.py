@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
-from ...core.errors import warn
-from ...core.schema import Signature, invalid_combination
-from ...ops.create import empty_like
+from ...core.declare.schema import Signature, invalid_combination
+from ...core.values.errors import warn
+from ...operations.making.factories import empty_like
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter
 

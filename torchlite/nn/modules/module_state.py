@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
-from ...core.errors import warn
-from ...core.hooks import RemovableHandle, register
-from ...core.schema import is_tensor
+from ...core.declare.schema import is_tensor
+from ...core.machine.hooks import RemovableHandle, register
+from ...core.values.errors import warn
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
 

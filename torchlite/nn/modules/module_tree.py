@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from ...core.errors import warn
-from ...core.tensor import Tensor
+from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
 from ..parameter import Parameter
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
 
-from ...core.registry import functions
+from ...core.machine.registry import functions
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype
@@ -15,7 +15,7 @@ from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = ["MultiheadAttention"]
 

@@ -6,7 +6,7 @@ import numbers
 from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Any
 
-from ...ops.create import empty
+from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -17,7 +17,7 @@ from .module import Module
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

@@ -9,7 +9,7 @@ from ._sizes import Spatial, for_each
 from .fields import fields
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from ...core.tensor import Tensor
+from ...core.machine.tensor import Tensor
 from ..parameter import Parameter
 from .module import Module
 from .module_tree import typename

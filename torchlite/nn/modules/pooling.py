@@ -12,7 +12,7 @@ from .fields import fields
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d", "AvgPool2d",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import deprecated
 
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

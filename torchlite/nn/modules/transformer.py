@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...core.mode import local
-from ...core.registry import functions
+from ...core.machine.registry import functions
+from ...core.state.mode import local
 from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..init import xavier_uniform_
@@ -24,7 +24,7 @@ from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"

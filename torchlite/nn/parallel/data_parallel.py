@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from ... import cuda
-from ...core.device import device as Device
+from ...core.values.device import device as Device
 from ..modules.module import Module
 from .parallel_apply import parallel_apply
 from .replicate import replicate

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from ... import cuda
-from ...core.device import device as Device
-from ...core.mode import local
+from ...core.state.mode import local
+from ...core.values.device import device as Device
 from ...utils.exceptions import ExceptionWrapper
 from ..modules.module import Module
 from .scatter_gather import device_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.device import device as Device
+from ...core.values.device import device as Device
 from ..modules.module import Module
 from .scatter_gather import device_of
 

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.device import device as Device
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values.device import device as Device
 
 __all__ = ["scatter", "scatter_kwargs", "gather"]
 

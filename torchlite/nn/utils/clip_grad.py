@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.registry import functions
-from ...core.tensor import Tensor
-from ...ops.norms import vector_norm
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.registry import functions
-from ...core.tensor import Tensor
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...queries import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

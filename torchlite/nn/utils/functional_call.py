@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.context import Context
-from ...core.mode import State
-from ...core.tensor import Tensor, TensorBase
-from ...ops.join import stack
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.state.context import Context
+from ...core.state.mode import State
+from ...operations.shapes.joining import stack
 from ..modules.batchnorm import _BatchNorm
 
 if TYPE_CHECKING:

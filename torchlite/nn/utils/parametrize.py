@@ -9,9 +9,9 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.context import Context
-from ...core.mode import State
-from ...core.tensor import Tensor
+from ...core.machine.tensor import Tensor
+from ...core.state.context import Context
+from ...core.state.mode import State
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter

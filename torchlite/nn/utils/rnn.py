@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core import dtype as dt
-from ...core.pickling import Shown
-from ...core.registry import functions
-from ...core.tensor import Tensor
-from ...ops import packing
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.pickling import Shown
+from ...operations.learning import packed_sequences as packing
 
 if TYPE_CHECKING:
     from typing import Self

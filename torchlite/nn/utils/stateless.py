@@ -9,7 +9,7 @@ from .functional_call import functional_call as _functional_call
 from .functional_call import reparametrized
 
 if TYPE_CHECKING:
-    from ...core.tensor import Tensor
+    from ...core.machine.tensor import Tensor
     from ..modules.module import Module
 
 __all__ = ["functional_call"]

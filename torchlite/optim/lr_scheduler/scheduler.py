@@ -7,9 +7,9 @@ import warnings
 import weakref
 from typing import Any
 
-from ...core.context import Holding
-from ...core.pickling import reduce_ex
-from ...core.tensor import Tensor
+from ...core.machine.tensor import Tensor
+from ...core.state.context import Holding
+from ...core.values.pickling import reduce_ex
 from ..optimizer import Optimizer
 
 EPOCH_DEPRECATION_WARNING = (

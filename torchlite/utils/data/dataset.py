@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...core.pickling import reduce_ex
-from ...core.tensor import Tensor
-from ...ops.random import randperm
+from ...core.machine.tensor import Tensor
+from ...core.values.pickling import reduce_ex
+from ...operations.making.draws import randperm
 from ...random import default_generator
 
 __all__ = [

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.generator import Generator
-from ...ops.random import randperm
+from ...core.values.generator import Generator
+from ...operations.making.draws import randperm
 from .dataset import Dataset
 from .sampler import Sampler
 

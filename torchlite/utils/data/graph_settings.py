@@ -6,7 +6,7 @@ import inspect
 import warnings
 from typing import Any
 
-from ...core.generator import Generator
+from ...core.values.generator import Generator
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import DataPipeGraph, traverse_dps
 from .sampler import drawn_seed

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from ...core import dtype as dt
-from ...core.generator import Generator
-from ...core.pickling import reduce_ex
-from ...ops.create import empty
-from ...ops.host import as_tensor
-from ...ops.random import randint, randperm
+from ...core.values import dtype as dt
+from ...core.values.generator import Generator
+from ...core.values.pickling import reduce_ex
+from ...operations.making.draws import randint, randperm
+from ...operations.making.factories import empty
+from ...operations.making.host_data import as_tensor
 
 __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",

@@ -13,9 +13,9 @@ import weakref
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from ...core import dtype as dt
+from ...core.values import dtype as dt
 from ...multiprocessing.channel import hang_up, packed, receive, send
-from ...ops.create import zeros
+from ...operations.making.factories import zeros
 from ..exceptions import ExceptionWrapper
 from ._utils.worker import MP_STATUS_CHECK_INTERVAL, Job, _IterableDatasetStopIteration, _ResumeIteration, work
 from .iteration import _BaseDataLoaderIter

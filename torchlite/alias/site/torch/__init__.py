@@ -3,11 +3,11 @@
 import importlib
 import sys
 
-from torchlite import alias
+from .... import alias
 
 del sys.modules["torch"]
 if alias.from_environment() is None:
-    from torchlite.alias.naming import SITE
+    from ...naming import SITE
 
     sys.path[:] = [place for place in sys.path if place != SITE]
 sys.modules["torch"] = importlib.import_module("torch")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ....backends.base import get_backend
-from ....core import dtype as dt
-from ....core.mode import local
-from ....core.registry import functions
-from ....core.shared_memory import SharedPages
-from ....core.tensor import Tensor, wrap
-from ....ops.host import as_tensor, tensor
+from ....core.machine.registry import functions
+from ....core.machine.tensor import Tensor, wrap
+from ....core.memory.shared_memory import SharedPages
+from ....core.state.mode import local
+from ....core.values import dtype as dt
+from ....operations.making.host_data import as_tensor, tensor
 from .worker_info import get_worker_info
 
 default_collate_err_msg_format = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....core.tensor import Tensor
+from ....core.machine.tensor import Tensor
 from .collate import converted
 
 

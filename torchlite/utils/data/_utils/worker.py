@@ -14,7 +14,7 @@ import numpy as np
 from ....multiprocessing.channel import Message, packed, receive, send
 from ....random import manual_seed
 from ....settings import set_num_threads
-from ....utils.exceptions import ExceptionWrapper
+from ...exceptions import ExceptionWrapper
 from ..graph_settings import apply_sharding, seed_pipes
 from .fetch import _DatasetKind
 from .worker_info import WorkerInfo, become, get_worker_info  # noqa: F401

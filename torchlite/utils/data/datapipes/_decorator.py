@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from ....core.context import HoldingItems
+from ....core.state.context import HoldingItems
 from .datapipe import IterDataPipe, MapDataPipe
 
 

@@ -1,0 +1,1 @@
+"""The language in which ops are declared and published."""

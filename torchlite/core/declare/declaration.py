@@ -1,0 +1,218 @@
+"""The declaration of an op: its signature, its derivatives, and what follows from the names that these use.
+
+A derivative names what it needs: `g` is the gradient of the (first) result and `grads` those of all, an argument's name
+is that argument, `result` (or a result's name) the result, and `self_shape`, `self_dtype`, `self_stride`, … are
+attributes of a tensor that need not be kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from ..machine.node import NOT_IMPLEMENTED
+from ..machine.plan import Plans, plan_op
+from ..machine.registry import registry
+from ..values.return_types import return_type
+from .op_node import OpNode
+from .schema import Signature
+from .shown_values import SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+# What a call is made of: a class that does one of them otherwise says whether calls of one form are alike.
+_STEPS = frozenset((
+    "apply", "edges", "prepare", "record", "record_on", "recordable", "run", "run_generally", "save", "wrap_results",
+))  # fmt: skip
+
+
+class Rule:
+    """A derivative, and where its arguments come from: `sources` are places in `Node.saved`, then `Node.values`."""
+
+    __slots__ = ("fn", "names", "saved", "sources")
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.names = _parameters(fn)
+        self.sources: tuple[int, ...] = ()
+        self.saved: tuple[int, ...] = ()
+
+    def resolve(self, saved_names: Sequence[str], value_names: Sequence[str]) -> None:
+        sources = []
+        for n in self.names:
+            if n in saved_names:
+                sources.append(saved_names.index(n))
+            else:
+                sources.append(len(saved_names) + value_names.index(n) if n in value_names else _SPECIAL[n])
+        self.sources = tuple(sources)
+        self.saved = tuple([s for s in sources if 0 <= s < len(saved_names)])
+
+
+def _parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; of a plain function at once, since there are hundreds at import."""
+    if not inspect.isfunction(fn):
+        return tuple(inspect.signature(fn).parameters)
+    return fn.__code__.co_varnames[: fn.__code__.co_argcount]
+
+
+# Arguments of derivatives that every node has: the first gradient, all of them, and which edges want one.
+_SPECIAL = {"g": -1, "grads": -2, "needs": -3}
+
+
+class Declaration:
+    """What an op says of itself."""
+
+    exact_out = False  # whether `out=` must have the result's dtype
+    of_numbers = False  # whether numbers may stand for all operands
+
+    repeats = False  # whether the in-place form may write to the same memory several times
+    exclusive = False  # whether its operands may not even be the very memory it writes to
+    on_backend = False  # whether the kernel's first argument is the backend, not its array namespace
+    reinterprets = False  # whether the result's memory stands for other values than the operand's does
+    still = False  # whether a view does not move with what it shows
+    lays = False  # whether the strides of a result without elements are meant
+    lifts = False  # whether a number in a tensor's place is made one
+    moves = False  # whether other operands may lie on another device than the first
+    # Whether the results are linear in the operands that have derivatives: in all together, or in "each" by itself.
+    linear: bool | str = False
+    batch: Any = None  # how it runs on a batch, see batching.py
+    node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
+    planner: Any = staticmethod(plan_op)  # what makes plans of its calls, see plan.py
+    by_form = True  # whether calls of one form are alike, so that they can be planned
+    promoted: Sequence[int] | None = None  # the operands that are promoted with the default dtype, where they are
+    follows_edges = False  # whether the shape of a gradient is that of what the edge leads to
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if "by_form" not in cls.__dict__ and not _STEPS.isdisjoint(cls.__dict__):
+            cls.by_form = False  # which a class that has its own way says itself
+
+    def __init__(
+        self,
+        schema: str,
+        kernel: str | Callable[..., Any] | None = None,
+        vjp: Mapping[str, Callable[..., Any] | None] | Callable[..., Any] | None = None,
+        *,
+        check: Callable[..., None] | None = None,
+        check_form: Callable[..., None] | None = None,
+        promote: Sequence[str] = (),
+        node: str | None = None,
+        number_nodes: Mapping[str, str] | None = None,
+        linear: bool | str | None = None,
+        batch: Any = None,
+        constant: Sequence[str] = (),
+        differentiable: int | None = None,
+    ) -> None:
+        self.signature = Signature(schema)
+        self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
+        self.kernel = kernel
+        self.kernels: dict[Any, Callable[..., Any]] = {}
+        self.check = check or check_form
+        self.checks_form = check is None  # whether calls of one form pass the check alike
+        self.promote = tuple([self.signature.by_name[n] for n in promote])
+        names = self.signature.returns
+        self.returns = return_type(self.signature.name, names) if names and names[0] != "result0" else None
+        params = self.signature.params
+        self.operands = tuple([i for i, p in enumerate(params) if p.is_tensor])
+        self._declare_derivatives(vjp)
+        self.constant = constant  # operands that the one derivative for all of them has none for
+        self._declare_nodes(node, number_nodes or {})
+        self.recorded = bool(self.rules)  # whether results get a history
+        self.differentiable = differentiable  # through how many results, the first ones, gradients go; None: all
+        self.plans = Plans()
+        if linear is not None:
+            self.linear = linear
+        if batch is not None:
+            self.batch = batch
+        if self.name in registry:
+            raise ValueError(f"op '{self.name}' is declared twice")
+        registry[self.name] = self
+
+    def _declare_derivatives(self, vjp: Any) -> None:
+        """Work out from the formulas' parameter names what is saved, and check that nothing was forgotten."""
+        params = self.signature.params
+        self.joint: Rule | None = Rule(vjp) if callable(vjp) else None
+        given: Mapping[str, Any] = {} if vjp is None or callable(vjp) else vjp
+        tensors = {params[i].name for i in self.operands}
+        unknown = set(given) - tensors
+        silent = tensors - set(given) if given else set()
+        if unknown or silent:
+            raise ValueError(
+                f"op '{self.name}': derivatives for unknown {sorted(unknown)}, none said for {sorted(silent)}"
+            )
+        self.rules: tuple[tuple[int, Rule | None], ...]
+        if self.joint is not None:
+            self.rules = tuple([(i, self.joint) for i in self.operands])
+        else:
+            self.rules = tuple([(i, Rule(given[params[i].name])) for i in self.operands if given.get(params[i].name)])
+        outputs = self.signature.returns or ("result",)
+        used: dict[str, None] = {}
+        for _, rule in self.rules:
+            used.update(dict.fromkeys(rule.names))
+        self.saved_names: tuple[str, ...] = (
+            *sorted([n for n in used if n in tensors]), *[n for n in outputs if n in used]
+        )  # fmt: skip
+        self.output_names = outputs
+        plain = [n for n in used if n not in self.saved_names and n not in _SPECIAL]
+        for n in plain:
+            if n not in self.signature.by_name and not any(n.startswith(f"{t}_") for t in (*tensors, *outputs)):
+                raise ValueError(f"op '{self.name}': a derivative names '{n}', which is no argument or result")
+        shown = SHOWN.get(self.name)
+        if shown is None:
+            arguments = [n for n in plain if n in self.signature.by_name]
+            shapes = [f"{n[:-6]}_sym_sizes" for n in plain if n.endswith("_shape") and n not in arguments]
+            shown = (*arguments, *self.shown_besides(), *shapes)
+        self.shown_names: tuple[str, ...] = tuple(dict.fromkeys(shown)) if used else ()
+        noted = [n for n in self.shown_names if n in self.signature.by_name]
+        self.value_names: tuple[str, ...] = tuple(dict.fromkeys([*plain, *noted]))
+        for _, rule in self.rules:
+            rule.resolve(self.saved_names, self.value_names)
+        by_name = self.signature.by_name
+        keeps_all = "backward" in self.name  # PyTorch spares nothing where it differentiates a gradient again
+        # For each saved name: is it a result, its place, and which derivatives use it.
+        self._to_save = tuple([
+            (n not in tensors, outputs.index(n) if n not in tensors else by_name[n],
+             () if keeps_all else tuple([k for k, (_, rule) in enumerate(self.rules) if n in rule.names]))
+            for n in self.saved_names
+        ])  # fmt: skip
+        self._to_note = tuple([self._noted(n) for n in self.value_names])
+
+    def shown_besides(self) -> Sequence[str]:
+        """Arguments that nodes show although no derivative names them."""
+        return ()
+
+    def _declare_nodes(self, node: str | None, number_nodes: Mapping[str, str]) -> None:
+        """Make the class of the op's nodes, and those that it has where an operand is a number."""
+
+        params = self.signature.params
+
+        def failing(node: OpNode, grads: list[Any]) -> Sequence[Any]:
+            raise RuntimeError(f"derivative for aten::{self.signature.name} is not implemented")
+
+        def made(title: str, base: type[OpNode], **more: Any) -> type[OpNode]:
+            silent = (*self.constant, *more.get("numbers", ()))
+            unshown = frozenset([k for k, (i, _) in enumerate(self.rules) if params[i].name in silent])
+            if title == NOT_IMPLEMENTED:
+                more |= {"apply": failing, "fails": True}
+            return base.named(title, unshown=unshown, **more)
+
+        title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
+        self.node_class: type[OpNode] = made(title, self.node_base, op=self, apply=self.backward_function())
+        alike: dict[str, list[str]] = {}
+        for operand, title in number_nodes.items():
+            alike.setdefault(title, []).append(operand)
+        self.number_nodes = tuple([
+            (self.signature.by_name[operand], made(title, self.node_class, numbers=frozenset(alike[title])))
+            for operand, title in number_nodes.items()
+        ])  # fmt: skip
+
+    def _noted(self, name: str) -> tuple[bool, int, str]:
+        """For a plain value that a derivative names: is it of a result, its place, and which attribute of it."""
+        by_name = self.signature.by_name
+        if name in by_name:
+            return False, by_name[name], ""
+        base = max((n for n in (*by_name, *self.output_names) if name.startswith(f"{n}_")), key=len)
+        what = name.removeprefix(f"{base}_")
+        return (False, by_name[base], what) if base in by_name else (True, self.output_names.index(base), what)

@@ -1,0 +1,364 @@
+"""Elementwise ops: promotion and broadcasting, and gradients that undo them."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ..machine import fast
+from ..machine.array_backward import backward_on_arrays
+from ..machine.batching import BROADCAST
+from ..machine.operands import converted, form_of, result_type, scalar_array, tensors_in
+from ..machine.overrides import PLAIN
+from ..machine.saved import Hooked
+from ..machine.tensor import Tensor, TensorBase, wrap, wrap_shown
+from ..machine.write import check_apart
+from ..state.mode import local
+from ..values import dtype as dt
+from ..values import errors
+from ..values.layout import contiguous_strides, dense_strides, result_strides
+from .op import Op
+from .op_node import OpNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Undo broadcasting: sum `g` down to `shape`."""
+    have = g.array.shape
+    if have == shape:
+        return g
+    lead = len(have) - len(shape)
+    dims = [*range(lead), *(lead + i for i, n in enumerate(shape) if n == 1 and have[lead + i] != 1)]
+    if dims:
+        g = g.sum(dims, True)
+    return g.reshape(shape) if lead else g
+
+
+def fit_gradient(g: Any, shape: tuple[int, ...], d: dt.dtype, real_parts: bool = True) -> Any:
+    """A gradient for an operand of this shape and dtype; `real_parts`: a real one gets a complex one's real part."""
+    if g is None:
+        return None
+    if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
+        if not real_parts:
+            raise RuntimeError(
+                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
+                "got false.  (Could this error message be improved?  If so, please report an enhancement request to "
+                "PyTorch.)"
+            )
+        g = g.real
+    g = sum_to(g, shape)
+    return g if g.dtype is d else g.to(d)
+
+
+def conj(value: Any) -> Any:
+    """The conjugate of a tensor or number, for use in derivatives. What is real comes back as it is, an array too.
+
+    It is lazy only in a graph, where PyTorch's is: on its way through a formula, it is read at once.
+    """
+    if isinstance(value, Tensor):
+        if value.dtype.category != dt.COMPLEX:
+            return value
+        return value.conj() if local.state.mode.grad else value.conj_physical()
+    return value.conjugate() if value.__class__ is complex else value
+
+
+def _form_for(edge: Any, operand: Any) -> Any:
+    """The form of an operand's gradient: what it leads to may have another shape than a view reshaped in place."""
+    if edge.__class__ is not tuple or not isinstance(operand, TensorBase):
+        return form_of(operand)
+    return (edge[0].output_forms[edge[1]][0], operand.dtype, operand.backend.home)
+
+
+_FLOAT32 = dt.float32.numpy
+
+
+class Elementwise(Op):
+    """Operands are promoted to one dtype and broadcast together.
+
+    `result` is how the result's dtype follows from the operands': "same", "float" (integers become the default
+    dtype, before the kernel), "bool", or "real" (a complex operand gives its real type). `dtypes` are those the op
+    accepts after promotion; `label` is what the error for others calls the kernel. `halves` is "wide" where float16 and
+    bfloat16 are computed in float32, "mixed" where the kernel rounds once by itself, and a number is not rounded first.
+    `operators` says that the derivatives are made of operators (and `conj`) alone, so that they hold on arrays as on
+    tensors: backward then skips the tensors where no graph is asked for.
+    """
+
+    batch = BROADCAST
+    real_parts = True  # whether a real operand gets the real part of a complex gradient, which is refused otherwise
+    diagonal = True  # whether each element of the result depends on the operands' elements there alone
+    numbers_count = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
+    apart = 0  # how many operands, the first ones, are not promoted with the others
+    by_form = follows_edges = True
+
+    def __init__(
+        self,
+        schema: str,
+        kernel: Any = None,
+        vjp: Any = None,
+        *,
+        result: str = "same",
+        dtypes: frozenset[dt.dtype] | None = None,
+        halves: str = "own",
+        refuse: Callable[[dt.dtype], Exception | None] | None = None,
+        label: str | None = None,
+        operators: bool = False,
+        **more: Any,
+    ) -> None:
+        super().__init__(schema, kernel, vjp, **more)
+        if operators:
+            self.node_class.on_arrays = backward_on_arrays(self)
+        self.promoted = self.operands[self.apart :]
+        self.result = result
+        self.recorded = self.recorded and result != "bool"
+        self.dtypes = dtypes
+        self.refuse = refuse
+        self.label = label or f"{self.signature.name}_cpu"
+        self.halves = halves
+        # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
+        self.direct: dict[dt.dtype, dt.dtype] = {}
+        for d in dt.DTYPES:
+            converted_first = (result == "float" and d.category < dt.FLOAT) or (halves == "wide" and d in dt.HALVES)
+            if self._accepts(d) and not converted_first and (refuse is None or refuse(d) is None):
+                self.direct[d] = self._result(d)
+
+    def _accepts(self, d: dt.dtype) -> bool:
+        if self.dtypes is not None and d not in self.dtypes:
+            return False
+        return d.itemsize > 1 or d.category < dt.FLOAT  # nothing is computed in float8
+
+    def _result(self, d: dt.dtype) -> dt.dtype:
+        if self.result == "bool":
+            return dt.bool_
+        return d.to_real() if self.result == "real" else d
+
+    def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
+        common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])
+        if self.result == "float" and common.category < dt.FLOAT:
+            common = dt.get_default_dtype()
+        if self.refuse is not None and (error := self.refuse(common)) is not None:
+            raise error
+        if not self._accepts(common):
+            errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
+            raise errors.not_implemented_for(self.label, common)
+        return common
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        known = self.prepare_alike(values, backend)
+        if known is not None:
+            return known
+        common = self.compute_dtype(values)
+        return local.state.quiet(self.convert, values, common, backend), self._result(common)
+
+    def prepare_alike(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype] | None:
+        """`prepare` for tensors of one dtype that needs no conversion, and numbers after them that do not change it."""
+        common = None
+        arguments = [*values]
+        for i in self.operands:
+            value = values[i]
+            kind = value.__class__
+            if kind in PLAIN:
+                if common is None:
+                    common = value.dtype
+                if value.dtype is not common or value.backend is not backend:
+                    return None
+                arguments[i] = value.array
+            elif (kind is float and common in fast.PRECISE) or (kind is int and common in fast.WHOLE):
+                arguments[i] = scalar_array(value, common, backend)
+            elif value is not None:
+                return None
+        out_dtype = self.direct.get(common)
+        return None if out_dtype is None else (arguments, out_dtype)
+
+    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
+        """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
+        arguments = list(values)
+        wide = self.halves != "own" and common in dt.HALVES
+        for i in self.operands:
+            value = values[i]
+            if wide and self.halves == "mixed":
+                arguments[i] = converted(value, dt.float32, backend)
+            else:
+                array = arguments[i] = converted(value, common, backend)
+                if wide and array is not None:
+                    arguments[i] = backend.cast(array, _FLOAT32)
+        return arguments
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        try:
+            return self.arranged(state.quiet(kernel, *arguments), values)
+        except ValueError:
+            shapes = [v.array.shape for i in self.operands for v in tensors_in(values[i])]
+            errors.rather(errors.broadcast_shapes, *shapes)
+            raise
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        """The results with the strides that follow from those of the operands.
+
+        NumPy orders dimensions as PyTorch does, but not those of size one and those that operands are expanded along.
+        """
+        if outputs.__class__ is tuple:
+            return tuple([self.arranged(o, values) for o in outputs])
+        for i in self.operands:
+            value = values[i]
+            if isinstance(value, TensorBase):
+                array = value.array
+                shape = array.shape
+                if not array.flags.c_contiguous or (array.base is not None and (1 in shape or 0 in shape)):
+                    break
+        else:  # all operands lie in order: NumPy has laid the result out already
+            return outputs
+        operands = [values[i] for i in self.operands if values[i] is not None]
+        tensors = [v for v in operands if isinstance(v, TensorBase)]
+        backend = tensors[0].backend
+        if outputs.__class__ is not backend.Array or len(outputs.shape) < 2 or not backend.strided:
+            return outputs
+        forms = [(t.array.shape, backend.strides(t.array)) for t in tensors]
+        common = tensors[-1].dtype
+        numbers = len(tensors) < len(operands)
+        changed = (numbers or self.result == "float") and outputs.dtype != common.numpy
+        if changed or any([t.dtype is not common for t in tensors]):
+            common = self.compute_dtype(values)
+            for i in range(self.apart, len(tensors)):
+                if tensors[i].dtype is not common:  # it is converted first, to a copy in its order, but dense
+                    forms[i] = forms[i][0], dense_strides(*forms[i])
+        if self.numbers_count and numbers:
+            forms.append(((), ()))
+        return backend.ordered(outputs, result_strides(outputs.shape, tuple(forms)))
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        if outputs.__class__ is tuple:
+            return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
+        assert out_dtype is not None
+        if outputs.__class__ is not backend.Array:
+            outputs = backend.asarray(outputs)
+        if outputs.dtype != out_dtype.numpy:
+            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
+        return (wrap_shown if backend.strided and outputs.base is not None else wrap)(outputs, out_dtype, backend)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        if isinstance(out, Tensor):
+            read = [t for i in self.operands for t in tensors_in(values[i])]
+            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
+            if out.array.shape == shape:  # else it gets new memory
+                for other in read:
+                    check_apart(out, other)
+            elif any([other is out for other in read]):
+                raise RuntimeError(
+                    f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
+                )
+        return super().into(out, values)
+
+    def orders_results(self, values: Sequence[Any]) -> bool:
+        for i in self.operands:
+            value = values[i]
+            if isinstance(value, TensorBase):
+                shape = value.array.shape
+                if not value.array.flags.c_contiguous or 1 in shape or 0 in shape:
+                    return False
+        return True
+
+    def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
+        super().save(node, values, results)
+        if all([edge is None for edge in node.next_edges]):
+            # Then backward only sees to what was saved, which fast ways do not.
+            node.saved_entries = Hooked(node.saved_entries)
+
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
+        shape, d, _ = form_of(results[0])
+        for i, _ in self.rules:
+            value = values[i]
+            if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):
+                return tuple([_form_for(edge, values[i]) for (i, _), edge in zip(self.rules, edges, strict=True)])
+        return None
+
+    def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
+        forms = node.operand_forms
+        if forms is None:
+            return grads
+        real_parts = self.real_parts or None in forms  # beside a number, PyTorch converts the tensor first
+        return [
+            g if g is None or form is None else fit_gradient(g, form[0], form[1], real_parts)
+            for g, form in zip(grads, forms, strict=True)
+        ]
+
+
+class Contiguous(Elementwise):
+    """The result is contiguous, however the operands lie."""
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        backend = next(t for i in self.operands for t in tensors_in(values[i])).backend.real
+        if outputs.__class__ is not backend.Array:
+            return outputs
+        return backend.ordered(outputs, contiguous_strides(outputs.shape))
+
+
+class Unary(Elementwise):
+    """One tensor in, one of the same shape out."""
+
+    def __init__(self, name: str, kernel: Any = None, vjp: Callable[..., Any] | None = None, **more: Any) -> None:
+        super().__init__(f"{name}(Tensor self)", kernel, None if vjp is None else {"self": vjp}, **more)
+
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        return fast.unary(self)
+
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        return self.named(fast.unary(self, method))
+
+
+class Binary(Elementwise):
+    """Two operands, tensors or numbers."""
+
+    numbers_count = True
+
+    def __init__(
+        self,
+        name: str,
+        kernel: Any = None,
+        vjp: tuple[Callable[..., Any] | None, Callable[..., Any] | None] | dict[str, Any] | None = None,
+        *,
+        schema: str = "Operand self, Operand other",
+        **more: Any,
+    ) -> None:
+        rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp
+        super().__init__(f"{name}({schema})", kernel, rules, **more)
+
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        return fast.binary(self)
+
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        return self.named(fast.binary(self, method))
+
+    def inplace(self) -> Callable[..., Any]:
+        return self.named(fast.binary_in_place(self), "_")
+
+
+class Scaled(Binary):
+    """A binary op whose second operand may be multiplied by `alpha` first: add and sub."""
+
+    by_form = True
+
+    def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
+        super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
+
+    @functools.cached_property
+    def flat(self) -> Callable[..., Any]:
+        call = fast.binary(self)
+        return lambda input, other, alpha: call(input, other, alpha=alpha)
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        (first, second, _), out_dtype = super().prepare(values, backend)
+        alpha = values[2]
+        if alpha.__class__ is not int or alpha != 1:
+            assert out_dtype is not None
+            if isinstance(alpha, bool) and out_dtype is not dt.bool_:
+                raise RuntimeError("Boolean alpha only supported for Boolean results.")
+            if isinstance(alpha, float) and out_dtype.category < dt.FLOAT:
+                raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+            if isinstance(alpha, complex) and not out_dtype.is_complex:
+                raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+            second = backend.xp.multiply(second, scalar_array(alpha, dt.of_numpy(second.dtype), backend))
+        return [first, second], out_dtype

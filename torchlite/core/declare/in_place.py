@@ -1,0 +1,100 @@
+"""The in-place form of an op: its result, written into the first operand, whose history goes on from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..machine.operands import tensors_in
+from ..machine.saved import announce_write, check_keepable
+from ..machine.tangent import FOLLOW_IN_PLACE, hold
+from ..machine.view import check_writable, follow_bases, requires_grad, resolve, set_history
+from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, write
+from ..state.mode import local, silent
+from ..values import dtype as dt
+from .recording import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..machine.tensor import Tensor
+    from .op_node import OpNode
+
+
+class InPlace(Recording):
+    """An op as what writes its result into an operand."""
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        """Compute the result, write it into the first operand, and make the op the last step of its history."""
+        state = local.state
+        self_: Tensor = values[0]
+        if state.adopted:
+            follow_bases([t for value in values for t in tensors_in(value)])
+        if state.mode.marks and state.levels:
+            check_own(self, self_)
+        backend = self_.backend
+        recording = False
+        for value in values[1:]:
+            for t in tensors_in(value):
+                recording = recording or (state.mode.grad and requires_grad(t))
+                if t.backend.level > backend.level:
+                    backend = t.backend
+        if backend is not self_.backend:
+            backend.adopt(self_)
+        grad = state.mode.grad and bool(self.rules)
+        if grad:
+            check_writable(self_, recording)
+        before = self_.alias()
+        edges = None
+        if grad and self_.dtype.category >= dt.FLOAT and (recording or requires_grad(self_)):
+            before.edge = resolve(self_)
+            edges = self.edges((before, *values[1:]))  # PyTorch asks for histories first, and some may not be asked for
+        self.check_memory(self_, values[1:])
+        if state.mode.saved_hooks:
+            announce_write(self_, state.mode.saved_hooks)
+        moving = state.mode.moving
+        if moving:
+            hold(before, values)
+        if edges is not None:
+            for is_result, at, users in self._to_save:  # before anything is written
+                if not is_result and at and not self.spared(users, edges):
+                    check_keepable(values[at])
+            name = self.signature.params[self.rules[0][0]].name
+            if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
+                before.array = self_.backend.real.copy(self_.array)
+                before.counter = None
+        if backend.level:
+            backend.overwrite(self, self_, before, values)
+        else:
+            state.within(silent(state.mode), self.overwrite, self_, before, values)
+        node = None if edges is None else self.record_in_place(edges, self_, before, values)
+        if moving:
+            FOLLOW_IN_PLACE[0](self, self_, before, values, node)
+        return self_
+
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        """Refuse to write to one place several times, or to what is still to be read."""
+        if not self.repeats or target.backend.lazy:
+            check_no_overlap(target)
+        for value in values:
+            for other in tensors_in(value):
+                check_apart(target, other, self.exclusive)
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        """Put the result into `self_`; `before` is what it was."""
+        result = self.apply(before, *values[1:])
+        check_fits(self_, result)
+        write(self_, result)
+
+    def overwrite_inside(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        """The same where `self_` is made of other tensors."""
+        InPlace.overwrite(self, self_, before, values)
+
+    def record_in_place(self, edges: Sequence[Any], self_: Tensor, before: Tensor, values: list[Any]) -> OpNode:
+        node = self.record_on(edges, (before, *values[1:]), (self_.alias(),))
+        counter = self_.counter
+        node.saved_entries = type(node.saved_entries)([
+            (entry[0], entry[1] - 1) if entry.__class__ is tuple and entry[0].counter is counter else entry
+            for entry in node.saved_entries  # operands over the memory just written to were read before that
+        ])  # fmt: skip
+        set_history(self_, node)
+        return node

@@ -1,0 +1,148 @@
+"""Operations: one declaration each, and what happens when they are called.
+
+A declaration says the signature, the kernel over an array namespace, and the derivatives. Everything else
+(broadcasting, promotion, recording, the in-place and `out=` forms, methods) comes from the class of the op:
+
+- `Op`           any signature; the kernel's results are taken as they are
+- `Elementwise` (elementwise.py)  operands are promoted and broadcast together; gradients are reduced to each operand's
+                 shape and dtype; `Unary` and `Binary` have a fast path for plain tensors of one dtype on one device
+- `Along`, `Reduction` (reduction.py)  one tensor, along dimensions
+- `ViewOp` (view_op.py)  the result shares the operand's memory
+
+The kernel gets arrays and plain arguments in the order of the signature. What an op declares is in declaration.py, what
+it records in recording.py, how it writes in place in in_place.py, how users call it in public_forms.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..machine.operands import alike, array_of, common_backend, converted, result_type, tensors_in
+from ..machine.plan import UNKNOWN, form_of_call, plan_of
+from ..machine.tangent import FOLLOW
+from ..machine.tensor import Tensor, wrap, wrap_shown
+from ..machine.view import follow_bases
+from ..state.mode import local
+from ..values import dtype as dt
+from ..values.errors import out_of_memory
+from .public_forms import PublicForms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Op(PublicForms):
+    """An operation of any signature."""
+
+    @property
+    def flat(self) -> Callable[..., Any]:
+        """`apply`, with a fast path for plain tensors where there is one (fast.py)."""
+        return self.apply
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
+        return self.signature.bind(args, kwargs, method)
+
+    def find_kernel(self, backend: Any) -> Callable[..., Any]:
+        kernel = self.kernels[backend] = backend.kernel(self)
+        return kernel
+
+    def apply(self, *values: Any) -> Any:
+        """Run on bound arguments, by a plan where there is one for calls of this form."""
+        state = local.state
+        mode = state.mode
+        if mode.plain and self.by_form:
+            tensors: list[Tensor] = []
+            form = form_of_call(values, tensors)
+            if form is not None and tensors:
+                plan = self.plans.get(form, UNKNOWN)
+                if plan and plan is not UNKNOWN:
+                    return plan(state, mode, tensors)
+                results = self.run_generally(state, mode, values)
+                if plan is not False:
+                    self.plans.met(form, tensors, lambda: plan_of(self, values, results), plan)
+                return results
+        return self.run_generally(state, mode, values)
+
+    def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
+        """Check, lift, compute, wrap, record."""
+        if mode.autocast is not None:
+            values = mode.autocast.cast(self.signature.name, values)
+        if state.adopted:
+            follow_bases([t for value in values for t in tensors_in(value)])
+        try:
+            if self.check is not None:
+                self.check(*values)
+            backend = common_backend(self, values)
+            if backend.level:
+                results = backend.run(self, values)
+            else:
+                arguments, out_dtype = self.prepare(values, backend)
+                kernel = self.kernels.get(backend) or self.find_kernel(backend)
+                if mode.kernels is None:
+                    results = self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
+                else:
+                    results = self.asked(state, kernel, arguments, values, out_dtype, backend)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
+        except Exception:
+            if self.recorded and mode.grad:
+                self.edges(values)  # PyTorch asks for histories first, and some may not be asked for
+            raise
+        if not backend.level and self.recorded and mode.records:
+            listed = results if results.__class__ is tuple or results.__class__ is list else (results,)
+            if mode.grad:
+                self.record(values, listed)
+            if mode.moving:
+                FOLLOW[0](self, values, listed)
+        if self.returns is not None:
+            return self.returns(results)
+        return results
+
+    def asked(self, state: Any, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Any) -> Any:
+        """The results from what the mode asks to run kernels, which may have them already."""
+
+        def compute() -> Any:
+            return self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
+
+        return state.mode.kernels(self, values, compute)
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        return state.quiet(kernel, *arguments)
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        """The kernel's arguments, and the result dtype when it is known beforehand."""
+        if self.promote and not alike([values[i] for i in self.promote], backend):
+            common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
+            values = list(values)
+            for i in self.promote:
+                values[i] = converted(values[i], common, backend)
+        return [array_of(v) for v in values], None
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        if outputs.__class__ is tuple or outputs.__class__ is list:
+            return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
+        if outputs.__class__ is not backend.Array:
+            if outputs is None:
+                return None
+            outputs = backend.asarray(outputs)
+        made = wrap
+        if backend.strided and outputs.base is not None:
+            made = wrap_shown
+            if not (outputs.size or self.lays or any(outputs.strides)):  # shows fresh memory, of which NumPy says none
+                outputs = backend.empty(outputs.shape, outputs.dtype)
+        return made(outputs, out_dtype or dt.of_numpy(outputs.dtype), backend)
+
+    def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
+        """What calls of the form of this one come to (core/machine/plan.py); None where that is found out each time."""
+        listed = (results,) if isinstance(results, Tensor) else tuple(results)
+        if not self.by_form or not listed or not all([r is None or isinstance(r, Tensor) for r in listed]):
+            return None
+        return self.planner(self, values, tensors, results if listed[0] is results else listed)
+
+    def orders_results(self, values: Sequence[Any]) -> bool:
+        """Whether what the kernel gives may be wrapped as it lies in memory."""
+        return True
+
+    def lays_results(self, result: Tensor) -> bool:
+        """Whether a result may have to be laid out otherwise than the kernel did."""
+        return False

@@ -1,0 +1,72 @@
+"""Functions that are several ops, of which a call means the first that it fits."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ..machine.out_forms import refuse_out
+from ..machine.overrides import dispatch, needs_dispatch, public
+from ..machine.plan import planned
+from ..state.mode import local
+from .op import Op
+from .schema import invalid_combination
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A function and a method (or their in-place forms) that choose among ops by what the call fits, in order."""
+
+    # By how many arguments are given, and which by name: the ops that may be meant.
+    candidates: dict[tuple[Any, ...], tuple[Op, ...]] = {}
+
+    def choose(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
+        if "out" in kwargs:
+            refuse_out(name, method)
+        out = kwargs.pop("out", None)
+        form = (method, len(args), *kwargs)
+        fitting = candidates.get(form)
+        if fitting is None:
+            fitting = tuple([op for op in ops if op.signature.fits(args, kwargs, method)])
+            if fitting:
+                candidates[form] = fitting
+        for op in fitting:
+            values = op.signature.bind(args, kwargs, method, False)
+            if values is None:
+                continue
+            if inplace:
+                return op.apply_in_place(values)
+            return op.apply(*values) if out is None else op.given_out(out, values)
+        raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
+
+    def caller(method: bool) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.direct:
+                fitting = candidates.get((method, len(args), *kwargs))
+                if fitting is not None and len(fitting) == 1:
+                    op = fitting[0]
+                    values = op.signature.at_once(args, kwargs)
+                    if values is not None:
+                        return op.apply_in_place(values) if inplace else op.apply(*values)
+            if needs_dispatch(args, kwargs):
+                return dispatch(call, args, kwargs)
+            return choose(args, kwargs, method)
+
+        made = call
+        if any(op.by_form for op in ops if isinstance(op, Op)) and not inplace:
+            made = planned(functools.partial(found, method), call)
+            public[call] = made
+        made.__name__ = made.__qualname__ = name
+        return made
+
+    def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The op that a call comes to, and its bound arguments; None for other than ops."""
+        for op in candidates.get((method, len(args), *kwargs), ()):
+            values = op.signature.bind(args, kwargs, method, False)
+            if values is not None:
+                return (op, values) if isinstance(op, Op) else None
+        return None
+
+    return caller(False), caller(True)

@@ -1,0 +1,114 @@
+"""The public forms of an op: the function, the method, the operator, the in-place method, `out=`."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from ..machine.out_forms import refuse_out
+from ..machine.out_history import refuse_history
+from ..machine.overrides import dispatch, needs_dispatch, public
+from ..machine.plan import planned
+from ..machine.tensor import Tensor
+from ..machine.write import into
+from ..state.mode import local
+from .in_place import InPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class PublicForms(InPlace):
+    """An op as users call it."""
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
+        """A call as the user wrote it."""
+        if needs_dispatch(args, kwargs):
+            return dispatch(function, args, kwargs)
+        if "out" in kwargs and "out" not in self.signature.by_name:
+            refuse_out(self.signature.name, method)
+            out = kwargs.pop("out")
+            if out is not None:
+                return self.given_out(out, self.bind(args, kwargs, method))
+        return self.apply(*self.bind(args, kwargs, method))
+
+    def given_out(self, out: Any, values: Sequence[Any]) -> Any:
+        """The `out=` form. What has no derivative may write into whatever there is."""
+        if self.recorded:
+            refuse_history(self.signature.name, out, values)
+        return self.into(out, values)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """Compute, and write the results to where they are wanted."""
+        return into(out, self.apply, values, self.signature.name, self.exact_out)
+
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        """The public function, or a method that is called just like it."""
+        op, at_once = self, self.signature.at_once
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.direct:
+                values = at_once(args, kwargs)
+                if values is not None:
+                    return op.apply(*values)
+            return op.call(call, args, kwargs, method)
+
+        return self.named(self.by_plan(call, method))
+
+    def by_plan(self, general: Callable[..., Any], method: bool) -> Callable[..., Any]:
+        """`general`, or a way around it where calls can be planned."""
+        if not self.by_form:
+            return general
+        op = self
+        call = planned(lambda args, kwargs: (op, op.bind(args, kwargs, method)), general)
+        public[general] = call
+        return call
+
+    def method(self) -> Callable[..., Any]:
+        """The method: as the function, but a lone list of ints may be spread over its arguments."""
+        if not self.signature.variadic:
+            return self.function(True)
+        op = self
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return op.call(call, args, kwargs, True)
+
+        return self.named(self.by_plan(call, True))
+
+    def operator(self, name: str = "") -> Callable[..., Any]:
+        """The method as an operator calls it: operands that do not fit are left to the other one's reflected method."""
+        twin = copy.copy(self)
+
+        def call_or_leave(function: Callable[..., Any], args: tuple[Any, ...], *more: Any) -> Any:
+            if name and not isinstance(args[0], Tensor):
+                kind = type(args[0]).__name__
+                raise TypeError(
+                    f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object"
+                )
+            try:
+                return self.call(function, args, *more)
+            except TypeError:
+                return NotImplemented
+
+        twin.call = call_or_leave  # type: ignore[method-assign]
+        return twin.function()
+
+    def inplace(self) -> Callable[..., Any]:
+        """The in-place method."""
+        op, at_once = self, self.signature.at_once
+        signature = self.signature.called(self.signature.name + "_")
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.direct:
+                values = at_once(args, kwargs)
+                if values is not None:
+                    return op.apply_in_place(values)
+            if needs_dispatch(args, kwargs):
+                return dispatch(call, args, kwargs)
+            return op.apply_in_place(signature.bind(args, kwargs, True))
+
+        return self.named(call, "_")
+
+    def named(self, call: Callable[..., Any], suffix: str = "") -> Callable[..., Any]:
+        call.__name__ = call.__qualname__ = self.signature.name + suffix
+        return call

@@ -1,0 +1,185 @@
+"""Giving functions and methods their public names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..machine.out_forms import refuse_out
+from ..machine.out_history import refuse_history
+from ..machine.overrides import dispatch, needs_dispatch, public
+from ..machine.plan import planned
+from ..machine.registry import functions
+from ..machine.tensor import Tensor
+from ..machine.write import into
+from ..state.mode import local
+from .op import Op
+from .overload import overloaded
+from .schema import Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+aten: dict[str, Callable[..., Any]] = {}  # what there is under `torch.ops.aten` alone
+
+
+def function(name: str) -> Callable[[F], F]:
+    """Publish a Python function as `torch.<name>`."""
+
+    def publish_(f: F) -> F:
+        functions[name] = f
+        return f
+
+    return publish_
+
+
+def method(*names: str) -> Callable[[F], F]:
+    """Publish a Python function as a method of Tensor."""
+
+    def publish_(f: F) -> F:
+        if hasattr(f, "__name__"):
+            f.__name__ = names[0]
+        for name in names:
+            setattr(Tensor, name, f)
+        return f
+
+    return publish_
+
+
+def publish_as(name: str, f: Callable[..., Any], forms: str = "function method") -> None:
+    """Publish a function made from the public function of an op, e.g. a faster way to call it."""
+    f.__name__ = f.__qualname__ = name
+    if "function" in forms:
+        functions[name] = f
+    if "method" in forms:
+        setattr(Tensor, name, f)
+
+
+class Composite:
+    """An overload made of other ops, to stand beside ops in `publish`."""
+
+    __slots__ = ("made_of", "signature")
+
+    def __init__(self, schema: str, f: Callable[..., Any]) -> None:
+        self.signature = Signature(schema)
+        self.made_of = f
+
+    def apply(self, *values: Any) -> Any:
+        autocast = local.state.mode.autocast
+        return self.made_of(*(values if autocast is None else autocast.cast(self.signature.name, values)))
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
+        return self.signature.bind(args, kwargs, method)
+
+    def given_out(self, out: Any, values: Sequence[Any]) -> Any:
+        refuse_history(self.signature.name, out, values)
+        return into(out, self.apply, values, self.signature.name)
+
+
+def publish_python(
+    schema: str,
+    f: Callable[..., Any],
+    forms: str = "function method",
+    into: Callable[..., Any] = into,
+    comes_to: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
+
+    `comes_to` gives, of the bound arguments, the one op that calls of their form come to and its arguments, or None.
+    """
+    signature = Signature(schema)
+
+    def bound(args: tuple[Any, ...], kwargs: dict[str, Any], call: Any, as_method: bool) -> Any:
+        if needs_dispatch(args, kwargs):
+            return dispatch(call, args, kwargs)
+        if "out" in kwargs:
+            refuse_out(signature.name, as_method)
+        out = kwargs.pop("out", None)
+        values: Any = signature.bind(args, kwargs, as_method)
+        autocast = local.state.mode.autocast
+        if autocast is not None:
+            values = autocast.cast(signature.name, values)
+        if out is None:
+            return f(*values)
+        refuse_history(signature.name, out, values)
+        return into(out, f, values, signature.name)
+
+    def caller(as_method: bool) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if local.state.mode.direct:
+                values = signature.at_once(args, kwargs)
+                if values is not None:
+                    return f(*values)
+            return bound(args, kwargs, call, as_method)
+
+        if comes_to is None:
+            return call
+        made = planned(lambda args, kwargs: comes_to(*signature.bind(args, kwargs, as_method)), call)
+        public[call] = made
+        return made
+
+    call, call_method = caller(False), caller(True)
+    for made in (call, call_method):
+        made.__name__ = made.__qualname__ = signature.name
+        made.__doc__ = f.__doc__
+    if "function" in forms:
+        functions[signature.name] = call
+    if "method" in forms:
+        setattr(Tensor, signature.name, call_method)
+    if "function" not in forms:
+        aten.setdefault(signature.name, call)
+    return call
+
+
+def reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """The operator for a tensor on its right."""
+
+    def call(self: Tensor, other: Any) -> Any:
+        return operator(other, self)
+
+    return call
+
+
+# Operators that are no slots of a class in C: they look at what they are called on no sooner than at the rest.
+_IN_PYTHON = ("__rsub__", "__floordiv__")
+
+
+def publish(
+    *ops: Op | Composite, names: str | tuple[str, ...] = (), forms: str = "function method"
+) -> Callable[..., Any]:
+    """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
+
+    `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",
+    "reflected:__rx__" and "inplace:__ix__". What is no function of torch is one of `torch.ops.aten`.
+    """
+    given = (names,) if isinstance(names, str) else names
+    names = given or (ops[0].signature.name,)
+    if len(ops) == 1:
+        call = ops[0].function()
+        bound = ops[0].method() if "method" in forms.split() else call
+    else:
+        call, bound = overloaded(names[0], *ops)
+    inplace = None
+    if "inplace" in forms:
+        inplace = ops[0].inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
+    if "function" not in forms:
+        for name in names:
+            aten.setdefault(name, call)
+    for form in forms.split():
+        for name in names:
+            if form == "function":
+                functions[name] = call
+            elif form == "method":
+                setattr(Tensor, name, bound)
+            elif form == "inplace":
+                setattr(Tensor, name + "_", inplace)
+                functions.setdefault(name + "_", inplace)
+        kind, _, dunder = form.partition(":")
+        if kind == "operator":
+            setattr(Tensor, dunder, ops[0].operator("" if dunder in _IN_PYTHON else dunder))
+        elif kind == "reflected":
+            setattr(Tensor, dunder, reflected(ops[0].operator()))
+        elif dunder:
+            setattr(Tensor, dunder, inplace)
+    return call

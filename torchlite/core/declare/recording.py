@@ -1,0 +1,193 @@
+"""What a call of an op leaves behind for backward: a node, its edges, and what it keeps; and how the node runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..machine.node import FIRST, UNVERSIONED
+from ..machine.operands import NO_TENSOR, NOWHERE, described, edge_of, form_of, tensors_in
+from ..machine.overrides import PLAIN
+from ..machine.saved import Hooked, keep, keep_output
+from ..machine.tangent import FOLLOW
+from ..machine.tensor import TensorBase
+from ..state.mode import local
+from ..values import dtype as dt
+from .declaration import Declaration
+from .op_node import unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..machine.tensor import Tensor
+    from .declaration import Rule
+    from .op_node import OpNode
+
+
+class Recording(Declaration):
+    """An op as what gives results their history."""
+
+    def remember(self, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Give `results` the history and the tangents that the mode asks for."""
+        mode = local.state.mode
+        if mode.grad:
+            self.record(values, results)
+        if mode.moving:
+            FOLLOW[0](self, values, results)
+
+    def record(self, values: Sequence[Any], results: Sequence[Any]) -> OpNode | None:
+        """Give `results` a node, when some operand that has a derivative requires grad."""
+        edges = self.edges(values)
+        return None if edges is None else self.record_on(edges, values, results)
+
+    def edges(self, values: Sequence[Any]) -> list[Any] | None:
+        """Where the gradients of the operands go; None when no operand that has a derivative requires grad."""
+        for i, _ in self.rules:
+            value = values[i]
+            kind = value.__class__
+            if kind is tuple:
+                if [t for t in value if t.__class__ not in PLAIN or t.edge is not None]:
+                    break
+            elif kind not in NO_TENSOR and (kind not in PLAIN or value.edge is not None):
+                break
+        else:
+            return None
+        edges: list[Any] = []
+        for i, _ in self.rules:
+            value = values[i]
+            if value.__class__ is tuple or value.__class__ is list:
+                edges.extend([edge_of(item) for item in value])
+            else:
+                edges.append(None if value.__class__ in PLAIN and value.edge is None else edge_of(value))
+        for edge in edges:
+            if edge is not None:
+                return self.recordable(edges, values)
+        return None
+
+    def recordable(self, edges: list[Any], values: Sequence[Any]) -> list[Any] | None:
+        """The edges to record; None where all tensors were made in inference mode, which autograd then passes over."""
+        first = values[self.operands[0]]
+        if first.__class__ not in PLAIN or first.counter is UNVERSIONED:
+            operands = [values[i] for i in self.operands]
+            tensors = [t for value in operands for t in tensors_in(value)]
+            if len(tensors) >= len(operands) and all([t.counter is UNVERSIONED for t in tensors]):
+                return None
+        return [None if e is NOWHERE else e for e in edges]
+
+    def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
+        node_class = self.node_class
+        for at, named in self.number_nodes:
+            if values[at] is not None and not isinstance(values[at], TensorBase):
+                node_class = named
+        return node_class
+
+    def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
+        node_class = self.node_class_for(values)
+        node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
+        node.operand_forms = self.operand_forms(values, results, edges)
+        if node_class.fails:
+            node.sequence_nr = FIRST
+        for nr, r in enumerate(results[: self.differentiable]):
+            if r is not None and r.dtype.category >= dt.FLOAT:
+                r.edge = (node, nr)
+        self.save(node, values, results)
+        return node
+
+    def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Keep what the derivatives name: all of it, as PyTorch does, but for an input that only one names in vain."""
+        edges = node.next_edges
+        selective = len(self.rules) == len(edges)
+        stack = local.state.mode.saved_hooks
+        saved: list[Any] = []
+        for is_result, at, users in self._to_save:
+            if is_result:
+                saved.append(keep_output(results[at], at, stack))
+            elif selective and self.spared(users, edges):
+                saved.append(None)
+            else:
+                saved.append(keep(values[at], stack))
+        # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either.
+        lazy = [entry for entry in saved if entry.__class__ is tuple and entry[0].backend.lazy]
+        node.saved_entries = Hooked(saved) if stack or lazy else tuple(saved)
+        if self._to_note:
+            node.plain_values = self.noted(values, results)
+
+    def noted(self, values: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
+        """The plain values that the derivatives name."""
+        return tuple([
+            described((results if of_result else values)[at], what) if what else values[at]
+            for of_result, at, what in self._to_note
+        ])  # fmt: skip
+
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
+        """What a node must know of the operands to fit their gradients to them."""
+        return None
+
+    def spared(self, users: tuple[int, ...], edges: Sequence[Any]) -> bool:
+        """Whether an input that these derivatives name need not be kept."""
+        return len(users) == 1 < len(self.rules) and edges[users[0]] is None
+
+    def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
+        """The node's `apply`: gradients for its edges from those of its results."""
+        op = self
+        rules = tuple([(rule.fn, rule.sources, rule.saved) for _, rule in self.rules])
+        lists = [self.signature.params[i].sequence for i, _ in self.rules]
+        together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
+
+        def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
+            saved = node.saved_entries
+            if saved.__class__ is not tuple:
+                saved = unpacked(node)
+            g = grads[0]
+            if g is None and all(other is None for other in grads):
+                return [None] * len(node.next_edges)
+            count = len(saved)
+            results: list[Any] = []
+            edges = (next((e for e in node.next_edges if e is not None), None),) if together else node.next_edges
+            for (fn, sources, kept), edge in zip(rules, edges):
+                if edge is None:
+                    for s in kept:  # what was kept must not be stale, needed or not
+                        node.read(saved[s])
+                    results.append(None)
+                    continue
+                arguments = []
+                for s in sources:
+                    if s == -1:
+                        arguments.append(g)
+                    elif s >= count:
+                        arguments.append(node.plain_values[s - count])
+                    elif s >= 0:
+                        entry = saved[s]
+                        if entry.__class__ is tuple:
+                            tensor, version = entry
+                            counter = tensor.counter
+                            if counter is None or counter.n == version:
+                                arguments.append(tensor)
+                                continue
+                        arguments.append(node.read(entry))
+                    else:
+                        arguments.append(grads if s == -2 else tuple([e is not None for e in node.next_edges]))
+                results.append(fn(*arguments))
+            if together:
+                results = [None] * len(node.next_edges) if edges[0] is None else results[0]
+            return op.fit(node, results)
+
+        return apply
+
+    def evaluate(self, rule: Rule, g: Tensor, values: Sequence[Any], results: Sequence[Any]) -> Any:
+        """A derivative of a call with these arguments and results, for an only gradient, when nothing was saved."""
+        count, arguments = len(self.saved_names), []
+        for s in rule.sources:
+            if s >= count:
+                of_result, at, what = self._to_note[s - count]
+                value = (results if of_result else values)[at]
+                arguments.append(described(value, what) if what else value)
+            elif s >= 0:
+                of_result, at, _ = self._to_save[s]
+                arguments.append((results if of_result else values)[at])
+            else:
+                arguments.append((g, [g], tuple([r is rule for _, r in self.rules]))[~s])
+        return rule.fn(*arguments)
+
+    def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients as the operands need them."""
+        return grads

@@ -1,0 +1,252 @@
+"""Ops along dimensions: `Along` keeps the shape (softmax, cumsum), `Reduction` makes several elements one.
+
+Both take one tensor, `self`, and see to what such ops have in common: dimensions counted from the end, 0-dim operands,
+the `dtype` argument, integers that become int64 or floating, halves computed in float32, results laid out row by row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..machine.batching import LEADING
+from ..machine.operands import array_of
+from ..machine.tensor import Tensor, TensorBase, wrap
+from ..machine.write import into
+from ..state.mode import local
+from ..values import dtype as dt
+from ..values import errors
+from ..values.layout import contiguous_strides
+from .declaration import Rule
+from .elementwise import fit_gradient
+from .op import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .op_node import OpNode
+
+
+def refused(name: str, *dtypes: dt.dtype) -> Callable[[dt.dtype], Exception | None]:
+    """A `refuse=` for dtypes without a kernel."""
+    return lambda d: errors.not_implemented_for(name, d) if d in dtypes else None
+
+
+class Along(Op):
+    """The result has the operand's shape.
+
+    The kernel is called as `kernel(xp, array, axis, *rest)`, with an `axis` that is in range, an array of the dtype to
+    compute in and of at least one dimension, and the arguments that are left after `self`, `dim` and `dtype`.
+
+    `integers` is what becomes of integers when no `dtype` is given: "keep" them, or make them "int64" or "float".
+    `result` is the dtype of the results: "same" as computed in, "real", or a dtype; one for all, or a tuple of one
+    for each result. `refuse` gives the error for an operand's dtype, or None. The derivative is one formula; its
+    gradient is converted to the operand's dtype.
+    """
+
+    batch = LEADING
+    by_form = True
+    real_parts = False  # as of elementwise ops
+
+    def __init__(
+        self,
+        schema: str,
+        kernel: Any,
+        vjp: Callable[..., Any] | None = None,
+        *,
+        integers: str = "keep",
+        result: str | dt.dtype | tuple[str | dt.dtype, ...] = "same",
+        refuse: Callable[[dt.dtype], Exception | None] | None = None,
+        exact_out: bool = False,
+        **more: Any,
+    ) -> None:
+        super().__init__(schema, kernel, None if vjp is None else {"self": vjp}, **more)
+        self.integers = integers
+        self.result = result
+        self.refuse = refuse
+        self.exact_out = exact_out
+        by_name = self.signature.by_name
+        self.dim_at, self.dtype_at = by_name.get("dim"), by_name.get("dtype")
+        known = {"self", "dim", "keepdim", "dtype"}
+        self.rest = tuple([i for i, p in enumerate(self.signature.params) if p.name not in known])
+
+    # ---- running
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+        t: Tensor = values[0]
+        d = t.dtype
+        asked = None if self.dtype_at is None else values[self.dtype_at]
+        ndim = t.array.ndim
+        place = self.place(values, ndim)
+        if self.refuse is not None and (error := self.refuse(asked or d)) is not None:
+            raise error
+        if asked is not None:
+            d = asked
+        elif d.category < dt.FLOAT and self.integers != "keep":
+            d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
+        compute = dt.float32 if d in dt.HALVES else d
+        array = t.array if t.dtype is compute else local.state.quiet(backend.cast, t.array, compute.numpy)
+        arguments = [array, *place]
+        for i in self.rest:
+            arguments.append(array_of(values[i]))
+        if not ndim and arguments[1] is not None:
+            arguments[0] = array.reshape(1)
+        return arguments, self.result_dtypes(d)
+
+    def place(self, values: Sequence[Any], ndim: int) -> Sequence[Any]:
+        """What tells the kernel where to compute."""
+        assert self.dim_at is not None
+        return (errors.wrap_dim(values[self.dim_at], ndim),)
+
+    def result_dtypes(self, d: dt.dtype) -> Any:
+        if self.result.__class__ is tuple:
+            return tuple([_result_dtype(r, d) for r in self.result])
+        return _result_dtype(self.result, d)
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        outputs = state.quiet(kernel, *arguments)
+        if arguments[0].shape != values[0].array.shape:  # a 0-dim operand
+            return tuple([o.reshape(()) for o in outputs]) if outputs.__class__ is tuple else outputs.reshape(())
+        return outputs
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.__class__ is tuple:
+            dtypes = out_dtype if out_dtype.__class__ is tuple else (out_dtype,) * len(outputs)
+            return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, dtypes, strict=True)])
+        if outputs.__class__ is not backend.Array:
+            outputs = backend.asarray(outputs)
+        if outputs.dtype != out_dtype.numpy:
+            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
+        if not outputs.flags.c_contiguous:
+            outputs = backend.copy(outputs, "C")
+        elif 1 in outputs.shape or 0 in outputs.shape:  # along which NumPy's steps may be any
+            outputs = backend.ordered(outputs, contiguous_strides(outputs.shape))
+        return wrap(outputs, out_dtype, backend)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """The `out=` form: where no dtype is asked for, the result gets that of `out`."""
+        if self.dtype_at is None or self.exact_out or not isinstance(out, TensorBase):
+            return super().into(out, values)
+        if values[self.dtype_at] is None:
+            values = [*values]
+            values[self.dtype_at] = out.dtype
+        return into(out, self.apply, values, self.signature.name, exact=True)
+
+    # ---- recording
+
+    def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
+        super().save(node, values, results)
+        if self.dtype_at is not None and results[0].dtype.category < dt.FLOAT:
+            raise RuntimeError(f"Autograd not support dtype: {results[0].dtype.legacy}")
+
+    def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
+        t: Tensor = values[0]
+        return t.array.shape, t.dtype, self.kept_shape(values, t.array.shape)
+
+    def lays_results(self, result: Tensor) -> bool:
+        return not result.array.flags.c_contiguous or 1 in result.array.shape or 0 in result.array.shape
+
+    def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The shape that gradient and results take in the derivative; None for the one they have."""
+        return None
+
+    def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
+        g = grads[0]
+        if g is None:
+            return grads
+        shape, d, _ = node.operand_forms
+        if g.dtype is not d:
+            g = fit_gradient(g, g.array.shape, d, self.real_parts)
+        return [g if g.array.shape == shape else g.expand(shape)]
+
+
+class Reduction(Along):
+    """Several elements become one, along dimensions or over all of them.
+
+    `dim` in the signature is `int`, `int?`, `int[1]?` or the like; an overload over all dimensions has none. The
+    kernel is called as `kernel(xp, array, axis, keepdim, *rest)`, where `axis` is None for all dimensions, an int
+    where the signature says `int`, and a tuple elsewhere.
+
+    In the derivative, gradients and results keep the reduced dimensions, so that they broadcast against `self`, and
+    the gradient it gives is expanded to the shape of `self`: that of a sum is `lambda g: g`.
+
+    `none` is what an empty list of dimensions means: "all" or "none".
+    """
+
+    def __init__(self, *args: Any, none: str = "all", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.keepdim_at = self.signature.by_name.get("keepdim")
+        self.empty_is_all = none == "all"
+
+    def shown_besides(self) -> Sequence[str]:
+        return [name for name in ("dim", "keepdim") if name in self.signature.by_name]
+
+    def place(self, values: Sequence[Any], ndim: int) -> Sequence[Any]:
+        keepdim = self.keepdim_at is not None and values[self.keepdim_at]
+        return self.axis(values, ndim), keepdim
+
+    def axis(self, values: Sequence[Any], ndim: int) -> Any:
+        dim = None if self.dim_at is None else values[self.dim_at]
+        if dim is None:
+            return None
+        if dim.__class__ is tuple or dim.__class__ is list:
+            return errors.wrap_dims(dim, ndim) if dim or not self.empty_is_all else None
+        return errors.wrap_dim(dim, ndim)
+
+    def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        axis = self.axis(values, len(shape))
+        if axis is None or not shape or (self.keepdim_at is not None and values[self.keepdim_at]):
+            return None
+        axes = axis if axis.__class__ is tuple else (axis,)
+        return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+    def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
+        for _, rule in self.rules:
+            rule.fn = _with_results_kept(rule, self.output_names)
+        general = super().backward_function()
+
+        def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
+            kept = node.operand_forms[2]
+            return general(node, grads if kept is None else [None if g is None else g.reshape(kept) for g in grads])
+
+        return apply
+
+
+def _with_results_kept(rule: Rule, results: Sequence[str]) -> Callable[..., Any]:
+    """The formula of `rule`, with the results it names brought to the gradient's shape."""
+    formula = rule.fn
+    places = [i for i, name in enumerate(rule.names) if name in results]
+    if not places:
+        return formula
+    gradient = rule.names.index("g" if "g" in rule.names else "grads")
+
+    def kept(*arguments: Any) -> Any:
+        g = arguments[gradient]
+        shape = next(one for one in (g if g.__class__ is list else (g,)) if one is not None).array.shape
+        given = list(arguments)
+        for i in places:
+            if given[i].array.shape != shape:
+                given[i] = given[i].reshape(shape)
+        return formula(*given)
+
+    return kept
+
+
+def _result_dtype(rule: str | dt.dtype, d: dt.dtype) -> dt.dtype:
+    if isinstance(rule, dt.dtype):
+        return rule
+    return d.to_real() if rule == "real" else d
+
+
+def all_dims(array: Any, axis: Any) -> tuple[int, ...]:
+    """`axis` as a tuple."""
+    if axis is None:
+        return tuple(range(array.ndim))
+    return axis if axis.__class__ is tuple else (axis,)
+
+
+def reduced_count(array: Any, axis: Any) -> int:
+    """How many elements a reduction along `axis` makes one of."""
+    count = 1
+    for a in all_dims(array, axis):
+        count *= array.shape[a]
+    return count

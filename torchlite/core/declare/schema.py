@@ -1,0 +1,495 @@
+"""Signatures in PyTorch's schema words, and binding a call's arguments to them.
+
+    "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
+
+Types: Tensor, Operand (a tensor or a number), Scalar, int, float, bool, str, ScalarType, Device, Layout,
+MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[1]` a sequence or one item.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import operator
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..machine.tensor import Tensor
+from ..values.device import device
+from ..values.dtype import bool_, dtype
+from ..values.errors import too_long, type_name, warn_once
+from ..values.layout import layout, memory_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_SPLIT = re.compile(r",\s*(?![^\[]*\])")
+_PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:=(?P<default>.+))?")
+_HEAD = re.compile(r"(?P<name>[\w.]+)\((?P<params>.*?)\)(?:\s*->\s*(?P<returns>.+))?$", re.S)
+
+# How PyTorch's errors call a type.
+_SAID = {
+    "Operand": "Tensor", "Scalar": "Number", "ScalarType": "torch.dtype", "Device": "torch.device",
+    "Layout": "torch.layout", "MemoryFormat": "torch.memory_format", "Generator": "torch.Generator", "any": "object",
+}  # fmt: skip
+
+# Names NumPy's users write for PyTorch's.
+_ALIASES = {
+    "axis": "dim",
+    "axes": "dims",
+    "keepdims": "keepdim",
+    "x": "input",
+    "a": "input",
+    "x1": "input",
+    "x2": "other",
+}
+
+
+class Mismatch(TypeError):
+    """The arguments do not fit this signature."""
+
+
+class TooLong(Mismatch):
+    """An int that 64 bits do not hold."""
+
+
+def taking(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A Python function that takes what a schema says, all of it by position when it is called."""
+    signature = Signature(schema)
+
+    def bound(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return f(*signature.bind(args, kwargs))
+
+        return call
+
+    return bound
+
+
+_LOWEST, _HIGHEST, _HIGHEST_SCALAR = -(2**63), 2**63 - 1, 2**64 - 1
+_OVERFLOW = "Overflow when unpacking long long"
+
+
+def longs(function: str, argument: str, values: Sequence[Any]) -> tuple[int, ...]:
+    """Ints of 64 bits each; PyTorch's error where one is longer."""
+    made = tuple([v.__index__() for v in values])
+    for at, n in enumerate(made, 1):
+        if not _LOWEST <= n <= _HIGHEST:
+            told = f"argument '{argument}' failed to unpack the object at pos {at}"
+            raise TypeError(f'{function}(): {told} with error "{_OVERFLOW}')
+    return made
+
+
+def is_tensor(value: Any) -> bool:
+    return hasattr(value, "backend") or hasattr(type(value), "__torch_function__")
+
+
+def _scalar(value: Any) -> Any:
+    number = _number(value)
+    if number.__class__ is int and not _LOWEST <= number <= _HIGHEST_SCALAR:
+        raise TooLong
+    return number
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "backend") and not value.array.shape:
+        return value.item()
+    raise Mismatch
+
+
+def _int(value: Any) -> int:
+    if value.__class__ is not int:
+        if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+            raise Mismatch
+        if getattr(value, "dtype", None) is bool_:
+            raise Mismatch
+        try:
+            value = value.__index__()
+        except TypeError:
+            raise Mismatch from None
+    if not _LOWEST <= value <= _HIGHEST:
+        raise TooLong
+    return value
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (int, float, np.number)) or (hasattr(value, "backend") and not value.array.shape):
+        return float(value)
+    raise Mismatch
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise Mismatch
+
+
+def _str(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Mismatch
+
+
+def _tensor(value: Any) -> Any:
+    if is_tensor(value):
+        return value
+    raise Mismatch
+
+
+def _operand(value: Any) -> Any:
+    return value if is_tensor(value) else _number(value)
+
+
+def _scalar_type(value: Any) -> dtype:
+    found = (
+        {float: "float64", int: "int64", bool: "bool", complex: "complex128"}.get(value)
+        if isinstance(value, type)
+        else None
+    )
+    if found is not None:
+        from ..values.dtype import of_name
+
+        return of_name(found)
+    if isinstance(value, dtype):
+        return value
+    raise Mismatch
+
+
+def _device(value: Any) -> device:
+    if isinstance(value, (str, int, device)) and not isinstance(value, bool):
+        return device(value)
+    raise Mismatch
+
+
+def _instance(cls: type) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if isinstance(value, cls):
+            return value
+        raise Mismatch
+
+    return check
+
+
+def _generator(value: Any) -> Any:
+    if hasattr(value, "manual_seed"):
+        return value
+    raise Mismatch
+
+
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "Tensor": _tensor, "Operand": _operand, "Scalar": _scalar, "int": _int, "float": _float, "bool": _bool,
+    "str": _str, "ScalarType": _scalar_type, "Device": _device, "Layout": _instance(layout),
+    "MemoryFormat": _instance(memory_format), "Generator": _generator, "any": lambda value: value,
+}  # fmt: skip
+
+
+_PYTHON = {int, float, bool, complex}
+
+# Values of just these classes pass unchanged; ints have a range.
+_QUICK: dict[str, set[type]] = {
+    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON - {int}, "bool": {bool},
+    "float": {float}, "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
+}  # fmt: skip
+
+
+class Param:
+    """One parameter of a signature."""
+
+    __slots__ = (
+        "convert", "default", "highest", "integer", "items", "kwonly", "name", "optional", "quick", "required",
+        "sequence", "single", "type",
+    )  # fmt: skip
+
+    def __init__(self, text: str, kwonly: bool) -> None:
+        match = _PARAM.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"not a parameter: {text!r}")
+        if match["type"] not in _CONVERT:
+            raise ValueError(f"no such type: {match['type']!r} in {text!r}")
+        self.name: str = match["name"]
+        self.type: str = match["type"]
+        self.sequence = match["list"] is not None
+        self.single = match["list"] not in (None, "[]")
+        self.optional = match["optional"] is not None
+        self.required = match["default"] is None
+        self.default = None if self.required else ast.literal_eval(match["default"])
+        self.kwonly = kwonly
+        self.convert = _CONVERT[self.type]
+        # Values of these classes pass unchanged, sequences of such items too.
+        quick = set(_QUICK.get(self.type, ()))
+        self.quick, self.items = (set(), quick) if self.sequence else (quick, set())
+        if self.optional:
+            self.quick.add(type(None))
+        # The class of ints where they are taken, as they are or one for a sequence, and the highest there may be.
+        self.integer = int if self.type in ("int", "Scalar") and (self.single or not self.sequence) else None
+        self.highest = _HIGHEST if self.type == "int" else _HIGHEST_SCALAR
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type in ("Tensor", "Operand")
+
+    def __call__(self, value: Any) -> Any:
+        """`value` as this parameter takes it; Mismatch when it does not."""
+        if value is None:
+            if self.optional or self.type == "any":
+                return None
+            if self.sequence and not self.required and not self.default:  # what is said by default
+                return ()
+            raise Mismatch
+        if not self.sequence:
+            return self.convert(value)
+        if isinstance(value, (list, tuple)):
+            return tuple([self.convert(item) for item in value])
+        if self.single:
+            return (self.convert(value),)
+        raise Mismatch
+
+    def said(self) -> str:
+        """Its type as error messages give it."""
+        plain = _SAID.get(self.type, self.type)
+        return f"tuple of {plain}s" if self.sequence else plain
+
+    def shown(self) -> str:
+        name = "input" if self.name == "self" else self.name
+        usual = self.default[0] if isinstance(self.default, list) and len(self.default) == 1 else self.default
+        default = "" if self.required else f' = "{usual}"' if isinstance(usual, str) else f" = {usual}"
+        return f"{self.said()} {name}{default}"
+
+
+class Form:
+    """How calls with so many positional arguments, and these keywords, are bound to a signature."""
+
+    __slots__ = ("arrange", "params", "rest")
+
+    def __init__(self, signature: Signature, places: list[int]) -> None:
+        params = signature.params
+        left = [i for i in range(len(params)) if i not in places]
+        self.params = tuple([params[i] for i in places])  # of the arguments, as they come
+        self.rest = tuple([params[i].default for i in left])
+        order = [*places, *left]
+        inverse = sorted(range(len(order)), key=order.__getitem__)
+        # Brings arguments and defaults into the order of the parameters.
+        self.arrange = None if inverse == list(range(len(order))) else operator.itemgetter(*inverse)
+
+
+# Parameters do not change, and the same few recur in most signatures.
+_param = functools.cache(Param)
+
+
+class Signature:
+    """A parsed schema: its parameters, the names of its results, and `bind`."""
+
+    __slots__ = ("by_name", "forms", "name", "overload", "params", "positional", "returns", "text", "variadic")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        head = _HEAD.fullmatch(text.strip())
+        if head is None:
+            raise ValueError(f"not a schema: {text!r}")
+        self.name, _, self.overload = head["name"].partition(".")
+        self.params: list[Param] = []
+        kwonly = False
+        for piece in _SPLIT.split(head["params"]):
+            if piece.strip() == "*":
+                kwonly = True
+            elif piece.strip():
+                self.params.append(_param(piece.strip(), kwonly))
+        self.forms: dict[Any, Form] = {}
+        self.returns = _returns(head["returns"])
+        self.positional = sum(not p.kwonly for p in self.params)
+        self.by_name = {p.name: i for i, p in enumerate(self.params)}
+        if "self" in self.by_name:
+            self.by_name["input"] = self.by_name["self"]
+        # A lone list of ints may be spread over the call: x.permute(2, 0, 1).
+        rest = [p for p in self.params if not p.kwonly and p.name != "self"]
+        self.variadic = len(rest) == 1 and rest[0].sequence and rest[0].type == "int"
+
+    def called(self, name: str) -> Signature:
+        """The same, told of by another name in errors."""
+        twin = copy.copy(self)
+        twin.name = name
+        return twin
+
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False, must: bool = True
+    ) -> list[Any] | None:
+        """The arguments in the order of the parameters, converted and completed with defaults.
+
+        Where one has the wrong type, TypeError, or None when there are other signatures to be tried (not `must`).
+        """
+        if method and self.variadic and (len(args) > 2 or (len(args) == 2 and hasattr(args[1], "__index__"))):
+            args = (args[0], tuple(args[1:]))
+        given = (*args, *kwargs.values()) if kwargs else args
+        form = self.forms.get((len(args), *kwargs) if kwargs else len(args))
+        if form is None:
+            factors = self._factors_first(args, method) if len(args) > self.positional else None
+            if factors:
+                return self.bind([a for a in args if is_tensor(a)], {**kwargs, **factors}, method, must)
+            form = self._form(args, kwargs, method)
+        try:
+            values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]
+        except TooLong:
+            self._refuse_longer(form, given)
+            raise
+        except Mismatch:
+            if not must:
+                return None
+            raise TypeError(self._mismatch(form, args, given, method)) from None
+        values += form.rest
+        return values if form.arrange is None else [*form.arrange(values)]
+
+    def at_once(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+        """As `bind`, for calls of a known form with plain tensors and plain Python values; None for all others."""
+        form = self.forms.get((len(args), *kwargs) if kwargs else len(args))
+        if form is None:
+            return None
+        values = []
+        for value, param in zip((*args, *kwargs.values()) if kwargs else args, form.params):
+            if value.__class__ in param.quick:
+                values.append(value)
+            elif value.__class__ is param.integer:
+                if not _LOWEST <= value <= param.highest:
+                    return None
+                values.append((value,) if param.sequence else value)
+            elif param.sequence and (value.__class__ is tuple or value.__class__ is list):
+                for item in value:
+                    if item.__class__ not in param.items and not (
+                        item.__class__ is int and param.type == "int" and _LOWEST <= item <= _HIGHEST
+                    ):
+                        return None
+                values.append(tuple(value))
+            else:
+                return None
+        values += form.rest
+        return values if form.arrange is None else [*form.arrange(values)]
+
+    def fits(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> bool:
+        """Whether the number and names of the arguments do."""
+        if len(args) > self.positional and not (method and self.variadic):
+            return False
+        named = {self._index(name) for name in kwargs}
+        if not named.isdisjoint([None, *range(len(args))]):
+            return False
+        return all(i < len(args) or i in named or not p.required for i, p in enumerate(self.params))
+
+    def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> Form:
+        """What binds calls of this form, kept for the next one."""
+        if len(args) > self.positional:
+            raise TypeError(self._too_many(len(args), method))
+        places = list(range(len(args)))
+        for name in kwargs:
+            at = self._index(name)
+            if at is None:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
+            if at in places:
+                raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+            places.append(at)
+        missing = [p.name for i, p in enumerate(self.params) if p.required and i not in places]
+        if missing:
+            names = ", ".join(f'"{"input" if n == "self" else n}"' for n in missing)
+            raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {names}")
+        form = self.forms[(len(args), *kwargs) if kwargs else len(args)] = Form(self, places)
+        return form
+
+    def _factors_first(self, args: Sequence[Any], method: bool) -> dict[str, Any] | None:
+        """The numbers of a call in PyTorch's older order, each before what it scales: `x.add_(-lr, grad)`."""
+        numbers = [a for a in args if isinstance(a, (int, float, complex))]
+        tensors = sum(map(is_tensor, args))
+        factors = [p for p in self.params if p.kwonly and p.type == "Scalar"]
+        known = tensors == self.positional and tensors + len(numbers) == len(args) and len(numbers) <= len(factors)
+        if not known or not is_tensor(args[-1]):
+            return None
+        shown = [p.shown() for p in self.params[:tensors]]
+        for p in reversed(factors[: len(numbers)]):
+            shown.insert(p.name != "beta", f"{p.said()} {p.name}")
+        if method:
+            shown.remove(self.params[0].shown())
+        warn_once(
+            f"This overload of {self.name} is deprecated:\n\t{self.name}({', '.join(shown)})\n"
+            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method)}"
+        )
+        return {p.name: number for p, number in zip(factors, numbers)}
+
+    def _mismatch(self, form: Form, args: Sequence[Any], given: Sequence[Any], method: bool) -> str:
+        """What is wrong with the first argument that does not fit."""
+        for at, (param, value) in enumerate(zip(form.params, given, strict=True)):
+            try:
+                param(value)
+            except Mismatch:
+                return self._wrong(param, value, at + 1 - method if at < len(args) else 0)
+        raise AssertionError("all arguments fit")
+
+    def _refuse_longer(self, form: Form, given: Sequence[Any]) -> None:
+        """Raise the error for the first int beyond 64 bits."""
+        for param, value in zip(form.params, given, strict=True):
+            try:
+                param(value)
+            except TooLong:
+                if param.type == "Scalar":
+                    numbers = value if isinstance(value, (list, tuple)) else (value,)
+                    raise too_long(max(map(_number, numbers), key=abs)) from None
+                if isinstance(value, (list, tuple)):
+                    longs(self.name, param.name, value)
+                raise ValueError(_OVERFLOW) from None
+
+    def _index(self, name: str) -> int | None:
+        at = self.by_name.get(name)
+        if at is None and name in _ALIASES:
+            at = self.by_name.get(_ALIASES[name])
+        return at
+
+    def _wrong(self, param: Param, value: Any, position: int) -> str:
+        name = "input" if param.name == "self" else param.name
+        where = f" (position {position})" if position else ""
+        if param.sequence and isinstance(value, (list, tuple)):
+            for at, item in enumerate(value):
+                try:
+                    param.convert(item)
+                except Mismatch:
+                    got = type_name(item)
+                    if param.is_tensor:
+                        return f"expected Tensor as element {at} in argument {position - 1}, but got {got}"
+                    return (
+                        f"{self.name}(): argument '{name}'{where} must be {param.said()}, "
+                        f"but found element of type {got} at pos {at}"
+                    )
+        return f"{self.name}(): argument '{name}'{where} must be {param.said()}, not {type_name(value)}"
+
+    def _too_many(self, got: int, method: bool) -> str:
+        takes = self.positional - method
+        plural = "" if takes == 1 else "s"
+        was = "was" if got - method == 1 else "were"
+        return f"{self.name}() takes {takes} positional argument{plural} but {got - method} {was} given"
+
+    def shown(self, method: bool = False) -> str:
+        """The signature as it stands in the list of candidates of an error."""
+        parts = [p.shown() for p in self.params if not p.kwonly][method:]
+        named = [p.shown() for p in self.params if p.kwonly]
+        return f"({', '.join(parts + (['*'] if named else []) + named)})"
+
+
+def _returns(text: str | None) -> tuple[str, ...]:
+    """The names of a schema's results; one unnamed result gives an empty tuple."""
+    if text is None or not text.strip().startswith("("):
+        return ()
+    return tuple(piece.split()[-1] for piece in text.strip().strip("()").split(","))
+
+
+def invalid_combination(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], candidates: list[Signature]
+) -> TypeError:
+    """The error for a call that fits none of an op's overloads."""
+    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in sorted(kwargs.items())])
+    lines = "".join(f" * {s.shown()}\n" for s in candidates)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}{'' if args else ', '}), but expected one "
+        f"of:\n{lines}"
+    )

@@ -1,0 +1,69 @@
+"""Views: ops whose results share their operand's memory, version and history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..machine.batching import LEADING
+from ..machine.node import UNVERSIONED
+from ..machine.plan import plan_view
+from ..machine.tangent import FOLLOW
+from ..machine.tensor import Tensor
+from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, view_of
+from ..state.mode import local
+from .op import Op
+
+
+class ViewOp(Op):
+    """The result is a view: it shares memory, version and history with its operand, the first argument.
+
+    The kernel returns an array over the same memory, or a list of them.
+    """
+
+    linear = True
+    batch = LEADING
+    lays = True
+    planner = staticmethod(plan_view)
+    by_form = True
+
+    def __init__(self, *args: Any, multi: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.kind = MULTI_OUTPUT if multi else ORDINARY
+
+    def apply(self, *values: Any) -> Any:
+        source: Tensor = values[0]
+        state = local.state
+        mode = state.mode
+        if state.adopted:
+            follow_bases((source,))
+        backend = source.backend.real
+        if self.check is not None:
+            self.check(*values)
+        grad = mode.grad
+        kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
+        if not backend.strided:
+            made = backend.run(self, values)
+            several = isinstance(made, tuple)
+            results = made if several else (made,)
+        else:
+            kernel = self.kernels.get(backend) or self.find_kernel(backend)
+            array = source.array
+            made = kernel(array if array.size else backend.definite(array), *values[1:])
+            several = made.__class__ is list or made.__class__ is tuple
+            if several:
+                results = tuple([self.wrap_results(array, None, backend) for array in made])
+            else:
+                results = (self.wrap_results(made, None, backend),)
+            if grad and source.edge is not None and self.rules:
+                self.record(values, results)
+            if mode.moving and self.rules:
+                FOLLOW[0](self, values, results)
+        for r in results:
+            if r.edge.__class__ is View:  # made by other views, as a batching rule may do
+                continue
+            if source.counter is UNVERSIONED:
+                r.counter = UNVERSIONED
+                continue
+            view = r.edge = view_of(source, r.edge, kind, self, values[1:])
+            r.counter = view.base.counter
+        return results if several else results[0]

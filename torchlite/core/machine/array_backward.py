@@ -1,0 +1,225 @@
+"""What nodes do in a backward pass that makes no graph: from arrays to arrays, with no tensors in between.
+
+A node's `on_arrays` takes the gradient of its one result and gives one for each edge, or None where that will not do
+and the derivatives, which speak of tensors, have to.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from ..values.dtype import FLOAT
+from .fast import PRECISE
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def backward_on_arrays(op: Any) -> Callable[..., Any]:
+    """A node's `on_arrays`: its formulas, run on arrays."""
+    formulas = tuple([_on_numbers(rule, len(op.saved_names)) for _, rule in op.rules])
+
+    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
+        form = node.output_forms[0]
+        saved = node.saved_entries
+        inputs = node.operand_forms
+        if saved.__class__ is not tuple or form[1] not in PRECISE or g.__class__ is not form[2].Array:
+            return None
+        if inputs is not None and not _of_dtype(inputs, form[1]):
+            return None
+        results: list[Any] = []
+        for (fn, kept, sources), edge in zip(formulas, node.next_edges):
+            if edge is None:
+                if len(formulas) == 1:
+                    return None  # the general way sees to what was saved all the same
+                results.append(None)
+            elif kept is None:
+                results.append(g if fn is None else quiet(fn, *[_source(node, s, g) for s in sources]))
+            else:
+                entry = saved[kept]
+                if entry.__class__ is tuple and entry[0].counter is not None and entry[0].counter.n != entry[1]:
+                    return None  # the general way says what went stale
+                results.append(quiet(fn, g, _source(node, kept, g)))
+        return results if inputs is None else _summed(results, inputs, form[2], quiet)
+
+    return _product_backward(formulas) if [kept is None for _, kept, _ in formulas] == [False, False] else on_arrays
+
+
+def _product_backward(formulas: Any) -> Callable[..., Any]:
+    """The same for two operands whose formulas name one saved value each, unrolled."""
+    (first_fn, first_kept, _), (second_fn, second_kept, _) = formulas
+
+    def product_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
+        form = node.output_forms[0]
+        saved = node.saved_entries
+        inputs = node.operand_forms
+        if saved.__class__ is not tuple or form[1] not in PRECISE or g.__class__ is not form[2].Array:
+            return None
+        if inputs is not None and not _of_dtype(inputs, form[1]):
+            return None
+        first, second = node.next_edges
+        if first is not None:
+            entry = saved[first_kept]
+            if entry.__class__ is tuple:
+                tensor, version = entry
+                counter = tensor.counter
+                if counter is not None and counter.n != version:
+                    return None  # the general way says what went stale
+                first = quiet(first_fn, g, tensor.array)
+            else:
+                first = quiet(first_fn, g, _source(node, first_kept, g))
+        if second is not None:
+            entry = saved[second_kept]
+            if entry.__class__ is tuple:
+                tensor, version = entry
+                counter = tensor.counter
+                if counter is not None and counter.n != version:
+                    return None
+                second = quiet(second_fn, g, tensor.array)
+            else:
+                second = quiet(second_fn, g, _source(node, second_kept, g))
+        return (first, second) if inputs is None else _summed((first, second), inputs, form[2], quiet)
+
+    return product_on_arrays
+
+
+def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
+    """Let nodes of `op` run `formula(xp, g, edges, …)`, arrays to arrays, where no graph is asked for.
+
+    The other parameters are named as in a derivative. It gives a gradient for each edge, None where the edge is None;
+    the general derivative stays for all else.
+    """
+    names = formula.__code__.co_varnames[3 : formula.__code__.co_argcount]
+    known = (*op.saved_names, *op.value_names)
+    places = tuple([(at, known.index(name)) for at, name in enumerate(names)])
+    blank = [None] * len(names)
+
+    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Any:
+        _, dtype, backend = node.output_forms[0]
+        inputs = node.operand_forms
+        if dtype not in PRECISE or g.__class__ is not backend.Array:
+            return None
+        if inputs is not None and not _of_dtype(inputs, dtype):
+            return None
+        arguments = blank.copy()
+        if not fetch(node, places, arguments, backend, dtype):
+            return None
+        results = quiet(formula, backend.xp, g, node.next_edges, *arguments)
+        return results if inputs is None else _summed(results, inputs, backend, quiet)
+
+    op.node_class.on_arrays = on_arrays
+
+
+def fetch(node: Any, places: Sequence[tuple[int, int]], arguments: list[Any], backend: Any, dtype: Any) -> bool:
+    """Put what a node has kept among a kernel's arguments: pairs say where, and which of `saved`, then of `values`.
+
+    False where the general way is due: it unpacks, says what went stale, and converts.
+    """
+    saved = node.saved_entries
+    if saved.__class__ is not tuple:
+        return False
+    count = len(saved)
+    for at, place in places:
+        if place >= count:
+            arguments[at] = node.plain_values[place - count]
+            continue
+        value = saved[place]
+        if value.__class__ is tuple:
+            value, version = value
+            if value.counter is not None and value.counter.n != version:
+                return False
+        elif value is not None:
+            value = node.read(value)
+        if isinstance(value, Tensor):
+            if value.backend.real is not backend or (value.dtype is not dtype and value.dtype.category == FLOAT):
+                return False
+            value = value.array
+        arguments[at] = value
+    return True
+
+
+def _of_dtype(inputs: tuple[Any, ...], dtype: Any) -> bool:
+    """Whether all operands have this dtype, so that their gradients need no conversion."""
+    return all([form is not None and form[1] is dtype for form in inputs])
+
+
+# operations/reductions/reduce.py puts the kernel of a sum along dimensions here.
+SUM: list[Callable[..., Any]] = []
+
+
+def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Any, quiet: Callable[..., Any]) -> list[Any]:
+    """Gradients summed along the dimensions that their operands were broadcast along."""
+    found: list[Any] = []
+    for array, (shape, *_) in zip(results, inputs):
+        if array is not None and array.shape != shape:
+            have = array.shape
+            lead = len(have) - len(shape)
+            axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1 != have[lead + i]])
+            array = quiet(SUM[0], backend.xp, array, axes, True).reshape(shape)
+        found.append(array)
+    return found
+
+
+def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
+    """`on_arrays` for a sum of all elements: each gets the gradient."""
+    form = node.output_forms[0]
+    shape, dtype, _ = node.operand_forms
+    if dtype is not form[1] or g.__class__ is not form[2].Array or not shape:
+        return None
+    return [form[2].spread(g, shape)]
+
+
+def share_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:
+    """`on_arrays` for the mean of all elements: each gets its share of the gradient."""
+    form = node.output_forms[0]
+    shape, dtype, _ = node.operand_forms
+    if dtype is not form[1] or dtype not in PRECISE or g.__class__ is not form[2].Array or not shape:
+        return None
+    share = quiet(operator.truediv, g, node.plain_values[0])
+    return [form[2].spread(form[2].asarray(share), shape)]
+
+
+class _Symbol:
+    """Stands for an operand while a formula is looked at: what it does with it comes out as a tuple."""
+
+    def __mul__(self, other: Any) -> tuple[Any, ...]:
+        return operator.mul, self, other
+
+    def __truediv__(self, other: Any) -> tuple[Any, ...]:
+        return operator.truediv, self, other
+
+
+def _on_numbers(rule: Any, count: int) -> tuple[Callable[..., Any] | None, int | None, tuple[int, ...]]:
+    """What a formula does on real numbers: a function, which saved value it takes beside the gradient, its sources.
+
+    `lambda g: g` is None, and `lambda g, other: g * conj(other)` is plain multiplication. Only a formula of the
+    gradient and one saved value has the second.
+    """
+    fn, sources = rule.fn, rule.sources
+    g, x = _Symbol(), _Symbol()
+    if sources == (-1,):
+        try:
+            return (None if fn(g) is g else fn), None, sources
+        except (AttributeError, TypeError):
+            return fn, None, sources
+    if len(sources) != 2 or sources[0] != -1 or not 0 <= sources[1] < count:
+        return fn, None, sources
+    try:
+        done = fn(g, x)
+    except (AttributeError, TypeError):
+        done = None
+    if done.__class__ is tuple and done[1:] == (g, x):
+        fn = done[0]
+    return fn, sources[1], sources
+
+
+def _source(node: Any, source: int, g: Any) -> Any:
+    """An argument of a formula, as an array or number."""
+    if source == -1:
+        return g
+    if source >= len(node.saved_entries):
+        return node.plain_values[source - len(node.saved_entries)]
+    value = node.read(node.saved_entries[source])
+    return value.array if isinstance(value, Tensor) else value

@@ -1,0 +1,419 @@
+"""The fast paths: calls on plain tensors of one dtype on one device.
+
+Each function here makes the public function of an op. They are written flat on purpose, with no loops, helpers or
+`*args`, since they are what a small model's step consists of. Whatever is rare leaves through `Op.call`.
+An op has a fast path when it has `direct`, a table from the operands' common dtype to the result's for which its kernel
+takes the arrays as they are.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from ..state.mode import local
+from ..values import dtype as dt
+from ..values.errors import out_of_memory
+from .node import LEAF, UNVERSIONED, Counter, sequence
+from .overrides import dispatch, needs_dispatch, public
+from .saved import SavedNumber, SavedOutput
+from .tensor import Tensor
+from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
+
+_new = object.__new__
+_ONE = 1  # the default of alpha; small ints are one object
+PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
+WHOLE = PRECISE | {dt.int64}  # and an int of these
+_LOW, _HIGH = -1 << 63, 1 << 64  # which ints may be operands
+
+
+def unary(op: Any, method: bool = False) -> Callable[..., Any]:
+    """A function, or method, of one tensor."""
+    kernels, direct, new = op.kernels, op.direct, _new
+    record = recorder(op) if op.recorded else None
+
+    def call(input: Tensor, *, out: Tensor | None = None) -> Any:
+        state = local.state
+        mode = state.mode
+        if mode.plain and out is None:
+            try:
+                backend = input.backend
+                kernel = kernels[backend]
+                dtype = direct[input.dtype]
+            except (AttributeError, KeyError):
+                pass
+            else:
+                try:
+                    array = state.quiet(kernel, input.array)
+                except MemoryError as error:
+                    raise out_of_memory(error) from None
+                if array.__class__ is not backend.Array:
+                    array = backend.asarray(array)
+                result = new(Tensor)
+                result.array = array
+                result.dtype = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
+                if input.edge is not None and record is not None and mode.grad:
+                    record(input, result)
+                return result
+        if mode.direct and out is None and input.__class__ is Tensor:
+            return op.apply(input)
+        return op.call(call, (input,), {} if out is None else {"out": out}, method)
+
+    return call
+
+
+def binary(op: Any, method: bool = False) -> Callable[..., Any]:
+    """A function, or method, of two operands, of which the second may be a number."""
+    kernels, direct, new = op.kernels, op.direct, _new
+    record = pair_recorder(op) if op.recorded else None
+    numbers = op.signature.params[1].type == "Operand"
+    others = op.signature.params[1].quick
+    rest = [p.default for p in op.signature.params[2:]]
+
+    def call(input: Tensor, other: Any, third: Any = None, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+        state = local.state
+        mode = state.mode
+        if mode.plain and out is third and alpha is _ONE:  # both None
+            try:
+                backend = input.backend
+                dtype = input.dtype
+                kind = other.__class__
+                if kind is float or kind is int:
+                    fits = numbers and (
+                        dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
+                    )
+                    operand = other
+                    edge = None
+                else:
+                    fits = other.backend is backend and other.dtype is dtype
+                    operand = other.array
+                    edge = other.edge
+                if fits:
+                    kernel = kernels[backend]
+                    dtype = direct[dtype]
+                    source = input.array
+                    array = state.quiet(kernel, source, operand)
+                    if array.__class__ is not backend.Array:
+                        array = backend.asarray(array)
+                    if source.base is not None or (operand is not other and operand.base is not None):
+                        array = op.arranged(array, (input, other))
+            except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
+                fits = False
+            if fits:
+                result = new(Tensor)
+                result.array = array
+                result.dtype = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
+                if (edge is not None or input.edge is not None) and record is not None and mode.grad:
+                    record(input, other, result, source, operand)
+                return result
+        if mode.direct and out is third and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
+            return op.apply(input, other, *rest)
+        named = {} if out is None else {"out": out}
+        if alpha is not _ONE:  # only add and sub have it; binding says so
+            named["alpha"] = alpha
+        return op.call(call, (input, other) if third is None else (input, other, third), named, method)
+
+    call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
+    return call
+
+
+def _renamed(code: CodeType, old: str, new: str) -> CodeType:
+    """The code of a function with a parameter of another name, by which it may be given."""
+    return code.replace(co_varnames=tuple([new if name == old else name for name in code.co_varnames]))
+
+
+def binary_in_place(op: Any) -> Callable[..., Any]:
+    """The in-place method of a function of two operands."""
+    kernels, direct = op.kernels, op.direct
+    # Whether the kernel takes the result's array as a third.
+    writes = isinstance(op.kernel, str) and op.result in ("same", "float")
+    scales = "alpha" in op.signature.by_name
+    numbers = op.signature.params[1].type == "Operand"
+    signature = op.signature.called(op.signature.name + "_")
+
+    def call(self: Tensor, other: Any, third: Any = None, *, alpha: Any = 1) -> Tensor:
+        state = local.state
+        mode = state.mode
+        if mode.plain and writes and third is None:
+            try:
+                backend = self.backend
+                dtype = self.dtype
+                array = self.array
+                kind = other.__class__
+                if kind is float or kind is int:
+                    fits = numbers and (
+                        dtype in PRECISE if kind is float else dtype in WHOLE and _LOW <= other < _HIGH
+                    )
+                    operand = other
+                    edge = None
+                else:
+                    operand = other.array
+                    edge = other.edge
+                    counter = other.counter  # where it is the same, they may overlap
+                    fits = (
+                        other.backend is backend
+                        and other.dtype is dtype
+                        and (counter is None or counter is not self.counter)
+                    )
+                if alpha is not _ONE and fits:
+                    fits = scales and operand is not other and alpha.__class__ is float and dtype in PRECISE
+                    if fits:
+                        operand = state.quiet(operator.mul, operand, alpha)
+                if (
+                    fits
+                    and dtype in direct
+                    and 0 not in array.strides
+                    and (not mode.grad or self.edge is edge is None)
+                ):
+                    state.quiet(kernels[backend], array, operand, array)
+                    counter = self.counter
+                    if counter is None:
+                        counter = self.counter = Counter()
+                    counter.n += 1
+                    return self
+            except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
+                pass
+        return in_place(call, (self, other) if third is None else (self, other, third), alpha)
+
+    def in_place(function: Callable[..., Any], args: tuple[Any, ...], alpha: Any) -> Tensor:
+        named = {} if alpha is _ONE else {"alpha": alpha}
+        if needs_dispatch(args, {}):
+            return dispatch(function, args, named)
+        return op.apply_in_place(signature.bind(args, named, True))
+
+    return call
+
+
+def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
+    """`Op.record` for one operand: flat where the derivative saves nothing but the operand or the result."""
+    name = op.signature.params[0].name
+    flat = set(op.saved_names) <= {name, "result"} and not op.value_names and not op.node_class.fails
+    new, node_class = _new, op.node_class
+    keeps_input, keeps_result = name in op.saved_names, "result" in op.saved_names
+
+    def record_any(a: Tensor, result: Tensor) -> None:
+        op.record((a,), (result,))
+
+    def record(a: Tensor, result: Tensor) -> None:
+        edge = a.edge
+        if edge.__class__ is not tuple:
+            edge = a if edge is LEAF else resolve(a)
+        counter = a.counter
+        dtype = result.dtype
+        if edge is None or counter is UNVERSIONED or a.dtype is not dtype:
+            record_any(a, result)
+            return
+        node = new(node_class)
+        node.next_edges = (edge,)
+        node.sequence_nr = next(sequence)
+        node.node_hooks = node.node_metadata = node.operand_forms = None
+        node.plain_values = ()
+        node.output_forms = ((result.array.shape, dtype, result.backend),)
+        kept = ((a, 0 if counter is None else counter.n),) if keeps_input else ()
+        node.saved_entries = (*kept, SavedOutput(result, 0)) if keeps_result else kept
+        result.edge = (node, 0)
+
+    return record if flat else record_any
+
+
+def _pair_keeps(op: Any) -> tuple[bool, bool, bool, bool, bool] | None:
+    """Which of two operands are kept, whether always or where the other's gradient is asked for; whether in order.
+
+    None where one has no derivative, or these save more than the operands.
+    """
+    first, second = [p.name for p in op.signature.params[:2]]
+    users = {name: users for name, (_, _, users) in zip(op.saved_names, op._to_save)}
+    of_first, of_second = users.get(first, (1,)), users.get(second, (0,))
+    known = set(op.saved_names) <= {first, second} and set(op.value_names) <= {"alpha"}
+    if len(op.rules) != 2 or not known or 1 not in of_first or 0 not in of_second or op.node_class.fails:
+        return None
+    return first in users, second in users, len(of_first) > 1, len(of_second) > 1, op.saved_names[:1] == (first,)
+
+
+def pair_recorder(op: Any) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:
+    """`Op.record` for two operands: flat where both have a derivative and these save nothing but the operands."""
+    rest = tuple([p.default for p in op.signature.params[2:]])
+
+    def record_any(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
+        op.record((a, b, *rest), (result,))
+
+    keeps = _pair_keeps(op)
+    return record_any if keeps is None else _flat_pair_recorder(op, record_any, *keeps)
+
+
+def _flat_pair_recorder(
+    op: Any, record_any: Any, keeps_first: bool, keeps_second: bool, always_first: bool, always_second: bool,
+    first_leads: bool,
+) -> Callable[[Tensor, Any, Tensor, Any, Any], None]:  # fmt: skip
+    new, node_class = _new, op.node_class
+    number_class = dict(op.number_nodes).get(1, node_class)
+    values = (1,) * len(op.value_names)
+
+    def record(a: Tensor, b: Any, result: Tensor, source: Any, operand: Any) -> None:
+        first = a.edge
+        outputs = None
+        if first.__class__ is tuple:
+            outputs = first[0].output_forms
+            one = outputs[first[1]][0]
+        else:
+            one = source.shape
+            if first is not None:
+                first = a if first is LEAF else resolve(a)
+        number = operand is b
+        if number:
+            second = counter = None
+            other = one
+        else:
+            second = b.edge
+            if second.__class__ is not tuple and second is not None:
+                second = b if second is LEAF else resolve(b)
+            other = operand.shape
+            counter = b.counter
+        if (first is None and second is None) or counter is UNVERSIONED or a.counter is UNVERSIONED:
+            record_any(a, b, result, source, operand)
+            return
+        node = new(number_class if number else node_class)
+        node.next_edges = (first, second)
+        node.sequence_nr = next(sequence)
+        node.node_hooks = node.node_metadata = None
+        node.plain_values = values
+        result.edge = (node, 0)
+        dtype = result.dtype
+        if one == other:
+            node.operand_forms = None
+            if outputs is not None and len(outputs) == 1 and outputs[0][1] is dtype:
+                node.output_forms = outputs  # the result has the form of the operand
+            else:
+                node.output_forms = ((one, dtype, result.backend),)
+        else:
+            shape = result.array.shape
+            node.operand_forms = ((one, dtype), (other, dtype))
+            node.output_forms = ((shape, dtype, result.backend),)
+        kept_first = kept_second = None
+        if keeps_second and (first is not None or always_second):
+            kept_second = SavedNumber(b) if number else (b, 0 if counter is None else counter.n)
+        if keeps_first and (second is not None or always_first):
+            counter = a.counter
+            kept_first = (a, 0 if counter is None else counter.n)
+        if keeps_first and keeps_second:
+            node.saved_entries = (kept_first, kept_second) if first_leads else (kept_second, kept_first)
+        else:
+            node.saved_entries = (kept_first,) if keeps_first else (kept_second,) if keeps_second else ()
+
+    return record
+
+
+def view_of_plain(source: Tensor, array: Any, step: tuple[Any, ...], grad: bool) -> Tensor:
+    """A view of a tensor without history: `array` shows part of its memory, `step` is how."""
+    result = _new(Tensor)
+    result.array = array
+    result.dtype = source.dtype
+    result.backend = source.backend
+    result._grad = result.extra = None
+    view = result.edge = _new(View)
+    parent = source.edge
+    view.edge = None
+    if parent is None:
+        counter = source.counter
+        if counter is None:
+            counter = source.counter = Counter()
+        elif counter is UNVERSIONED:
+            result.edge, result.counter = None, counter
+            return result
+        view.base = source
+        view.kind = ORDINARY if grad else NO_GRAD
+        view.path = (step,)
+    else:
+        counter = source.counter
+        view.base = parent.base
+        view.kind = parent.kind if grad else NO_GRAD
+        view.path = (*parent.path, step)
+    view.seen = counter.n
+    result.counter = counter
+    return result
+
+
+def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a view op that takes a shape, spread or not: `x.view(2, 8)`, `x.reshape((2, 8))`."""
+
+    def call(self: Tensor, *shape: Any, **named: Any) -> Any:
+        mode = local.state.mode
+        if mode.plain and not named and self.__class__ is Tensor:
+            edge = self.edge
+            if edge is None or (edge.__class__ is View and not requires_grad(self)):
+                array = self.array
+                if array.flags.c_contiguous and array.size:
+                    asked = shape if len(shape) != 1 or shape[0].__class__ is int else shape[0]
+                    try:
+                        made = array.reshape(asked)
+                        form = made.shape
+                        fits = form == asked or -1 in asked  # NumPy takes any negative size for -1
+                    except (AttributeError, TypeError, ValueError):
+                        fits = False
+                    # NumPy's strides of dimensions of size one may be others.
+                    if fits and (1 not in array.shape or (array.strides[-1] == array.itemsize and form != array.shape)):
+                        return view_of_plain(self, made, (op, (form,)), mode.grad)
+        return general(self, *shape, **named)
+
+    public[general] = call
+    return call
+
+
+def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that reduces a tensor to one number when it is called with nothing else: `x.sum()`."""
+    kernels, direct, new, node_class = op.kernels, op.direct, _new, op.node_class
+    record = op.record if op.recorded else None
+    keeps_nothing = not op.saved_names and not op.value_names
+
+    def call(input: Tensor, *args: Any, **named: Any) -> Any:
+        state = local.state
+        mode = state.mode
+        if mode.plain and not args and not named:
+            try:
+                backend = input.backend
+                kernel = kernels[backend]
+                source_dtype = input.dtype
+                dtype = direct[source_dtype]
+            except (AttributeError, KeyError):
+                pass
+            else:
+                source = input.array
+                array = state.quiet(kernel, source, None, False)
+                if array.__class__ is not backend.Array:
+                    array = backend.asarray(array)
+                result = new(Tensor)
+                result.array = array
+                result.dtype = dtype
+                result.backend = backend
+                result.edge = result.counter = result._grad = result.extra = None
+                edge = input.edge
+                if edge is not None and record is not None and mode.grad:
+                    if not keeps_nothing:
+                        record((input, None), (result,))
+                        return result
+                    if edge.__class__ is not tuple:
+                        edge = input if edge is LEAF else resolve(input)
+                    if edge is None:
+                        record((input, None), (result,))
+                    else:
+                        node = new(node_class)
+                        node.next_edges = (edge,)
+                        node.sequence_nr = next(sequence)
+                        node.node_hooks = node.node_metadata = None
+                        node.plain_values = node.saved_entries = ()
+                        node.output_forms = (((), dtype, backend),)
+                        node.operand_forms = (source.shape, source_dtype, None)
+                        result.edge = (node, 0)
+                return result
+        return general(input, *args, **named)
+
+    public[general] = call
+    return call

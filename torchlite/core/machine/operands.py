@@ -1,0 +1,234 @@
+"""Small questions about an op's arguments: their tensors, arrays, edges, common dtype and device."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..state.mode import local
+from ..values import dtype as dt
+from ..values import errors
+from ..values.device import CPU, find_backend
+from .overrides import PLAIN
+from .tensor import TensorBase, wrap, wrap_shown
+from .view import requires_grad, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..declare.op import Op
+
+
+def tensors_in(value: Any) -> Sequence[Any]:
+    """The tensors in one argument."""
+    if value.__class__ is tuple or value.__class__ is list:
+        return [v for v in value if isinstance(v, TensorBase)]
+    return (value,) if isinstance(value, TensorBase) else ()
+
+
+def computed(value: Any) -> Any:
+    """An argument with the values of lazy tensors computed."""
+    if value.__class__ is tuple or value.__class__ is list:
+        return type(value)([computed(v) for v in value])
+    if isinstance(value, TensorBase) and value.backend.lazy:
+        backend = value.backend
+        array = backend.computed(value.array)
+        return (wrap if array.base is None else wrap_shown)(array, value.dtype, backend.home)
+    return value
+
+
+def values_in_inference(value: Any) -> Any:
+    """An argument of a function that PyTorch, in inference mode, gives the values of lazy tensors instead of these."""
+    return computed(value) if local.state.mode.inference else value
+
+
+def in_memory(t: Any) -> Any:
+    """A tensor with the values that are in memory."""
+    return wrap(t.array, t.dtype, t.backend.home) if t.backend.lazy else t
+
+
+def array_of(value: Any) -> Any:
+    if value.__class__ in PLAIN:
+        return value.array
+    if value.__class__ is tuple or value.__class__ is list:
+        return type(value)([array_of(v) for v in value])
+    return value.array if isinstance(value, TensorBase) else value
+
+
+def alike(values: Sequence[Any], backend: Any) -> bool:
+    """Whether arguments are plain tensors of one dtype of this backend, or sequences of such."""
+    kind = None
+    for value in values:
+        for t in value if value.__class__ is tuple else (value,):
+            if t.__class__ not in PLAIN or t.backend is not backend or (t.dtype is not kind is not None):
+                return False
+            kind = t.dtype
+    return True
+
+
+def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
+    """Arrays of `to`'s type for a tensor or number, or a sequence of them."""
+    if value.__class__ in PLAIN and value.dtype is to and value.backend is backend:
+        return value.array
+    if value.__class__ is tuple or value.__class__ is list:
+        return [converted(v, to, backend) for v in value]
+    if isinstance(value, TensorBase):
+        array = value.array
+        if value.backend.real is not backend:  # a 0-dim tensor of the CPU
+            array = backend.bring(array, value.backend.real)
+        return array if value.dtype is to else backend.cast(array, to.numpy)
+    return None if value is None else scalar_array(value, to, backend)
+
+
+def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
+    """A 0-dim array of a Python number; integers wrap around."""
+    if value.__class__ is int:
+        if not -1 << 63 <= value < 1 << 64:
+            raise errors.too_long(value)
+        if d.category == dt.INT:
+            bits = d.itemsize * 8
+            value &= (1 << bits) - 1
+            if d.is_signed and value >> bits - 1:
+                value -= 1 << bits
+    return backend.asarray(value, d.numpy)
+
+
+def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
+    """A 0-dim array of a number or a tensor's; RuntimeError when `d` cannot hold it (a float's fraction may go)."""
+    kind = value.__class__
+    if (kind is float or kind is int) and d in _SINGLE_AND_DOUBLE and -_SAFE < value < _SAFE:
+        return backend.asarray(value, d.numpy)
+    if isinstance(value, TensorBase):
+        if not value.backend.values:
+            return backend.empty((), d.numpy)
+        value = value.item()
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        raise errors.too_long(value)
+    if d is dt.bool_:
+        return backend.asarray(value != 0)
+    if isinstance(value, complex) and not d.is_complex:
+        if value.imag:
+            raise _overflow(d)
+        value = value.real
+    if d.category == dt.INT:
+        high = (1 << d.itemsize * 8 - d.is_signed) - 1
+        low = ~high if d.is_signed else 0 if value.__class__ is float else -high  # integers count from the end
+        if not low <= value <= high:
+            raise _overflow(d)
+        return scalar_array(int(value), d, backend)
+    limit = _LARGEST.get(d.to_real(), math.inf)
+    if any(limit < abs(part) < math.inf for part in (value.real, value.imag)):
+        raise _overflow(d)
+    return backend.cast(backend.asarray(value), d.numpy)
+
+
+_SINGLE_AND_DOUBLE, _SAFE = frozenset((dt.float32, dt.float64)), 1 << 62  # what needs no second look
+_LARGEST = {dt.float16: 65504.0, dt.bfloat16: 3.3895313892515355e38, dt.float32: 3.4028234663852886e38}
+
+
+def _overflow(d: dt.dtype) -> RuntimeError:
+    name = d.cname if d.category != dt.INT or d is dt.int32 else f"{d.name}_t"
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def described(source: Any, what: str) -> Any:
+    """An attribute (or argument-free method) of a tensor that a derivative names as `self_shape`, `self_stride`, …"""
+    if source.__class__ is tuple or source.__class__ is list:
+        return tuple([described(item, what) for item in source])
+    if not isinstance(source, TensorBase):
+        return () if what == "shape" else None
+    value = source.array.shape if what == "shape" else getattr(source, what)
+    return value() if callable(value) else value
+
+
+def form_of(value: Any) -> tuple[tuple[int, ...], dt.dtype, Any] | None:
+    """Shape, dtype and backend of a tensor; None for a number."""
+    return (value.array.shape, value.dtype, value.backend.home) if isinstance(value, TensorBase) else None
+
+
+# The edge of an operand that requires grad but whose history was not recorded: a view made while nothing was.
+NOWHERE = object()
+
+
+def edge_of(value: Any) -> Any:
+    """The edge an operand contributes; None for what has no gradient."""
+    if not isinstance(value, TensorBase):
+        return None
+    edge = value.edge
+    if edge is None or edge.__class__ is tuple:
+        return edge
+    found = resolve(value)
+    return NOWHERE if found is None and requires_grad(value) else found
+
+
+NO_TENSOR = frozenset((int, float, bool, complex, type(None)))
+
+
+def common_backend(op: Op, values: Sequence[Any]) -> Any:
+    """The device of the operands: one for all, but 0-dim CPU tensors go along with any other."""
+    found = None
+    for i in op.operands:
+        value = values[i]
+        kind = value.__class__
+        if kind in PLAIN:
+            backend = value.backend.real
+            if found is None or (backend is not found and backend.level > found.level):
+                found = backend
+            elif backend is not found and not found.level:
+                return _mixed_backends(op, values)
+        elif kind is tuple or kind is list:
+            backends = {t.backend.real if t.__class__ in PLAIN else None for t in value}
+            if found is not None:
+                backends.add(found)
+            if len(backends) != 1 or None in backends:
+                return _mixed_backends(op, values)
+            (found,) = backends
+        elif kind not in NO_TENSOR:
+            return _mixed_backends(op, values)
+    return _mixed_backends(op, values) if found is None else found
+
+
+def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
+    tensors = [t for i in op.operands for t in tensors_in(values[i])]
+    if not tensors:
+        if op.of_numbers:
+            return find_backend[0](CPU)
+        raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
+    found = max([t.backend.real for t in tensors], key=_level)
+    if found.level:
+        return found
+    if op.moves:
+        return tensors[0].backend.real
+    strong = [t for t in tensors if t.array.shape or t.backend.device.type != "cpu"] or tensors
+    found = strong[0].backend.real
+    for t in strong:
+        if t.backend.real is not found:
+            raise errors.different_devices(found.device, t.backend.device)
+    return found
+
+
+def _level(backend: Any) -> int:
+    return backend.level
+
+
+def result_type(*values: Any) -> dt.dtype:
+    """The dtype that tensors and numbers promote to together."""
+    kinds = tuple([
+        (v.dtype if v.array.shape else v.dtype.name) if isinstance(v, TensorBase) else v.__class__ for v in values
+    ])  # fmt: skip
+    known = _results.setdefault(dt.get_default_dtype(), {})
+    return known.get(kinds) or known.setdefault(kinds, _find_result_type(values))
+
+
+# The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> the common one.
+_results: dict[dt.dtype, dict[tuple[Any, ...], dt.dtype]] = {}
+
+
+def _find_result_type(values: Sequence[Any]) -> dt.dtype:
+    dimensioned, zero_dim, numbers = [], [], []
+    for v in values:
+        if isinstance(v, TensorBase):
+            (dimensioned if v.array.shape else zero_dim).append(v.dtype)
+        else:
+            numbers.append(dt.of_number(v))
+    return dt.result_of(dimensioned, zero_dim, numbers)

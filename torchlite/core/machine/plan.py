@@ -1,0 +1,287 @@
+"""Plans: what calls of one form come to, worked out once.
+
+`x.softmax(1)` or `torch.cat([x, y])` on plain tensors of one shape, layout and dtype is always the same: the same
+overload, the same dimensions, the same result dtype, the same node but for what it keeps. When a form is met a second
+time, it gets a plan, a function `run(state, mode, tensors)`; later calls find it by their form and only compute, wrap
+and record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..state.mode import local
+from ..values.device import device
+from ..values.dtype import dtype
+from ..values.layout import layout, memory_format
+from ..values.size import Size
+from .fast import view_of_plain
+from .node import UNVERSIONED, shared_counter
+from .operands import common_backend
+from .overrides import PLAIN
+from .recipe import recorder
+from .tensor import Tensor, wrap, wrap_shown
+from .view import ORDINARY, View, requires_grad
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_MOST = 1024  # forms of call of one function that are remembered at a time
+_VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
+_SEQUENCES = frozenset((tuple, list, Size))
+
+Plan = Any  # a function (state, mode, tensors) giving the results
+
+
+def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...] | None:
+    """What tells calls apart: the form of each tensor, which is added to `tensors`, and each plain value.
+
+    None where there is anything else, or a tensor made in inference mode.
+    """
+    form: list[Any] = []
+    for value in values:
+        kind = value.__class__
+        if kind is Tensor or kind in PLAIN:
+            if value.counter is UNVERSIONED:
+                return None
+            array = value.array
+            try:
+                form += value.backend, value.dtype, array.shape, array.strides
+            except AttributeError:  # an array without strides
+                return None
+            tensors.append(value)
+        elif kind in _VALUES:
+            form += value, kind
+        elif kind in _SEQUENCES:
+            inner = form_of_call(value, tensors)
+            if inner is None:
+                return None
+            form += kind, inner
+        else:
+            return None
+    return tuple(form)
+
+
+class Plans:
+    """The plans of one function, by form; for a form met once, None, and False for one that cannot be planned."""
+
+    __slots__ = ("by_form", "get")
+
+    def __init__(self) -> None:
+        self.by_form: dict[Any, Plan] = {}
+        self.get = self.by_form.get
+
+    def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
+        """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
+        if any([t.backend.level for t in tensors]):  # it has no plan, and would keep a level that has ended
+            return
+        if plan is UNKNOWN:
+            if len(self.by_form) >= _MOST:
+                self.by_form.clear()
+            self.by_form[form] = None
+        elif plan is None:
+            self.by_form[form] = make() or False
+
+
+UNKNOWN = object()
+_new = object.__new__
+
+
+def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """`general` by way of plans. `find(args, kwargs)` is what it comes to: an op and its bound arguments, or None."""
+    plans = Plans()
+    get = plans.get
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        state = local.state
+        mode = state.mode
+        if mode.plain and "out" not in kwargs:
+            tensors: list[Tensor] = []
+            form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
+            if form is not None and tensors:
+                plan = get(form, UNKNOWN)
+                if plan and plan is not UNKNOWN:
+                    return plan(state, mode, tensors)
+                results = general(*args, **kwargs)
+                if plan is not False:
+                    plans.met(form, tensors, lambda: _of_call(find, args, kwargs, results), plan)
+                return results
+        return general(*args, **kwargs)
+
+    return call
+
+
+def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: Any) -> Plan | None:
+    """The plan of a call that gave `results`."""
+    stand_ins: list[Tensor] = []
+    found = find(_replaced(args, stand_ins), {name: _replaced((v,), stand_ins)[0] for name, v in kwargs.items()})
+    return None if found is None else found[0].plan(found[1], stand_ins, results)
+
+
+def plan_of(op: Any, values: Sequence[Any], results: Any) -> Plan | None:
+    """The plan of `op.apply(*values)`, which gave `results`."""
+    stand_ins: list[Tensor] = []
+    return op.plan(_replaced(values, stand_ins), stand_ins, results)
+
+
+def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
+    """Arguments with a tensor without history, made for it alone, in place of each tensor."""
+    made = []
+    for value in values:
+        if value.__class__ in PLAIN:
+            value = wrap(value.array, value.dtype, value.backend)
+            stand_ins.append(value)
+        elif value.__class__ in _SEQUENCES:
+            value = value.__class__(_replaced(value, stand_ins))
+        made.append(value)
+    return tuple(made)
+
+
+# ---- of an op
+
+
+def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
+    """The plan of an op whose kernel takes the arrays of its tensors as they are."""
+    backend = common_backend(op, values)
+    if backend.level or any([t.backend is not backend for t in tensors]):
+        return None
+    if op.promoted is not None and not any([isinstance(values[i], Tensor) for i in op.promoted]):
+        return None  # the default dtype decides
+    arguments, out_dtype = op.prepare(values, backend)
+    operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
+    if operands is None or sources is None:
+        return None
+    kernel, returns, wrap_results = op.kernels[backend], op.returns, op.wrap_results
+    check = None if op.checks_form else op.check
+    record = recorder(op, values, operands, tensors, results) if op.recorded else None
+    run_kernel = None if op.orders_results(values) else op.run
+    single = results.__class__ is Tensor
+    known = _known(op, (results,) if single else results)
+    array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
+    template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
+    bound = _filler(values, operands, len(tensors))
+    singles = [(at, which) for at, which in sources if which.__class__ is int]
+    sequences = [(at, which) for at, which in sources if which.__class__ is not int]
+
+    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+        arguments = template.copy()
+        for at, which in singles:
+            arguments[at] = tensors[which].array
+        for at, which in sequences:
+            arguments[at] = [tensors[k].array for k in which]
+        if check is not None:
+            check(*bound(tensors))
+        if run_kernel is None:
+            outputs = state.quiet(kernel, *arguments)
+        else:
+            outputs = run_kernel(state, kernel, arguments, bound(tensors))
+        if known is None:
+            results = wrap_results(outputs, out_dtype, backend)
+        elif single:
+            if outputs.__class__ is array_class and outputs.dtype == numpy_type and outputs.base is None:
+                results = _new(Tensor)
+                results.array = outputs
+                results.dtype = known_type
+                results.backend = backend
+                results.edge = results.counter = results._grad = results.extra = None
+            else:
+                results = wrap_results(outputs, out_dtype, backend)
+        else:
+            results = _wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)
+        if record is not None and mode.grad:
+            record(tensors, bound, results)
+        return results if returns is None else returns(results)
+
+    return run
+
+
+Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrapped as they come
+
+
+def _known(op: Any, results: Sequence[Any]) -> Known:
+    if any([r is None or op.lays_results(r) for r in results]):
+        return None
+    return [(r.dtype, r.array.dtype) for r in results]
+
+
+def _wrapped(arrays: Any, known: Known, backend: Any) -> tuple[Tensor, ...] | None:
+    """Several results that are fresh memory of the dtypes expected; None for anything else."""
+    for array, (_, numpy_dtype) in zip(arrays, known):
+        if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:
+            return None
+    return tuple([wrap(array, d, backend) for array, (d, _) in zip(arrays, known)])
+
+
+Places = list[tuple[int, Any]]
+
+
+def _places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
+    """Where each of the objects `wanted` stands: a place and its number, or a place and the numbers of a sequence.
+
+    None where one stands in no place, or in several, or a sequence has others in it.
+    """
+    numbers = {id(one): k for k, one in enumerate(wanted)}
+    found: Places = []
+    missing = set(numbers)
+    for at, value in enumerate(among):
+        items = value if value.__class__ is tuple or value.__class__ is list else (value,)
+        known = [id(v) for v in items if id(v) in numbers]
+        if not known:
+            continue
+        if len(known) != len(items) or not missing.issuperset(known) or len(set(known)) < len(known):
+            return None
+        missing.difference_update(known)
+        which = [numbers[one] for one in known]
+        found.append((at, which[0] if items is not value else tuple(which)))
+    return None if missing or len(numbers) < len(wanted) else found
+
+
+def _filler(values: Sequence[Any], places: Places, count: int) -> Callable[[Sequence[Any]], list[Any]]:
+    """A function that gives `values` with tensors at their places."""
+
+    def filled(tensors: Sequence[Any]) -> list[Any]:
+        made = blank.copy()
+        for at, which in places:
+            made[at] = tensors[which] if which.__class__ is int else tuple([tensors[k] for k in which])
+        return made
+
+    blank = list(values)
+    blank = filled([None] * count)
+    return filled
+
+
+# ---- of a view
+
+
+def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
+    """The plan of a view op."""
+    source, *tail = values
+    backend = source.backend
+    if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
+        return None
+    kernel, check, apply, step = op.kernels[backend], op.check, op.apply, (op, tuple(tail))
+    array = kernel(source.array, *tail)
+    if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
+        return None
+    dtype, shown = source.dtype, wrap_shown(array, source.dtype, backend).backend
+    ordinary = op.rules and op.kind == ORDINARY
+    record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
+
+    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
+        source = tensors[0]
+        edge = source.edge
+        if check is not None:
+            check(source, *tail)
+        if edge is None or (edge.__class__ is View and not requires_grad(source)):
+            result = view_of_plain(source, kernel(source.array, *tail), step, mode.grad)
+        elif edge.__class__ is View or record is None or not mode.grad:
+            return apply(source, *tail)
+        else:
+            result = wrap(kernel(source.array, *tail), dtype, backend)
+            record(tensors, lambda tensors: (*tensors, *tail), result)
+            result.edge = View(source, result.edge, ORDINARY, (step,))
+            result.counter = shared_counter(source)
+        result.backend = shown
+        return result
+
+    return run

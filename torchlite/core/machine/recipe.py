@@ -1,0 +1,144 @@
+"""Recipes: how calls of one form are recorded. All that a node notes is known from the form, but for what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..values.dtype import FLOAT
+from .node import LEAF, sequence
+from .operands import NOWHERE, described, edge_of
+from .saved import SavedList, SavedNumber, keep_output
+from .tensor import Tensor
+
+_new = object.__new__
+_OF_FORM = frozenset(("", "shape", "dtype", "stride", "device", "ndim", "dim", "numel", "size"))
+
+
+Bound = Callable[[Sequence[Tensor]], Sequence[Any]]  # gives the bound arguments of a call of its tensors
+Record = Callable[[Sequence[Tensor], Bound, Any], None]
+
+
+def recorder(
+    op: Any, values: Sequence[Any], operands: Sequence[tuple[int, Any]], tensors: Sequence[Tensor], results: Any
+) -> Record:
+    """`op.record` for calls of one form, of which `values`, with `tensors` at the places `operands`, gave `results`."""
+
+    def general(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
+        op.record(bound(tensors), results if results.__class__ is tuple else (results,))
+
+    listed = results if results.__class__ is tuple else (results,)
+    if any([r is None for r in listed]) or not _differentiable(op, listed) or op.node_class_for(values).fails:
+        return general
+    notes = _notes(op, values, listed)
+    if notes is None:
+        return general
+    return _by_recipe(op, values, dict(operands), tensors[0].backend, results, notes, general)
+
+
+def _by_recipe(
+    op: Any, values: Sequence[Any], places: dict[int, Any], backend: Any, results: Any, notes: Any, general: Record
+) -> Record:
+    node_class = op.node_class_for(values)
+    single = results.__class__ is not tuple
+    listed = (results,) if single else results
+    differentiable = _differentiable(op, listed)
+    edges_from = _edge_sources(op, values, places)
+    keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
+    moving = any([of_result for of_result, *_ in op._to_note])  # whether the form of a result is noted
+    operand_forms = op.operand_forms(values, listed, [None] * len(edges_from))
+    reshaped = op.follows_edges and operand_forms is not None
+
+    def record(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
+        edges = []
+        live = False
+        for k in edges_from:
+            edge = None
+            if k is not None:
+                t = tensors[k]
+                edge = t.edge
+                if edge is not None:
+                    if edge.__class__ is not tuple:
+                        edge = t if edge is LEAF else edge_of(t)
+                    if edge is NOWHERE or (reshaped and _other_shape(edge, t)):
+                        return general(tensors, bound, results)
+                    live = live or edge is not None
+            edges.append(edge)
+        if not live:
+            return None
+        listed = (results,) if single else results
+        node = _new(node_class)
+        node.next_edges = tuple(edges)
+        node.sequence_nr = next(sequence)
+        node.node_hooks = node.node_metadata = None
+        node.operand_forms = operand_forms
+        node.plain_values = op.noted(bound(tensors), listed) if moving else notes
+        node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed])
+        for nr in differentiable:
+            listed[nr].edge = (node, nr)
+        saved: list[Any] = []
+        for constant, which, nr, only_for in keeping:
+            if only_for is not None and edges[only_for] is None:
+                saved.append(None)
+            elif which is None:
+                saved.append(constant if nr is None else keep_output(listed[nr], nr))
+            elif which.__class__ is int:
+                saved.append(_pair(tensors[which]))
+            else:
+                saved.append(SavedList([_pair(tensors[k]) for k in which]))
+        node.saved_entries = tuple(saved)
+        return None
+
+    return record
+
+
+def _notes(op: Any, values: Sequence[Any], listed: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The plain values that nodes of this form note; None where the form does not tell them."""
+    found = []
+    for of_result, at, what in op._to_note:
+        source = (listed if of_result else values)[at]
+        if what not in _OF_FORM or (not what and isinstance(source, Tensor)):
+            return None
+        found.append(described(source, what) if what else source)
+    return tuple(found)
+
+
+def _differentiable(op: Any, listed: Sequence[Any]) -> list[int]:
+    """Through which of the results gradients go."""
+    return [nr for nr, r in enumerate(listed[: op.differentiable]) if r is not None and r.dtype.category >= FLOAT]
+
+
+def _pair(t: Tensor) -> tuple[Tensor, int]:
+    counter = t.counter
+    return t, 0 if counter is None else counter.n
+
+
+def _other_shape(edge: Any, t: Tensor) -> bool:
+    """Whether an edge leads to what has another shape, as for a view that was reshaped in place."""
+    return edge.__class__ is tuple and edge[0].output_forms[edge[1]][0] != t.array.shape
+
+
+def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> list[int | None]:
+    """For each edge of the node, which tensor it comes from."""
+    found: list[int | None] = []
+    for at, _ in op.rules:
+        which = places.get(at)
+        if which.__class__ is tuple:
+            found.extend(which)
+        elif which is None and values[at].__class__ is tuple:
+            found.extend([None] * len(values[at]))
+        else:
+            found.append(which)
+    return found
+
+
+def _keeping(
+    op: Any, values: Sequence[Any], places: dict[int, Any], selective: bool
+) -> list[tuple[Any, Any, int | None, int | None]]:
+    """For each saved name: a constant, or which tensors, or which result; and the edge without which it is spared."""
+    found = []
+    for is_result, at, users in op._to_save:
+        only_for = users[0] if selective and len(users) == 1 < len(op.rules) and not is_result else None
+        constant = None if is_result or values[at] is None or at in places else SavedNumber(values[at])
+        found.append((constant, None if is_result else places.get(at), at if is_result else None, only_for))
+    return found

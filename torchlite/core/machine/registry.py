@@ -1,0 +1,13 @@
+"""Every op by its full name ("sum.dim"), and the public functions and methods by theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..declare.op import Op
+
+registry: dict[str, Op] = {}
+functions: dict[str, Callable[..., Any]] = {}

@@ -1,0 +1,318 @@
+"""Values kept for backward.
+
+`Node.saved` holds entries: a bare `(tensor, version)` pair for an input, None for what no needed gradient uses, and
+else one of the classes here. `read(node)` gives the value of one, checked for writes since. It is a `Hooked` tuple when
+pack hooks have put some of the entries away.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..state import mode as _mode
+from ..values import dtype as dt
+from ..values.device import CPU, find_backend
+from ..values.dtype import FLOAT
+from ..values.errors import freed, type_text
+from .node import UNVERSIONED, Counter, DetachedCounter, Node, name_of, version_of
+from .operands import tensors_in
+from .overrides import PLAIN
+from .tensor import Tensor, TensorBase, wrap
+from .view import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.
+Hooks = tuple[Any, ...]
+_new = object.__new__
+_SUFFIX = re.compile(r"Backward(0$|(?=\d*$))")  # of "FillBackward2", "Fill2" is left
+
+
+class Entry(Protocol):
+    """What an entry that is no bare pair can do."""
+
+    def read(self, node: Node) -> Any: ...
+
+
+def keep(value: Any, stack: Sequence[Hooks] = ()) -> Any:
+    """The entry of an input. `stack` are the default hooks, of which the innermost pair packs it."""
+    if value.__class__ in PLAIN and not stack and value.counter is not UNVERSIONED:
+        return (value, version_of(value))
+    if value.__class__ is tuple or value.__class__ is list:
+        return SavedList([keep(v, stack) for v in value])
+    if not isinstance(value, TensorBase):
+        return None if value is None else SavedNumber(value)
+    check_keepable(value)
+    return Packed(value, stack[-1]) if stack else (value, version_of(value))
+
+
+def keep_output(result: Tensor, nr: int, stack: Sequence[Hooks] = ()) -> Any:
+    """The entry of result number `nr` of the node that keeps it."""
+    if stack:
+        return Packed(result, stack[-1], nr if result.dtype.category >= FLOAT else -1)
+    return SavedOutput(result, nr) if result.dtype.category >= FLOAT else (result, version_of(result))
+
+
+def announce_write(t: Tensor, stack: Sequence[Hooks]) -> None:
+    """Tell the default hooks that want to know it that `t` is about to be written to."""
+    for _, _, before_write in stack:
+        if before_write is not None:
+            before_write(t)
+
+
+def check_keepable(value: Any) -> None:
+    """Refuse an argument that backward cannot rely on: nothing counts the writes to an inference tensor."""
+    for t in tensors_in(value):
+        if t.counter is UNVERSIONED:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+                "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
+                "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            )
+
+
+class SavedOutput:
+    """A result of the node that keeps it: an alias without history, so that the node does not own itself."""
+
+    __slots__ = ("output", "tensor", "version")
+
+    def __init__(self, result: Tensor, output: int) -> None:
+        self.version = version_of(result)
+        self.tensor = result.alias()
+        self.output = output
+
+    def read(self, node: Node) -> Tensor:
+        tensor = self.tensor
+        version = version_of(tensor)
+        if version != self.version:
+            raise stale(node, tensor, version, self.version, self.output)
+        return self.with_history(node) if _mode.local.state.mode.grad else tensor
+
+    def with_history(self, node: Node) -> Tensor:
+        tensor = self.tensor.alias()
+        tensor.edge, tensor.extra = (node, self.output), self.tensor.extra  # which has the tangents
+        return tensor
+
+
+class SavedNumber:
+    """A number that stood where a tensor may."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def read(self, node: Node) -> Any:
+        return self.value
+
+
+class SavedList:
+    """The entries of several tensors that are one argument."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list[Any]) -> None:
+        self.entries = entries
+
+    def read(self, node: Node) -> Any:
+        return [read(e, node) for e in self.entries]
+
+
+class Packed:
+    """What a pack hook made of a tensor, and what is needed to give the unpacked tensor its place in the graph."""
+
+    __slots__ = ("counter", "edge", "hooks", "output", "packed")
+
+    def __init__(self, tensor: Tensor, hooks: Hooks, output: int = -1, given: Tensor | None = None) -> None:
+        self.hooks = hooks
+        self.output = output  # of the node that keeps it, which it must not own
+        self.edge = resolve(tensor) if output < 0 else None
+        self.counter: Counter | None = tensor.counter
+        given = tensor if given is None else given
+        version = version_of(given)
+        state = _mode.local.state
+        self.packed = state.within(_mode.with_grad(state.mode, False), hooks[0], given)
+        if version_of(given) != version:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+                "issue if you need to perform in-place operations on the input to a pack hook."
+            )
+
+    def read(self, node: Node) -> Tensor:
+        tensor = self.hooks[1](self.packed)
+        if not isinstance(tensor, TensorBase):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(tensor).__name__}"
+            )
+        edge = self.edge if self.output < 0 else (node, self.output)
+        if edge is None and tensor.edge is None:
+            return tensor
+        tensor = tensor.alias()
+        tensor.edge = edge
+        if self.counter is not None:
+            tensor.counter = self.counter
+        return tensor
+
+
+class Hooked(tuple[Any, ...]):
+    """`Node.saved` with packed entries in it: the node asks for all of it once it runs."""
+
+    __slots__ = ()
+
+    def unpacked(self, node: Node) -> tuple[Any, ...]:
+        """The entries with every packed tensor unpacked once, in the order they were packed in."""
+        return tuple([_unpacked(entry, node) for entry in self])
+
+
+def _unpacked(entry: Any, node: Node) -> Any:
+    if entry.__class__ is SavedList:
+        return SavedList([_unpacked(e, node) for e in entry.entries])
+    if entry.__class__ is Packed:
+        tensor = entry.read(node)
+        return (tensor, version_of(tensor))
+    return entry
+
+
+def read(entry: Any, node: Node) -> Any:
+    """The value of an entry."""
+    if entry.__class__ is tuple:
+        tensor, version = entry
+        now = version_of(tensor)
+        if now != version:
+            raise stale(None, tensor, now, version, 0)
+        return tensor
+    return None if entry is None else entry.read(node)
+
+
+def shown(entry: Any, node: Node) -> Any:
+    """The value of an entry as an attribute of its node: a number as a tensor, a result with its history."""
+    if entry.__class__ is SavedNumber:
+        return _number_tensor(entry.value)
+    if entry.__class__ is SavedList:
+        return tuple([shown(e, node) for e in entry.entries])
+    value = read(entry, node)
+    return entry.with_history(node) if entry.__class__ is SavedOutput else value
+
+
+def _number_tensor(value: Any) -> Tensor:
+    """A number as a 0-dim tensor of the widest dtype of its kind."""
+    backend, d = find_backend[0](CPU), dt.of_number(value)
+    d = dt.complex128 if d.is_complex else dt.float64 if d.is_floating_point else d
+    return wrap(backend.asarray(value, d.numpy), d, backend)
+
+
+def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output: int) -> RuntimeError:
+    """The error for a saved tensor that was overwritten, or detached in place, before backward read it."""
+    if tensor.counter.__class__ is DetachedCounter and expected <= tensor.counter.since:
+        return RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+            "please use out-of-place `.detach()` instead"
+        )
+    edge = resolve(tensor) if node is None else None  # a view that may not have been written to says so instead
+    if edge.__class__ is tuple:
+        node, output = edge
+    who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', name_of(node))},"
+    kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
+        f"{who} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection to find "
+        "the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
+    )
+
+
+class SavedTensor:
+    """A place among what a node saved, where hooks can be registered: `node._raw_saved_self`."""
+
+    __slots__ = ("_at", "_item", "_node")
+
+    _at: int
+    _item: int | None
+    _node: Node
+
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    def register_hooks(self, *hooks: Any) -> None:
+        """Keep `pack(tensor)` in place of the tensor; `unpack` turns it back each time it is read."""
+        if len(hooks) != 2 or not callable(hooks[0]) or not callable(hooks[1]):
+            said = ", ".join([repr(h) for h in (self, *hooks)])
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                f"collections.abc.Callable) -> None\n\nInvoked with: {said}"
+            )
+        node, entry = self._node, self._entry()
+        if node.saved_entries is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
+                "to backward through the graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        if entry is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if entry.__class__ is Packed:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                "hooks is allowed at a time."
+            )
+        tensor = self.data
+        given = wrap(tensor.array, tensor.dtype, tensor.backend if tensor.__class__ in PLAIN else tensor.backend.real)
+        packed = Packed(tensor, hooks, entry.output if entry.__class__ is SavedOutput else -1, given)
+        saved = list(node.saved_entries)
+        if self._item is None:
+            saved[self._at] = packed
+        else:
+            saved[self._at].entries[self._item] = packed
+        node.saved_entries = Hooked(saved)
+
+    def unpack(self) -> Any:
+        """The saved tensor, as the node's attribute gives it."""
+        if self._node.saved_entries is None:
+            raise freed()
+        return shown(self._entry(), self._node)
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what the pack hook made of it."""
+        entry = self._entry()
+        if entry is None:
+            return None
+        if entry.__class__ is Packed:
+            return entry.packed
+        if entry.__class__ is SavedNumber:
+            return shown(entry, self._node)
+        return entry[0] if entry.__class__ is tuple else entry.tensor
+
+    @property
+    def unpack_hook(self) -> Any:
+        entry = self._entry()
+        return entry.hooks[1] if entry.__class__ is Packed else None
+
+    def _entry(self) -> Any:
+        if self._node.saved_entries is None:
+            return None
+        entry = self._node.saved_entries[self._at]
+        return entry if self._item is None else entry.entries[self._item]
+
+
+SavedTensor.__module__ = "torch._C._autograd"
+
+
+def raw(node: Node, at: int) -> Any:
+    """The `SavedTensor` for entry `at`; a tuple of them for a list of tensors."""
+    entry = None if node.saved_entries is None else node.saved_entries[at]
+    if entry.__class__ is SavedList:
+        return tuple([_saved_tensor(node, at, item) for item in range(len(entry.entries))])
+    return _saved_tensor(node, at, None)
+
+
+def _saved_tensor(node: Node, at: int, item: int | None) -> SavedTensor:
+    made: SavedTensor = _new(SavedTensor)
+    made._node, made._at, made._item = node, at, item
+    return made

@@ -1,0 +1,605 @@
+"""The Tensor: a thin handle on a backend's array.
+
+`TensorBase` holds the slots; `Tensor` adds what makes it a citizen of Python. Operations are attached to it where they
+are declared (torchlite/ops), so what stands here is only what a tensor *is*: its parts, its place in the graph, its
+Python protocols.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ..state import mode as _mode
+from ..values.dtype import FLOAT
+from ..values.dtype import dtype as _dtype_class
+from ..values.layout import contiguous_strides, strided
+from ..values.size import Size, size
+from .batching import refuse_batch
+from .format import tensor_str
+from .hooks import Hooks
+from .node import LEAF, UNVERSIONED, Counter, DatedCounter, DetachedCounter, Node, shared_counter, version_of
+from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
+from .view import View, base_of, current_edge, last_edge, requires_grad
+
+if TYPE_CHECKING:
+    from collections import OrderedDict
+    from collections.abc import Callable, Iterator
+
+    from ..values.device import device
+    from ..values.dtype import dtype
+
+_new = object.__new__
+
+SAME_DTYPE = object()  # what `Extra.grad_dtype` says of a gradient that has its leaf's dtype
+
+
+class Extra:
+    """What few tensors have: hooks, a kept gradient, an accumulator."""
+
+    __slots__ = ("__weakref__", "accumulator", "grad_dtype", "hooks", "post_hooks", "retains_grad", "tangents")
+
+    def __init__(self) -> None:
+        self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad, once someone asked for it
+        self.hooks: Hooks | None = None  # those of the AccumulateGrad
+        self.post_hooks: OrderedDict[int, Callable[..., Any]] | None = None  # called when the gradient was added
+        self.retains_grad = False
+        self.grad_dtype: Any = SAME_DTYPE
+        self.tangents: dict[Any, Tensor] | None = None  # by level, see core/machine/tangent.py
+
+    def all_hooks(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def dtype_of_grad(self, own: dtype) -> dtype | None:
+        """The dtype gradients must have, for a leaf whose own is given; None where any will do."""
+        return own if self.grad_dtype is SAME_DTYPE else self.grad_dtype
+
+
+class TensorBase:
+    """The parts of a tensor.
+
+    array    what its backend computes with
+    dtype    the element type
+    backend  the device it lives on, with that device's kernels
+    edge     where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
+    counter  counts writes to its memory; None until someone needs it
+    _grad    the accumulated gradient of a leaf
+    extra    hooks and other rarities, or None
+    """
+
+    __slots__ = ("_grad", "array", "backend", "counter", "dtype", "edge", "extra")
+
+    array: Any
+    dtype: dtype
+    backend: Any
+    edge: Any
+    counter: Counter | None
+    _grad: Tensor | None
+    extra: Extra | None
+
+
+def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
+    """A plain tensor over an array."""
+    t = _new(Tensor)
+    t.array = array
+    t.dtype = dtype_
+    t.backend = backend
+    t.edge = t.counter = t._grad = t.extra = None
+    state = _mode.local.state
+    if state.mode.marks:
+        if state.mode.inference:
+            t.counter = UNVERSIONED
+        elif not state.levels or backend.level != state.levels[-1].serial:
+            t.counter = DatedCounter()
+    return t
+
+
+def wrap_shown(array: Any, dtype_: dtype, backend: Any) -> Tensor:
+    """A plain tensor over an array that shows another's memory.
+
+    Where it has dimensions of size one or none, equal steps or steps of zero that NumPy would lay otherwise, it holds
+    its backend's twin, which keeps it off the fast paths: those leave the strides of results to NumPy.
+    """
+    t = wrap(array, dtype_, backend)
+    shape = array.shape
+    if len(shape) > 1:
+        strides = array.strides
+        odd = 1 in shape or 0 in shape or 0 in strides or len(set(strides)) < len(strides)
+        if odd and backend.strides(array) != contiguous_strides(shape):
+            t.backend = backend.guarded
+    return t
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array that can be differentiated."""
+
+    _plain: bool = True  # no __torch_function__ of its own
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_plain" not in cls.__dict__:
+            cls._plain = False
+        if overrides(cls):
+            _offer_attributes(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run `func` as on plain tensors and give its results this class."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        state = _mode.local.state
+        result = state.within(state.mode.but(subclasses=False), functools.partial(func, *args, **(kwargs or {})))
+        return result if func in UNCONVERTED else _converted(result, cls)
+
+    # ---- form
+
+    @property
+    def shape(self) -> Size:
+        return size(self.array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or one of its dimensions."""
+        shape = self.array.shape
+        if dim is None:
+            return size(shape)
+        if dim.__class__ is int and -len(shape) <= dim < len(shape):
+            return shape[dim]
+        from ..values.errors import wrap_dim
+
+        if not shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return shape[wrap_dim(dim.__index__(), len(shape))]
+
+    def dim(self) -> int:
+        return len(self.array.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        return self.array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.size * self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Strides in elements, or that of one dimension."""
+        strides = self.backend.strides(self.array)
+        if dim is None:
+            return strides
+        from ..values.errors import wrap_dim
+
+        return strides[wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        return self.backend.offset(self.array)
+
+    def data_ptr(self) -> int:
+        """The address of the first element (0 when there is none)."""
+        return self.backend.pointer(self.array) if self.array.size else 0
+
+    @property
+    def device(self) -> device:
+        return self.backend.device
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    def get_device(self) -> int:
+        index = self.backend.device.index
+        return -1 if index is None else index
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.backend.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.backend.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.backend.device.type == "meta"
+
+    is_sparse = is_sparse_csr = is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = False
+    is_ipu = is_mtia = is_maia = False
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    # ---- place in the graph
+
+    @property
+    def requires_grad(self) -> bool:
+        return requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value.__class__ is not bool:
+            raise RuntimeError("requires_grad must be a bool")
+        self._require_grad(value, "only Tensors of floating point and complex dtype")
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for this leaf's gradient, or stop asking."""
+        if _mode.local.state.levels and not _mode.local.state.leaves_allowed:
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
+                "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+                "requires_grad_() outside of a function being transformed instead."
+            )
+        if requires_grad.__class__ is not bool:
+            got = type(requires_grad).__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {got}")
+        return self._require_grad(requires_grad, "only Tensors of floating point dtype")
+
+    def _require_grad(
+        self, requires_grad: bool, which: str = "Only Tensors of floating point and complex dtype"
+    ) -> Tensor:
+        edge = self.edge
+        if (edge.edge if edge.__class__ is View else edge).__class__ is tuple:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return self
+        if requires_grad and self.dtype.category < FLOAT:
+            raise RuntimeError(f"{which} can require gradients")
+        if requires_grad and self.counter is UNVERSIONED and not _mode.local.state.mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        levels = [level for level in _mode.local.state.levels if level.elements is None]
+        inside = levels and self.backend.real.level < levels[-1].serial
+        if requires_grad and inside and self.counter and self.counter.born > levels[-1].serial:
+            levels[-1].over(self.backend.real).adopt(self)  # which it was made inside of: it is a leaf there
+            edge = self.edge
+        leaf = LEAF if requires_grad else None
+        if edge.__class__ is View:
+            edge.edge = leaf
+        else:
+            self.edge = leaf
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        edge = self.edge
+        return (current_edge(self, edge) if edge.__class__ is View else edge).__class__ is not tuple
+
+    @property
+    def grad_fn(self) -> Node | None:
+        edge = self.edge
+        if edge.__class__ is View:
+            edge = current_edge(self, edge)
+        return edge[0] if edge.__class__ is tuple else None
+
+    name: None = None  # what legacy code asks of every variable
+
+    @property
+    def output_nr(self) -> int:
+        edge = last_edge(self)  # to ask for a number brings no history up to date
+        return edge[1] if edge.__class__ is tuple else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        retains = self.extra is not None and self.extra.retains_grad
+        if self._grad is None and not retains and last_edge(self).__class__ is tuple:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
+                "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
+                "by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 "
+                "for more information.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def grad_dtype(self) -> dtype | None:
+        """The dtype of this leaf's gradient; None where it may have any."""
+        if last_edge(self).__class__ is tuple:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return self.dtype if self.extra is None else self.extra.dtype_of_grad(self.dtype)
+
+    @grad_dtype.setter
+    def grad_dtype(self, wanted: dtype | None) -> None:
+        if last_edge(self).__class__ is tuple:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if wanted is not None and not isinstance(wanted, _dtype_class):
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(wanted).__name__}")
+        if wanted is not None and self._grad is not None and self._grad.dtype is not wanted:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{wanted.legacy}' because there is already a gradient with dtype "
+                f"'{_c(self._grad)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure "
+                "the new grad_dtype matches the existing gradient's dtype."
+            )
+        self.more().grad_dtype = wanted
+
+    @property
+    def _version(self) -> int:
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
+        version = version_of(self)
+        return version - 1 if self.counter.__class__ is DetachedCounter else version
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode."""
+        return self.counter is UNVERSIONED
+
+    @property
+    def _base(self) -> Tensor | None:
+        return base_of(self)
+
+    def _is_view(self) -> bool:
+        return self.edge.__class__ is View
+
+    def more(self) -> Extra:
+        """The holder of this tensor's rarities."""
+        if self.extra is None:
+            self.extra = Extra()
+        return self.extra
+
+    def alias(self) -> Tensor:
+        """Another handle on the same memory, sharing its version, without history."""
+        t = wrap(self.array, self.dtype, self.backend.real)
+        t.counter = shared_counter(self)
+        return t
+
+    @property
+    def data(self) -> Tensor:
+        refuse_batch((self,), "accessing `data` under vmap transform is not allowed")
+        t = wrap(self.array, self.dtype, self.backend.real)
+        t.counter = UNVERSIONED if self.is_inference() else None
+        return t
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        refuse_batch((self,), "mutating directly with `.data` under vmap transform is not allowed.")
+        if self.backend.home.level:
+            raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+        if value.is_meta is not self.is_meta:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                "type."
+            )
+        if value.dtype.category < FLOAT and self.requires_grad:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self.array, self.dtype = value.array, value.dtype
+        self.backend = value.backend.real.guarded if overrides(type(self)) else value.backend.real
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+    # ---- Python
+
+    def host_array(self) -> Any:
+        """The values as a NumPy array, sharing memory where possible."""
+        return self.backend.real.to_host(self.array)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        if needs_dispatch((self,), {}):
+            return dispatch(Tensor.__repr__, (self,), {"tensor_contents": tensor_contents})
+        return tensor_str(self, tensor_contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        if not self.array.shape and not self.is_meta and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __len__(self) -> int:
+        if not self.array.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.array.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self) -> bool:
+        if self.array.size != 1:
+            if self.backend.home.level:
+                return self.backend.truth(self.array)
+            if not self.array.size:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self.backend.level:
+            return self.backend.truth(self.array)
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self._real_number("int64_t"))
+
+    def __float__(self) -> float:
+        self._warn_of_lost_history()
+        return float(self._real_number("double"))
+
+    def __complex__(self) -> complex:
+        self._warn_of_lost_history()
+        return complex(self._number())
+
+    def _warn_of_lost_history(self) -> None:
+        if self.edge is not None and _mode.local.state.mode.grad and requires_grad(self):
+            from ..values.errors import warn_once
+
+            warn_once(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
+                "using tensor.detach() first.",
+                4,
+            )
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.dtype.category >= FLOAT:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def _real_number(self, type_: str) -> Any:
+        number = self._number()
+        if number.__class__ is not complex:
+            return number
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {type_} without overflow")
+        return number.real
+
+    def _number(self) -> Any:
+        if self.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (TensorBase, int, float, complex)):
+            return bool((element == self).any())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.array.shape else self
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
+
+
+# What is at hand of plain tensors, and asks a subclass with a __torch_function__.
+_PROPERTIES = (
+    "H", "T", "data", "device", "grad", "grad_fn", "imag", "is_cpu", "is_cuda", "is_leaf", "layout", "mH", "mT", "ndim",
+    "real", "requires_grad", "shape",
+)  # fmt: skip
+_METHODS = (
+    "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__", "contiguous", "cpu", "data_ptr", "dim",
+    "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_nonzero",
+    "is_signed", "item", "nelement", "requires_grad_", "retain_grad", "size", "storage_offset", "tolist",
+)  # fmt: skip
+
+
+def _offer_attributes(cls: type) -> None:
+    for names, offered in ((_PROPERTIES, _offered), (_METHODS, _offered_method)):
+        for name in names:
+            plain = getattr(Tensor, name, None)
+            if plain is not None and getattr(cls, name, None) is plain:
+                setattr(cls, name, offered(plain))
+
+
+def _offered(plain: property) -> property:
+    read, write = plain.__get__, plain.__set__
+
+    def get(self: Tensor) -> Any:
+        return dispatch(read, (self,), {}) if needs_dispatch((self,), {}) else read(self)
+
+    def set_(self: Tensor, value: Any) -> None:
+        if needs_dispatch((self,), {}):
+            dispatch(write, (self, value), {})
+        else:
+            write(self, value)
+
+    return property(get, set_, plain.__delete__)
+
+
+def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if needs_dispatch((self,), {}):
+            return dispatch(plain, (self, *args), kwargs)
+        return plain(self, *args, **kwargs)
+
+    return functools.wraps(plain)(call)
+
+
+Tensor.__module__ = "torch"
+
+# Functions whose results keep their type when a subclass calls them.
+overrides(Tensor)  # from now on the fast paths know it
+
+UNCONVERTED: set[Any] = {Tensor.__repr__}
+
+
+def as_class(t: Tensor, cls: type) -> Tensor:
+    """`t`'s parts in an instance of `cls`."""
+    if type(t) is cls:
+        return t
+    made = _new(cls)
+    for slot in TensorBase.__slots__:
+        setattr(made, slot, getattr(t, slot))
+    real = t.backend.real
+    made.backend = real.guarded if overrides(cls) else real
+    return made
+
+
+def _converted(result: Any, cls: type) -> Any:
+    if isinstance(result, TensorBase):
+        return result if isinstance(result, cls) else as_class(result, cls)
+    if type(result) in (tuple, list) or hasattr(result, "_fields"):
+        return type(result)([_converted(r, cls) for r in result])
+    return result
+
+
+def _check_grad(t: Tensor, grad: Any) -> None:
+    if not isinstance(grad, TensorBase):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad.backend.home is not t.backend.home:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
+            f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if grad.array.shape != t.array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad.array.shape)}' to a tensor of size "
+            f"'{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+    wanted = t.dtype if t.extra is None else t.extra.dtype_of_grad(t.dtype)
+    if wanted is not None and grad.dtype is not wanted:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_c(grad)}' to a tensor with grad_dtype '{wanted.legacy}'. "
+            "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
+            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
+            "match."
+        )
+
+
+def _c(t: Tensor) -> str:
+    return t.dtype.cname
+
+
+__all__ = ["Tensor", "TensorBase", "_disabled_torch_function_impl", "wrap"]

@@ -1,0 +1,306 @@
+"""Views and writing through them.
+
+A tensor made by a view op has a `View` in its slot `edge`: whose memory it shows, and the history it has for now.
+Writing to the base, or to any view of it, makes that history stale; it is made anew, from the base's, when next read.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ..state import mode as _mode
+from ..values.errors import freed
+from .node import LEAF, DetachedCounter, Node, hooks_of, name_of, shared_counter, version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..declare.op import Op
+    from .tensor import Tensor
+
+    Path = tuple[tuple[Any, tuple[Any, ...]], ...]
+
+# How a view came about, when that forbids writing through it under autograd.
+ORDINARY, NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM = "", "no_grad", "inference", "multi_output", "custom"
+
+
+class View:
+    """The history of a view. `path` is how it was made from its base: `(op, arguments after the tensor)` steps."""
+
+    __slots__ = ("base", "edge", "kind", "path", "seen")
+
+    def __init__(self, base: Tensor, edge: Any, kind: str, path: Path) -> None:
+        self.base = base
+        self.edge = edge
+        self.kind = kind
+        self.path = path
+        self.seen = version_of(base)
+
+
+def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, ...]) -> View:
+    """The slot `edge` of a new view of `source`, which shares its memory and its version from here on."""
+    parent = source.edge
+    if parent.__class__ is View:
+        return View(parent.base, edge, kind or parent.kind, (*parent.path, (op, arguments)))
+    shared_counter(source)
+    return View(source, edge, kind, ((op, arguments),))
+
+
+def base_of(t: Tensor) -> Tensor | None:
+    edge = t.edge
+    return edge.base if edge.__class__ is View else None
+
+
+def requires_grad(t: Tensor) -> bool:
+    edge = t.edge
+    return edge is not None and (edge.__class__ is not View or edge.edge is not None or edge.base.edge is not None)
+
+
+def resolve(t: Tensor) -> Any:
+    """The edge of `t` as a node's input: None, a `(node, output)` pair, or a leaf: `t` itself or what it stands for."""
+    edge = t.edge
+    if edge is None or edge.__class__ is tuple:
+        return edge
+    if edge is LEAF:
+        return t
+    if edge.__class__ is not View:
+        return edge
+    current = current_edge(t, edge)
+    return t if current is LEAF else current
+
+
+def last_edge(t: Tensor) -> Any:
+    """The edge of `t`, that of a view as it was last read: PyTorch asks some questions without looking at the base."""
+    edge = t.edge
+    return edge.edge if edge.__class__ is View else edge
+
+
+def current_edge(t: Tensor, view: View) -> Any:
+    """The history of a view, made anew from its base if memory was written to since."""
+    base = view.base
+    version = version_of(base)
+    if version == view.seen:
+        return view.edge
+    if base.edge is None and (view.edge.__class__ is not tuple or _only_detached(base, view)):
+        return view.edge
+    if view.kind:
+        raise _forbidden(view, "its base or another view of its base has been")
+    state = _mode.local.state
+    before = view.seen
+    view.seen = version  # on the way to the base the view may be met again
+    try:
+        edge = state.within(_mode.GRAD, _followed, base, t, view)
+    except BaseException:
+        view.seen = before
+        raise
+    _keep_retaining(t, view.edge, edge)
+    view.edge = edge
+    return edge
+
+
+def _followed(base: Tensor, t: Tensor, view: View) -> Any:
+    made = follow(base, settled(t, view))
+    return made.edge.edge or _from_nowhere(made)
+
+
+def follow_bases(tensors: Sequence[Tensor]) -> None:
+    """Let views follow their bases where a transform has taken these over since."""
+    for t in tensors:
+        view = t.edge
+        if view.__class__ is View and view.base.backend.level > max(t.backend.level, 1):
+            view.base.backend.adopt(t)
+
+
+def _only_detached(base: Tensor, view: View) -> bool:
+    """Whether the base was not written to since the view was last read, but only lost its history to `detach_`."""
+    counter = base.counter
+    return counter.__class__ is DetachedCounter and view.seen == counter.since == counter.writes.n
+
+
+def _from_nowhere(made: Tensor) -> Any:
+    """The edge of a view that once had a history, of a base that has none any more: a node that leads nowhere."""
+    op, arguments = made.edge.path[-1]
+    return op.record_on((None,), (made.edge.base, *arguments), (made.alias(),)), 0
+
+
+def _keep_retaining(t: Tensor, old: Any, new: Any) -> None:
+    """`t` has a new history: the gradient it retains is the one that arrives there."""
+    if t.extra is not None and t.extra.retains_grad and old.__class__ is tuple and old[0].node_hooks is not None:
+        kept = old[0].node_hooks.retain.pop(old[1], None)
+        if kept is not None and new.__class__ is tuple:
+            hooks_of(new[0]).retain[new[1]] = kept
+
+
+class _Laid:
+    """A step in the path of a view: a geometry in the memory of what the steps before it show."""
+
+    still, reinterprets = False, True
+
+    @staticmethod
+    def apply(t: Tensor, size: tuple[int, ...], strides: tuple[int, ...], skipped: int) -> Tensor:
+        return AS_STRIDED[0](t, size, strides, t.storage_offset() + skipped // t.dtype.itemsize)
+
+
+class Unnoticed:
+    """A step in the path of a view that was reshaped in place, of which its history, made anew, knows nothing."""
+
+    still, reinterprets = False, True
+
+    def __init__(self, op: Op) -> None:
+        self.apply = op.apply
+
+
+_LAID = _Laid()
+
+
+def settled(t: Tensor, view: View) -> Path:
+    """The path of the view `t` as its history follows it.
+
+    What strides can say is said by those that `t` has now; what they cannot is a step, and ends what they say.
+    """
+    backend, path = t.backend.real, view.path
+    if not backend.strided:
+        return path
+    steps = max([i for i, (op, _) in enumerate(path, 1) if op.reinterprets], default=0)
+    if steps == len(path):
+        return path
+    start = _first_byte(t) - _first_byte(view.base) - sum([more[2] for op, more in path[:steps] if op is _LAID])
+    return (*path[:steps], (_LAID, (tuple(t.array.shape), backend.strides(t.array), start)))
+
+
+def reshaped(t: Tensor, view: View, op: Op, arguments: tuple[Any, ...]) -> Path:
+    """The path of the view `t`, which is about to be reshaped in place by a view op."""
+    if any([op.reinterprets for op, _ in view.path]) and t.backend.real.strided:
+        return (*settled(t, view), (Unnoticed(op), arguments))
+    return (*view.path, (op, arguments))
+
+
+def _first_byte(t: Tensor) -> int:
+    return t.backend.offset(t.array) * t.dtype.itemsize
+
+
+def follow(base: Tensor, path: Path) -> Tensor:
+    """The view that a path leads to from `base`."""
+    for op, arguments in path:
+        if op.__class__ is not Unnoticed:
+            base = op.apply(base, *arguments)
+    return base
+
+
+# operations/shapes/shape.py puts `as_strided` here: views are rebuilt, and their gradients cut out, with it.
+AS_STRIDED: list[Callable[..., Tensor]] = []
+
+
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+
+# Why views of a kind may not be written to.
+_REASONS = {
+    NO_GRAD: _AMBIGUOUS.format("no_grad"),
+    INFERENCE: _AMBIGUOUS.format("inference_mode"),
+    MULTI_OUTPUT: (
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    CUSTOM: (
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
+    ),
+}
+
+
+def _forbidden(view: View, how: str) -> RuntimeError:
+    edge, kind = view.edge, view.kind
+    recorded = edge.__class__ is tuple
+    what, when = "A view", ""
+    if recorded:
+        what = f"Output {edge[1]} of {name_of(edge[0]).removesuffix('0').removesuffix('Backward')} is a view"
+    if kind is INFERENCE:
+        origin, when = "created in inference mode", " in normal mode"
+    elif kind is NO_GRAD or not recorded:
+        origin, when = "created in no_grad mode", " with grad mode enabled"
+    if when:
+        what += f" of a view which was {origin}" if recorded else f" was {origin}"
+    return RuntimeError(f"{what} and {how} modified inplace{when}. {_REASONS[kind]}")
+
+
+def check_writable(t: Tensor, recording: bool) -> None:
+    """Raise as PyTorch does when autograd could not follow an in-place change of `t`.
+
+    `recording` says that the change itself has a history; a view of something without one may then be written to.
+    """
+    edge = t.edge
+    if edge is None or edge.__class__ is tuple:
+        return
+    if edge.__class__ is not View:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    base_edge = edge.base.edge
+    if base_edge is None and edge.edge is None:
+        if edge.kind and recording:
+            raise _forbidden(edge, "is being")
+        return
+    if edge.kind:
+        raise _forbidden(edge, "is being")
+    if base_edge.__class__ is not tuple:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if last_edge(t).__class__ is not tuple:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def set_history(t: Tensor, node: Node, output: int = 0) -> None:
+    """`t` was written to in place by `node`: it is now the node's result, and so is the part of its base it shows."""
+    edge = t.edge
+    if edge.__class__ is not View:
+        t.edge = (node, output)
+        _keep_retaining(t, edge, t.edge)
+        return
+    base = edge.base
+    old = base.edge
+    base.edge = (CopySlices(base, t, edge, node), 0)
+    _keep_retaining(base, old, base.edge)
+    edge.seen = -1  # stale, whatever the version is
+    edge.edge = edge.edge or base.edge
+
+
+class CopySlices(Node):
+    """Writing through a view, seen from the base: the gradient of the written part goes through the write's node."""
+
+    __slots__ = ("layout", "path", "written")
+
+    def __init__(self, base: Tensor, written: Tensor, view: View, inner: Node) -> None:
+        super().__init__(
+            (resolve(base), *inner.next_edges[1:]), ((base.array.shape, base.dtype, base.backend.home),), (inner,)
+        )
+        backend = base.backend.real
+        self.layout = backend.strides(base.array) if backend.strided else None
+        self.path = settled(written, view)
+        self.written = weakref.ref(written)
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        if self.saved_entries is None:
+            raise freed()
+        if grads[0] is None:
+            return [None] * len(self.next_edges)
+        grad = grads[0]
+        if self.layout is None:
+            whole = grad.clone()
+        else:
+            whole = grad.new_empty_strided(tuple(grad.shape), self.layout)
+            whole.copy_(grad)
+        part = follow(whole, self.path)
+        results = list(self.saved_entries[0].apply([part.clone()]))
+        if results[0] is None:
+            part.zero_()
+        else:
+            part.copy_(results[0])
+        results[0] = whole
+        return results

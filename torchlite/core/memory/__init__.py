@@ -1,0 +1,1 @@
+"""The memory behind tensors, and moving it."""

@@ -1,0 +1,94 @@
+"""Moving tensors and storages that exist to other memory: what processes share, or of another size."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from ..machine.tensor import TensorBase
+from .shared_memory import Resized, SharedPages, pages_behind, root
+
+
+class StorageBase:
+    """What all storages are: holders of `bytes`."""
+
+    __slots__ = ()
+
+    bytes: Any
+
+
+def share(holder: TensorBase | StorageBase) -> None:
+    """Move the memory of a tensor or a storage to shared pages, for all who show any of it."""
+    kind = holder.device.type
+    array = _memory(holder)
+    if kind == "cuda" or pages_behind(array) is not None:
+        return
+    if kind != "cpu" or not isinstance(array, np.ndarray):
+        raise RuntimeError("_share_fd_: only available on CPU")
+    # Held by nobody but the holder, this variable and getrefcount's argument, it needs no search.
+    alone = array.base is None and sys.getrefcount(array) <= 3
+    owner = root(array)
+    old = holder.backend.home.storage(owner)
+    new = SharedPages.fresh(old.nbytes).array(0, old.nbytes)
+    new[...] = old
+    for other in (holder,) if alone else _holders(owner):
+        _move(other, _memory(other), old, new)
+
+
+def resize(storage: StorageBase, nbytes: int) -> None:
+    """Give the memory of a storage another size, for all who show any of it.
+
+    Tensors keep their geometry. The memory beyond the end that they reach is never written by this, so that the system
+    need not provide it.
+    """
+    if not storage.resizable():
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    owner = root(storage.bytes)
+    old = storage.backend.home.storage(owner)
+    whole, parts = [], []
+    for holder in _holders(owner):
+        there = _memory(holder)
+        if isinstance(holder, StorageBase) and there.size == old.size:
+            whole.append(holder)
+        else:
+            parts.append((holder, there))
+    new = Resized((max([nbytes, *[byte_bounds(there)[1] - _address(old) for _, there in parts]]),), np.uint8)
+    new.held = nbytes
+    kept = min(nbytes, old.size)
+    new[:kept] = old[:kept]
+    for holder in whole:
+        holder.bytes = new.view(np.ndarray)[:nbytes]
+    for holder, there in parts:
+        _move(holder, there, old, new)
+
+
+def _move(holder: TensorBase | StorageBase, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+    """Let one who shows memory of `old` show the same place of `new`."""
+    at = _address(there) - _address(old)
+    strides = [step * there.itemsize for step in holder.backend.home.strides(there)]
+    moved = np.ndarray(there.shape, there.dtype, new, at, strides)
+    setattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", moved)
+
+
+def _memory(holder: TensorBase | StorageBase) -> Any:
+    return getattr(holder, "array" if isinstance(holder, TensorBase) else "bytes", None)  # None while it is being made
+
+
+def _holders(owner: np.ndarray) -> list[Any]:
+    """All tensors and storages of this process that show an array's memory."""
+    kinds: set[type] = {TensorBase, StorageBase}
+    found = list(kinds)
+    while found:
+        more = [cls for cls in type.__subclasses__(found.pop()) if cls not in kinds]
+        kinds.update(more)
+        found += more
+    found = [obj for obj in gc.get_objects() if type(obj) in kinds]
+    return [obj for obj in found if isinstance(there := _memory(obj), np.ndarray) and root(there) is owner]
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]

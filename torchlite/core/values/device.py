@@ -1,0 +1,120 @@
+"""Devices: `torch.device`, and which one a tensor is made on when nobody says."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..state import mode as _mode
+from ..state.context import Context
+from .pickling import Shown, bear_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PATTERN = re.compile(r"([a-z_0-9]*[a-z_][a-z_0-9]*)(?::(0|[1-9]\d*))?")
+
+# Device types that may be named: PyTorch's, and those that registered backends add.
+KNOWN_TYPES: list[str] = [
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+]  # fmt: skip
+
+# Called before a type is refused, to add those that installed packages offer. backends/base.py puts it here.
+find_types: list[Callable[[], None]] = []
+
+
+# backends/base.py puts `get_backend` here: what computes stands above this room.
+find_backend: list[Callable[[Any], Any]] = []
+
+
+class device(Context):
+    """Where a tensor lives: `device("cuda:1")`, `device("cuda", 1)` or `device("cpu")`.
+
+    As a context manager it is the default for tensors created inside.
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        for number in (type, index):
+            if isinstance(number, int) and number < 0:
+                raise RuntimeError("Device index must not be negative")
+        if index is not None and not isinstance(index, int):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+        if isinstance(type, device) and index is None:
+            type, index = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+        elif index is None:
+            type, index = _parse(type)
+        elif ":" in type:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+        if type not in KNOWN_TYPES:
+            for find in find_types:
+                find()
+            if type not in KNOWN_TYPES:
+                raise RuntimeError(
+                    f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
+                )
+        self.type = type
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{number})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __lt__(self, other: Any) -> bool:
+        raise TypeError("comparison not implemented")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shown(device), (self.type,) if self.index is None else (self.type, self.index)
+
+    def _take(self, state: _mode.State) -> device | None:
+        return state.default_device
+
+    def _set(self, state: _mode.State, kept: device | None) -> device:
+        state.default_device = self
+        return self
+
+    def _put(self, state: _mode.State, kept: device | None) -> None:
+        state.default_device = kept
+
+
+bear_name(device, "torch")
+
+
+def _parse(text: str) -> tuple[str, int | None]:
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    name, index = match.groups()
+    return name, None if index is None else int(index)
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made when none is named."""
+    return _mode.local.state.default_device or CPU
+
+
+def set_default_device(device_: device | str | int | None) -> None:
+    """Make tensors on `device_` from now on, in this thread; None restores the CPU."""
+    _mode.local.state.default_device = None if device_ is None else device(device_)
+
+
+CPU = device("cpu")

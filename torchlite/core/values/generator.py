@@ -1,0 +1,120 @@
+"""`torch.Generator`: a stream of random numbers, and each device's own."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .device import device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Set by operations/making/draws.py: makes the stream behind a generator, and turns its state into a tensor and back.
+make_stream: list[Callable[[int], Any]] = []
+as_tensor: list[Callable[[Any], Any]] = []
+
+_FIRST_SEED = 67280421310721
+
+
+class Generator:
+    """A stream of random numbers with a seed of its own. Equal seeds give equal numbers, and PyTorch's."""
+
+    def __init__(self, device: Any = "cpu", *, _seed: int = _FIRST_SEED) -> None:
+        self._device = _device("cpu" if device is None else device)
+        self.stream = make_stream[0](_seed)
+
+    @property
+    def device(self) -> device:
+        return self._device
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream anew from a seed."""
+        if not hasattr(seed, "__index__") or hasattr(seed, "array") or isinstance(seed, bool):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self.stream.seed(checked_seed(seed.__index__()))
+        return self
+
+    def seed(self) -> int:
+        """Start anew from a seed of the system's choice, and return it."""
+        seed = int.from_bytes(os.urandom(8), "little")
+        self.stream.seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was last started from."""
+        return self.stream.initial_seed
+
+    def get_state(self) -> Any:
+        """The state as a uint8 tensor, byte for byte PyTorch's."""
+        return as_tensor[0](self.stream.get_state())
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on from a state that `get_state` gave."""
+        if not hasattr(new_state, "array"):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype.name != "uint8":
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if not new_state.is_contiguous():
+            raise RuntimeError("RNG state must be contiguous")
+        self.stream.set_state(new_state.host_array().reshape(-1))
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator, at the same place in the same stream."""
+        other = Generator(self.device)
+        other.stream = self.stream.clone()
+        return other
+
+    def graphsafe_get_state(self) -> Generator:
+        """For generators whose state lies on a GPU."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """For generators whose state lies on a GPU."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
+    def get_offset(self) -> int:
+        """For generators that count."""
+        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+
+    def set_offset(self, offset: int) -> Generator:
+        """For generators that count."""
+        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+
+    def __copy__(self) -> Generator:
+        return self.clone_state()
+
+    def __deepcopy__(self, memo: Any) -> Generator:
+        return self.clone_state()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.set_state(state[2])
+
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
+
+def _device(where: Any) -> device:
+    return where if isinstance(where, device) else device(where)
+
+
+def checked_seed(seed: int) -> int:
+    if not -(1 << 63) <= seed < 1 << 64:
+        raise ValueError("Overflow when unpacking long long")
+    return seed % (1 << 64)
+
+
+_defaults: dict[device, Generator] = {}
+
+
+def default_generator(where: device) -> Generator:
+    """The generator that a device's draws use when none is named."""
+    found = _defaults.get(where)
+    if found is None:
+        found = _defaults[where] = Generator(where)
+        found.seed()
+    return found

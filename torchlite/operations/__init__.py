@@ -1,0 +1,43 @@
+"""The operations, one file per family. Importing this package declares them all."""
+
+import gc
+
+_collects = gc.isenabled()
+gc.disable()  # what is declared stays: to look for garbage among it only takes time
+try:
+    from . import linalg
+    from .images import adaptive_max_pool, average_pool, conv, fold, grid_sample, max_pool, padding, upsample
+    from .learning import batch_norm, class_loss, ctc, layer_norm, losses, margin_loss, recurrent
+    from .making import copy, dlpack, draws, factories, gamma_draws, host_data, legacy_types, pickles, storages
+    from .places import advanced_indexing, embedding, gather, index_along, indexing, masked
+    from .pointwise import (
+        activations,
+        arithmetic,
+        comparisons,
+        complex_numbers,
+        dropout,
+        elementary,
+        rectifiers,
+        selection,
+        special_functions,
+    )
+    from .products import attention, distances, einsum, geometry, gradient_estimates, linear, matmul
+    from .reductions import (
+        extremes,
+        hashing,
+        histogram,
+        reduce,
+        scans,
+        segment_reduce,
+        sets,
+        softmax,
+        sorting,
+        statistics,
+        vector_norms,
+    )
+    from .shapes import in_place_shape, joining, pixel_shuffle, rearrange, shape, slicing, transposes, view_copies
+    from .signals import fourier, spectral
+    from .torch_names import absent_kinds, aten_forms, older_methods
+finally:
+    if _collects:
+        gc.enable()

@@ -1,0 +1,61 @@
+"""Gradients that are one kernel: backward runs it on arrays, and makes no tensors, where no graph is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.declare.elementwise import Elementwise
+from ..core.declare.reduction import Along
+from ..core.machine.array_backward import fetch
+from ..core.machine.fast import PRECISE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..core.declare.op import Op
+
+def gradient_by_kernel(
+    op: Op, back: Op, several: bool = False, renamed: Mapping[str, str] | None = None, **constants: Any
+) -> None:
+    """Let the nodes of `op` run the kernel of `back` at once.
+
+    `back` takes the gradient first, then what nodes of `op` saved, by the names that both have for it (or `renamed`),
+    or one of the `constants`; "needs" says which edges want a gradient. It gives the gradient of the one operand that
+    has one or, where `several`, those of all.
+    """
+    names = [p.name for p in back.signature.params]
+    kept = (*op.saved_names, *op.value_names)
+    asked = [(at, (renamed or {}).get(name, name)) for at, name in enumerate(names)]
+    places = tuple([(at, kept.index(name)) for at, name in asked if name in kept])
+    blank = [constants.get(name) for name in names]
+    needs = next((at for at, name in asked if name == "needs"), 0)
+    fitted = isinstance(op, (Elementwise, Along))  # whether gradients may have to be fitted to the operands
+    alone = isinstance(op, Along)  # whether `node.operand_forms` speaks of one operand
+    kernels = back.kernels
+
+    def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
+        _, dtype, backend = node.output_forms[0]
+        if g.__class__ is not backend.Array or dtype not in PRECISE:
+            return None
+        edges = node.next_edges
+        if not several and (edges[0] is None or len(edges) - edges.count(None) > 1):
+            return None
+        shape = None
+        if fitted and node.operand_forms is not None:
+            form = node.operand_forms if alone else node.operand_forms[0]
+            shape = form[0]
+            if several or form[1] is not dtype or not shape:
+                return None
+        backend = backend.real
+        arguments = blank.copy()
+        if not fetch(node, places, arguments, backend, dtype):
+            return None
+        if needs:
+            arguments[needs] = [edge is not None for edge in edges]
+        arguments[0] = g
+        made = quiet(kernels.get(backend) or back.find_kernel(backend), *arguments)
+        if several:
+            return made
+        return (made,) if shape is None or made.shape == shape else None
+
+    op.node_class.on_arrays = on_arrays  # type: ignore[method-assign]

@@ -1,0 +1,354 @@
+"""The largest value of every window of an image: `max_pool1d`, `max_pool2d`, `max_pool3d` and `max_unpool`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.declare.on_backend import LaidOp
+from ...core.declare.publish import publish_python
+from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values import errors
+from ..making.windows import Ints, like, spread, steps
+from ..vocabulary import REAL, zero_gradient
+from .pool_kernels import Geometry, gradient_of_maxima, maxima, maxima_and_places, picked, put
+
+_NUMBERS = {1: "one", 2: "two", 3: "three"}
+
+
+def options(
+    name: str, dims: int, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints = (1,)
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Window, stride, padding and dilation in every dimension."""
+    tuple_of = f"a tuple of {_NUMBERS[dims]} ints"
+    for numbers, message in (
+        (kernel_size, f"kernel_size must either be a single int, or {tuple_of}"),
+        (stride or (1,), f"stride must either be omitted, a single int, or {tuple_of}"),
+        (padding, f"padding must either be a single int, or {tuple_of}"),
+        (dilation, f"dilation must be either a single int, or {tuple_of}"),
+    ):
+        if len(numbers) not in (1, dims):
+            raise RuntimeError(f"{name}: {message}")
+    return (
+        spread(kernel_size, dims), spread(stride or kernel_size, dims), spread(padding, dims), spread(dilation, dims)
+    )  # fmt: skip
+
+
+def count_windows(size: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Geometry:
+    """All there is to say about the windows, once it is known to make sense."""
+    if 0 in stride:
+        raise RuntimeError("stride should not be zero")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    for p, k, d in zip(padding, window, dilation):
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
+            )
+    count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
+    return count, window, stride, padding, dilation
+
+
+def check_count(shape: Ints, count: Ints) -> None:
+    """That every dimension has room for a window; `shape` is that of one image with its channels."""
+    if min(count) < 1:
+        have, made = "x".join(map(str, shape)), "x".join(map(str, (shape[0], *count)))
+        raise RuntimeError(f"Given input size: ({have}). Calculated output size: ({made}). Output size is too small")
+
+
+def geometry_of(values: Any, size: Ints) -> Geometry:
+    """The windows, as the arguments of a pool describe them."""
+    window, stride, padding, dilation, ceil_mode = values
+    count = tuple([steps(*numbers, ceil_mode) for numbers in zip(size, window, stride, padding, dilation)])
+    return count, window, stride, padding, dilation
+
+
+def _max_pool(backend: Any, self: Any, *values: Any) -> Any:
+    geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
+    best = like(backend, maxima(backend.xp, self, geometry).astype(self.dtype, copy=False), self)
+    return best, best.copy()  # which backward looks for, whatever is written into the result meanwhile
+
+
+def _with_indices(backend: Any, self: Any, *values: Any) -> Any:
+    geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
+    best, places = maxima_and_places(backend, self, geometry)
+    return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)
+
+
+def _max_pool_backward(backend: Any, g: Any, self: Any, best: Any, *values: Any) -> Any:
+    geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
+    return like(backend, gradient_of_maxima(backend, g, self, best, geometry), self)
+
+
+def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
+    """The two ops that lead gradients to, and from, where maxima were found: `put`, called `name`, and `pick`."""
+
+    def kernel(backend: Any, g: Any, self: Any, indices: Any) -> Any:
+        return like(backend, put(backend.xp, g, indices, self.shape[self.ndim - dims :]), self)
+
+    to_image = LaidOp(
+        f"{name}(Tensor grad_output, Tensor self, Tensor indices)",
+        kernel,
+        {"grad_output": lambda g, indices: from_image.apply(g, indices), "self": zero_gradient, "indices": None},
+        node="".join([w.capitalize() for w in name.split("_")]).replace(f"{dims}d", f"{dims}D") + "Backward0",
+        batch=LEADING,
+    )
+    from_image = LaidOp(
+        f"_{name}_picked(Tensor self, Tensor indices)",
+        lambda backend, self, indices: picked(backend.xp, self, indices, dims),
+        {"self": lambda g, self, indices: to_image.apply(g, self, indices), "indices": None},
+        batch=LEADING,
+    )
+    return to_image, from_image
+
+
+# ---- what the functions check
+
+
+def check_dtype(name: str, self: Tensor, dtypes: Any = REAL) -> None:
+    if self.dtype not in dtypes:
+        raise errors.not_implemented_for(name, self.dtype)
+
+
+def _check_2d(self: Tensor) -> None:
+    shape = self.array.shape
+    if len(shape) not in (3, 4):
+        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
+    check_not_empty(shape, 3)
+
+
+def check_not_empty(shape: Ints, image: int) -> None:
+    """That only the batch may be empty."""
+    if 0 in shape[len(shape) - image :]:
+        raise RuntimeError(
+            f"Expected {image}D or {image + 1}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(shape)}"
+        )
+
+
+def _check_3d(self: Tensor) -> None:
+    shape = self.array.shape
+    if len(shape) not in (4, 5):
+        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+    for d in range(len(shape) - 4, len(shape)):
+        if not shape[d]:
+            raise RuntimeError(
+                "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive "
+                f"length, but input has a shape of {list(shape)} and non-batch dimension {d} has length zero!"
+            )
+
+
+def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
+    shape = self.array.shape
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(shape)}"
+        )
+    for name, numbers in given.items():
+        if len(numbers) > 1:
+            raise RuntimeError(
+                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size "
+                f"{len(numbers)}"
+            )
+    window, stride, padding, dilation = [numbers[0] for numbers in given.values()]
+    for name, number in (("kernel_size", window), ("stride", stride)):
+        if number <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {number}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > ((window - 1) * dilation + 1) // 2 and dilation > 0:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
+            f"kernel_size={window}"
+        )
+    if dilation <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
+    count = steps(shape[-1], window, stride, padding, dilation, ceil_mode)
+    if count <= 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
+
+
+# ---- the ops
+
+
+def _checked(op: LaidOp, dims: int, check: Any, results: int) -> Any:
+    """The function that runs a pool on images of so many dimensions, and gives so many of its results."""
+    name = f"max_pool{dims}d"
+
+    def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
+        """The largest value of every window."""
+        window, stride, padding, dilation = options(name, dims, kernel_size, stride, padding, dilation)
+        check(self)
+        shape = self.array.shape
+        if 0 not in stride and min(dilation) <= 0:
+            said = " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[3 - dims :], dilation))
+            raise RuntimeError(f"dilation should be greater than zero, but got {said}")
+        count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
+        check_count(shape[len(shape) - dims - 1 :], count)
+        check_dtype(name, self)
+        made = op.apply(self, window, stride, padding, dilation, ceil_mode)
+        return made[0] if results == 1 else made
+
+    return pool
+
+
+def _declare(dims: int, check: Any) -> tuple[Any, Any]:
+    """The functions for images of so many dimensions: without the places of the maxima, and with them."""
+    name, several = f"max_pool{dims}d", f"int[{dims}]"
+    node = f"MaxPool{dims}DWithIndicesBackward0"
+    numbers = f"{several} kernel_size, {several} stride, {several} padding, {several} dilation, bool ceil_mode"
+    to_image, from_image = places_ops(f"{name}_with_indices_backward", dims)
+
+    with_places = LaidOp(
+        f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor result0, Tensor result1)",
+        _with_indices,
+        {"self": lambda g, self, result1: to_image.apply(g, self, result1)},
+        node=node,
+        batch=LEADING,
+    )
+
+    def second(g: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any) -> Any:
+        _, places = with_places.apply(self.detach(), kernel_size, stride, padding, dilation, ceil_mode)
+        return from_image.apply(g, places)
+
+    backward = LaidOp(
+        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor best, {numbers})",
+        _max_pool_backward,
+        {"grad_output": second, "self": zero_gradient, "best": None},
+        node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
+        batch=LEADING,
+    )
+
+    def gradient(
+        g: Any, self: Any, best: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
+    ) -> Any:
+        return backward.apply(g, self, best, kernel_size, stride, padding, dilation, ceil_mode)
+
+    alone = LaidOp(
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor best)",
+        _max_pool,
+        {"self": gradient},
+        node=node,
+        batch=LEADING,
+    )
+
+    arguments = (
+        f"Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], {several} dilation=[1], "
+        "bool ceil_mode=False"
+    )
+    return (
+        publish_python(f"{name}({arguments})", _checked(alone, dims, check, 1), forms="function"),
+        publish_python(f"{name}_with_indices({arguments})", _checked(with_places, dims, check, 2), forms=""),
+    )
+
+
+max_pool2d, max_pool2d_with_indices = _declare(2, _check_2d)
+max_pool3d, max_pool3d_with_indices = _declare(3, _check_3d)
+
+
+def _as_row(pool: Any) -> Any:
+    def max_pool1d(
+        self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+    ) -> Any:
+        """The largest value of every window."""
+        given = {
+            "kernel_size": kernel_size, "stride": stride or kernel_size, "padding": padding, "dilation": dilation
+        }  # fmt: skip
+        _check_1d(self, given, ceil_mode)
+        if self.dtype not in dt.FLOATS:
+            raise errors.not_implemented_for("max_pool1d_impl", self.dtype)
+        window, stride, padding, dilation = given.values()
+        made = pool(
+            self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode
+        )  # fmt: skip
+        return tuple([m.squeeze(-2) for m in made]) if isinstance(made, tuple) else made.squeeze(-2)
+
+    return max_pool1d
+
+
+_ROWS = (
+    "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
+)
+publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), forms="function")
+publish_python(f"max_pool1d_with_indices({_ROWS})", _as_row(max_pool2d_with_indices), forms="function")
+
+
+# ---- max_unpool: values put back to where they were found
+
+
+def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
+    name = f"max_unpooling{dims}d_forward_out_cpu"
+    if indices.dtype is not dt.int64:
+        got = f" but got: {indices.dtype.legacy}" if dims == 2 else ""
+        raise RuntimeError(f"elements in indices should be type int64{got}")
+    if len(size) != dims:
+        raise RuntimeError(
+            f"There should be exactly {_NUMBERS[dims]} elements ({'depth, ' * (dims == 3)}height, width) in "
+            f"output_size, but got {len(size)} elements."
+        )
+    if self.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with "
+            f"{self.dim()} dimensions."
+        )
+    if self.array.shape != indices.array.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got indices "
+            f"tensor with shape: {list(indices.shape)}"
+        )
+    if 0 in self.array.shape[self.dim() - dims - 1 :]:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(self.shape)} with "
+            f"dimension {self.array.shape.index(0, self.dim() - dims - 1)} being empty."
+        )
+
+
+def _unpool(backend: Any, self: Any, indices: Any, output_size: Ints) -> Any:
+    """Of several values for one place, the last is taken."""
+    xp = backend.xp
+    cells = math.prod(output_size)
+    lead = self.shape[: self.ndim - len(output_size)]
+    images = math.prod(lead)
+    if indices.size and backend.values:
+        outside = (indices < 0) | (indices >= cells)
+        if outside.any():
+            raise RuntimeError(
+                f"Found an invalid max index: {indices[outside][0].item()} (output volumes are of size "
+                f"{'x'.join(map(str, output_size))})"
+            )
+    made = xp.zeros(images * cells, self.dtype)
+    if self.size:
+        flat = indices.reshape((images, -1)) + xp.arange(0, images * cells, cells).reshape((-1, 1))
+        made[flat.reshape(-1)] = self.reshape(-1)
+    return like(backend, made.reshape((*lead, *output_size)), self)
+
+
+def _declare_unpool(dims: int) -> Any:
+    name = f"max_unpool{dims}d"
+    _, from_image = places_ops(f"_{name}_backward", dims)
+    several = f"int[{dims}]"
+    op = LaidOp(
+        f"{name}(Tensor self, Tensor indices, int[] output_size)",
+        _unpool,
+        {"self": lambda g, indices: from_image.apply(g, indices), "indices": None},
+        node=f"MaxUnpool{dims}DBackward0",
+        linear=True,
+        batch=LEADING,
+    )
+
+    def unpool(self: Tensor, indices: Tensor, output_size: Ints, stride: Ints = (), *_: Any) -> Tensor:
+        """Images of zeros with values where the indices say."""
+        _check_unpool(self, indices, output_size, dims)
+        if min(stride, default=1) < 1:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
+        return op.apply(self, indices, output_size)
+
+    more = "" if dims == 2 else f", {several} stride, {several} padding"
+    return publish_python(f"{name}(Tensor self, Tensor indices, {several} output_size{more})", unpool, forms="")
+
+
+max_unpool2d, max_unpool3d = _declare_unpool(2), _declare_unpool(3)

@@ -1,0 +1,1 @@
+"""Losses, normalization and recurrent layers."""

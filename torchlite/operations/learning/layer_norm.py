@@ -1,0 +1,509 @@
+"""Normalization: values less their mean, over their deviation, by layer, group of channels or batch.
+
+All come down to arrays in which the values to be normalized together lie along some axes, and share one scheme:
+`hat = (x - mean) * rstd`, and the gradient through it, `rstd * (g - mean(g) - hat * mean(g * hat))`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import sum_to
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for
+from ..gradient_kernels import gradient_by_kernel
+from ..places.writing import widened
+from ..reductions.summing import CHANNELS, COLUMNS, ROWS, add_reduce, sum_along, sum_of_products
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+# ---- on arrays
+
+
+def count(x: Any, axes: tuple[int, ...]) -> int:
+    return math.prod([x.shape[a] for a in axes])
+
+
+def centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """The array less its mean, the mean and the variance."""
+    n = x.dtype.type(count(x, axes) or math.nan)
+    mean = sum_along(xp, x, axes) / n
+    rest = x - mean
+    return rest, mean, sum_of_products(xp, rest, rest, axes) / n
+
+
+def _normalize(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
+    """The normalized array, mean and one over the deviation."""
+    hat, mean, var = centred(xp, x, axes)
+    rstd = 1 / xp.sqrt(var + x.dtype.type(eps))
+    hat *= rstd
+    return hat, mean, rstd
+
+
+def _affine(hat: Any, weight: Any, bias: Any) -> Any:
+    if weight is not None:
+        hat *= weight
+    if bias is not None:
+        hat += bias
+    return hat
+
+
+def through(g: Any, hat: Any, factor: Any, along: Any, total: Any, n: int) -> Any:
+    """The gradient of what was normalized, n numbers at a time, with the sums of `g * hat` and of `g`.
+
+    `factor` is what the normalized was multiplied by, over the deviation.
+    """
+    made = hat * (along / -g.dtype.type(n))
+    made += g
+    made -= total / g.dtype.type(n)
+    made *= factor
+    return made
+
+
+# ---- on tensors: the same in steps, for batches and for derivatives of gradients
+
+
+def standard(x: Tensor, dims: tuple[int, ...], eps: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """The normalized tensor, mean, and one over the deviation."""
+    mean = x.mean(dims, True)
+    centred = x - mean
+    rstd = ((centred * centred).mean(dims, True) + eps).rsqrt()
+    return centred * rstd, mean, rstd
+
+
+def again(x: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """The same from what was saved, but as functions of `x`."""
+    eps = (rstd.detach() ** -2) - x.detach().var(dims, correction=0, keepdim=True)
+    hat, _, rstd = standard(x, dims, eps)
+    return hat, rstd
+
+
+def _projected(u: Tensor, hat: Tensor, dims: tuple[int, ...] | None) -> Tensor:
+    """`u` without its mean and its part along `hat`; as it is where mean and deviation are constants (no `dims`)."""
+    return u if dims is None else u - u.mean(dims, True) - hat * (u * hat).mean(dims, True)
+
+
+def backward_in_steps(
+    g: Tensor, hat: Tensor, rstd: Tensor, weight: Tensor | None, dims: tuple[int, ...] | None, shape: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of what was normalized, of the weight and the bias, which broadcast from `shape`."""
+    scaled = g if weight is None else g * weight
+    return rstd * _projected(scaled, hat, dims), sum_to(g * hat, shape), sum_to(g, shape)
+
+
+def bends(
+    grads: Sequence[Tensor | None], g: Tensor, hat: Tensor, rstd: Tensor, weight: Tensor | None,
+    dims: tuple[int, ...] | None,
+) -> tuple[Tensor, Tensor, Tensor | None]:  # fmt: skip
+    """What comes back through `backward_in_steps`, for the gradient, for what was normalized and the weight."""
+    v, of_weight, of_bias = grads
+    to_g = to_x = g.new_zeros(())
+    to_weight = None
+    scaled = g if weight is None else g * weight
+    if v is not None:
+        along = rstd * _projected(v, hat, dims)
+        to_g = along if weight is None else along * weight
+        to_weight = None if weight is None else sum_to(g * along, weight.shape)
+        if dims is not None:
+            a, b = (v * hat).mean(dims, True), (scaled * hat).mean(dims, True)
+            both = (v * scaled).mean(dims, True) - v.mean(dims, True) * scaled.mean(dims, True) - a * b
+            to_x = -(rstd * rstd) * (both * hat + _projected(b * v + a * scaled, hat, dims))
+    if of_weight is not None:
+        to_g = to_g + of_weight * hat
+        to_x = to_x + rstd * _projected(g * of_weight, hat, dims)
+    if of_bias is not None:
+        to_g = to_g + of_bias
+    return to_g.expand(g.shape), to_x.expand(g.shape), to_weight
+
+
+def widely(steps: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    """The same steps, with halves computed in float32."""
+
+    def call(first: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+        if first.dtype not in dt.HALVES:
+            return steps(first, *rest)
+        made = steps(*[v.float() if isinstance(v, Tensor) else v for v in (first, *rest)])
+        return tuple([t.to(first.dtype) for t in made])
+
+    return call
+
+
+def in_shape(t: Tensor | None, shape: Any) -> Tensor | None:
+    return None if t is None else t.reshape(shape)
+
+
+# ---- what the ops share
+
+
+def check_types(label: str, input: Tensor, *parameters: Tensor | None) -> None:
+    """Parameters are of the input's dtype, or all float32 beside a half."""
+    if input.dtype not in dt.FLOATS:
+        raise not_implemented_for(label, input.dtype)
+    given = {p.dtype for p in parameters if p is not None}
+    if given <= {input.dtype} or (given == {dt.float32} and input.dtype in dt.HALVES):
+        return
+    alike = dt.float32 in given
+    wanted = "all inputs must share same datatype." if alike else "expect parameter to have scalar type of Float"
+    raise RuntimeError(f"mixed dtype (CPU): {wanted}")
+
+
+def of_statistics(input: Any, *parameters: Any) -> Any:
+    """The dtype of mean and deviation: that of the parameters, which may be wider than the input's."""
+    return next((p.dtype for p in parameters if p is not None), input.dtype)
+
+
+def wide(*arrays: Any) -> list[Any]:
+    return [None if a is None else widened(a) for a in arrays]
+
+
+GRADIENTS = "-> (Tensor result0, Tensor result1, Tensor result2)"
+
+
+# ---- by layer: along the last dimensions
+
+
+def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, star: str = "*, ") -> None:
+    shape = tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and t.array.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(t.array.shape)} and normalized_shape = {list(shape)}"
+            )
+    have = input.array.shape
+    if have[-len(shape) :] != shape:
+        sizes = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{star}{sizes}], but got input of "
+            f"size{list(have)}"
+        )
+
+
+def _layer_norm(xp: Any, input: Any, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+    d, stat, last = input.dtype, of_statistics(input, weight, bias), len(shape)
+    whole = input.shape
+    if last > 1:
+        input, weight, bias = input.reshape((*whole[:-last], math.prod(shape))), *_flat(weight, bias)
+    if d.itemsize == 2:
+        input, weight, bias = wide(input, weight, bias)
+    n = input.shape[-1] or math.nan
+    mean = add_reduce(xp, input, -1, True)
+    mean /= n
+    hat = xp.subtract(input, mean, xp.empty(input.shape, input.dtype))
+    rstd = add_reduce(xp, hat * hat, -1, True)
+    rstd /= n
+    rstd += eps
+    xp.sqrt(rstd, rstd)
+    xp.reciprocal(rstd, rstd)
+    hat *= rstd
+    result = _affine(hat, weight, bias)
+    if d.itemsize == 2:
+        result, mean, rstd = result.astype(d), mean.astype(stat, copy=False), rstd.astype(stat, copy=False)
+    if last > 1:
+        kept = (*whole[:-last], *[1] * last)
+        return result.reshape(whole), mean.reshape(kept), rstd.reshape(kept)
+    return result, mean, rstd
+
+
+def _flat(*arrays: Any) -> list[Any]:
+    return [None if a is None else a.reshape(-1) for a in arrays]
+
+
+def _layer_norm_backward(
+    xp: Any, g: Any, input: Any, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any
+) -> Any:
+    d, size, whole = input.dtype, math.prod(shape), input.shape
+    x, scale = input, weight
+    if input.ndim != 2 or len(shape) != 1:
+        g, x, mean, rstd = g.reshape((-1, size)), x.reshape((-1, size)), mean.reshape((-1, 1)), rstd.reshape((-1, 1))
+        scale = _flat(scale)[0]
+    if d.itemsize == 2:
+        g, x, mean, rstd, scale = wide(g, x, mean, rstd, scale)
+    hat = x - mean
+    hat *= rstd
+    to_x = to_weight = to_bias = None
+    if mask[0]:
+        to_x = _through_rows(xp, g if scale is None else g * scale, hat, rstd).astype(d, copy=False)
+        to_x = to_x if to_x.shape == whole else to_x.reshape(whole)
+    if mask[1]:
+        to_weight = sum_of_products(xp, g, hat, COLUMNS).astype(weight.dtype, copy=False)
+        to_weight = to_weight if len(shape) == 1 else to_weight.reshape(shape)
+    if mask[2]:
+        to_bias = sum_along(xp, g, COLUMNS).astype(bias.dtype, copy=False)
+        to_bias = to_bias if len(shape) == 1 else to_bias.reshape(shape)
+    return to_x, to_weight, to_bias
+
+
+def _through_rows(xp: Any, g: Any, hat: Any, rstd: Any) -> Any:
+    """The gradient of what was normalized, where that is each row."""
+    n = g.shape[-1] or 1
+    along = add_reduce(xp, g * hat, -1, True)
+    along /= -n
+    made = hat * along
+    made += g
+    mean = add_reduce(xp, g, -1, True)
+    mean /= n
+    made -= mean
+    made *= rstd
+    return made
+
+
+def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(range(-len(shape), 0))
+
+
+def _layer_bends(
+    grads: Any, grad_out: Tensor, input: Tensor, normalized_shape: tuple[int, ...], rstd: Tensor, weight: Tensor | None
+) -> Any:
+    dims = _last(normalized_shape)
+    to_g, to_x, to_weight = bends(grads, grad_out, *again(input, rstd, dims), weight, dims)
+    return to_g, to_x, None, None, to_weight, None
+
+
+def _layer_backward_in_steps(
+    grad_out: Tensor, input: Tensor, shape: tuple[int, ...], mean: Tensor, rstd: Tensor, weight: Any, *_: Any
+) -> Any:
+    return backward_in_steps(grad_out, (input - mean) * rstd, rstd, weight, _last(shape), shape)
+
+
+native_layer_norm_backward = Op(
+    "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
+    f"Tensor? weight, Tensor? bias, any output_mask) {GRADIENTS}",
+    _layer_norm_backward, _layer_bends, batch=widely(_layer_backward_in_steps),
+)  # fmt: skip
+
+
+def _check_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> None:
+    check_layer(input, normalized_shape, weight, bias)
+    check_types("LayerNormKernelImpl", input, weight, bias)
+
+
+def _layer_norm_in_steps(input: Tensor, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+    hat, mean, rstd = standard(input, _last(shape), eps)
+    return moved(hat, weight, bias), mean, rstd
+
+
+def moved(hat: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    hat = hat if weight is None else hat * weight
+    return hat if bias is None else hat + bias
+
+
+native_layer_norm = Op(
+    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) " + GRADIENTS,
+    _layer_norm,
+    lambda grads, needs, input, normalized_shape, result1, result2, weight, bias: native_layer_norm_backward.apply(
+        grads[0], input, normalized_shape, result1, result2, weight, bias, needs
+    ),
+    check_form=_check_layer_norm, batch=widely(_layer_norm_in_steps), differentiable=1,
+)  # fmt: skip
+publish(native_layer_norm, forms="function")
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float, cudnn_enable: bool = True
+) -> Tensor:
+    """The input normalized along its last dimensions, times a weight, plus a bias."""
+    return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
+
+
+publish_python(
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enable=True)",
+    layer_norm, forms="function",
+)  # fmt: skip
+
+
+# ---- by group of channels
+
+
+def check_group(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None) -> None:
+    shape = list(input.shape)
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if num_groups <= 0:
+        raise (
+            ZeroDivisionError("integer division or modulo by zero") if num_groups == 0
+            else RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+        )  # fmt: skip
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{shape} and num_groups={num_groups}"
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != (shape[1],):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list((weight if weight is not None else t).shape)} and input of shape {shape}"
+            )
+
+
+def channels_last(array: Any) -> bool:
+    """Whether channels are innermost in memory."""
+    return (
+        array.ndim in (4, 5) and not array.flags.c_contiguous
+        and array.transpose((0, *range(2, array.ndim), 1)).flags.c_contiguous
+    )  # fmt: skip
+
+
+def _laid_like(xp: Any, made: Any, like: Any) -> Any:
+    """A result with its channels innermost, where those of the input are."""
+    if not channels_last(like):
+        return made
+    n, c, *rest = like.shape
+    result = xp.empty((n, *rest, c), made.dtype).transpose((0, made.ndim - 1, *range(1, made.ndim - 1)))
+    result[...] = made
+    return result
+
+
+def _group_norm(
+    xp: Any, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:  # fmt: skip
+    d, stat = input.dtype, of_statistics(input, weight, bias)
+    rows, weight, bias = wide(input.reshape((N * group, C // group * HxW)), *_of_channels(weight, bias))
+    hat, mean, rstd = _normalize(xp, rows, ROWS, eps)
+    result = _affine(hat.reshape((N, C, HxW)), weight, bias).astype(d, copy=False).reshape(input.shape)
+    result = _laid_like(xp, result, input)
+    return result, *[a.astype(stat, copy=False).reshape((N, group)) for a in (mean, rstd)]
+
+
+def _of_channels(*arrays: Any) -> list[Any]:
+    return [None if a is None else a.reshape((-1, 1)) for a in arrays]
+
+
+def _group_norm_backward(
+    xp: Any, g: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int, mask: Any
+) -> Any:
+    d, rows, planes = input.dtype, (N * group, C // group * HxW), (N, C, HxW)
+    g, x, mean, rstd, scale = wide(
+        g.reshape(planes), input.reshape(rows), mean.reshape((-1, 1)), rstd.reshape((-1, 1)), *_of_channels(weight)
+    )
+    hat = (x - mean) * rstd
+    scaled = (g if scale is None else g * scale).reshape(rows)
+    to_x = _through_rows(xp, scaled, hat, rstd).astype(d, copy=False).reshape(input.shape) if mask[0] else None
+    of_parameters = d if weight is None else weight.dtype
+    to_weight = sum_of_products(xp, g, hat.reshape(planes), CHANNELS).reshape(-1) if mask[1] else None
+    to_bias = sum_along(xp, g, CHANNELS).reshape(-1) if mask[2] else None
+    return (
+        None if to_x is None else _laid_like(xp, to_x, input),
+        *[None if a is None else a.astype(of_parameters, copy=False) for a in (to_weight, to_bias)],
+    )
+
+
+_GROUP_DIMS = (2, 3)
+
+
+def _group_bends(
+    grads: Any, grad_out: Tensor, input: Tensor, rstd: Tensor, weight: Any, N: int, C: int, HxW: int, group: int
+) -> Any:
+    form, of_channels = (N, group, C // group, HxW), (group, C // group, 1)
+    v, of_weight, of_bias = grads
+    grads = in_shape(v, form), in_shape(of_weight, of_channels), in_shape(of_bias, of_channels)
+    hat, rstd = again(input.reshape(form), rstd.reshape((N, group, 1, 1)), _GROUP_DIMS)
+    made = bends(grads, grad_out.reshape(form), hat, rstd, in_shape(weight, of_channels), _GROUP_DIMS)
+    to_g, to_x = made[0].reshape(input.shape), made[1].reshape(input.shape)
+    return to_g, to_x, None, None, in_shape(made[2], (C,))
+
+
+def _group_backward_in_steps(
+    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Any, N: int, C: int, HxW: int, group: int,
+    output_mask: Any,
+) -> Any:  # fmt: skip
+    form, of_channels, stat = (N, group, C // group, HxW), (group, C // group, 1), (N, group, 1, 1)
+    rstd = rstd.reshape(stat)
+    hat = (input.reshape(form) - mean.reshape(stat)) * rstd
+    made = backward_in_steps(
+        grad_out.reshape(form), hat, rstd, in_shape(weight, of_channels), _GROUP_DIMS, of_channels
+    )
+    return made[0].reshape(input.shape), made[1].reshape((C,)), made[2].reshape((C,))
+
+
+native_group_norm_backward = Op(
+    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, "
+    f"int HxW, int group, any output_mask) {GRADIENTS}",
+    _group_norm_backward, _group_bends, batch=widely(_group_backward_in_steps),
+)  # fmt: skip
+
+
+def _group_norm_in_steps(
+    input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:  # fmt: skip
+    of_channels = (group, C // group, 1)
+    hat, mean, rstd = standard(input.reshape((N, group, C // group, HxW)), _GROUP_DIMS, eps)
+    made = moved(hat, in_shape(weight, of_channels), in_shape(bias, of_channels))
+    return made.reshape(input.shape), mean.reshape((N, group)), rstd.reshape((N, group))
+
+
+native_group_norm = Op(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
+    + GRADIENTS,
+    _group_norm,
+    lambda grads, needs, input, weight, result1, result2, N, C, HxW, group: native_group_norm_backward.apply(
+        grads[0], input, result1, result2, weight, N, C, HxW, group, needs
+    ),
+    check_form=lambda input, weight, bias, *_: check_types("GroupNormKernelImpl", input, weight, bias),
+    batch=widely(_group_norm_in_steps),
+    differentiable=1,
+)  # fmt: skip
+publish(native_group_norm, forms="function")
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool = True
+) -> Tensor:  # fmt: skip
+    """The input normalized over the channels of each group and all that lies in them."""
+    check_group(input, num_groups, weight, bias)
+    n, c, *rest = input.shape
+    return native_group_norm.apply(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
+
+
+publish_python(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enabled=True)",
+    group_norm, forms="function",
+)  # fmt: skip
+
+
+# ---- by the root of the mean square
+
+
+def check_rms(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: Any) -> None:
+    check_layer(input, normalized_shape, weight, None, "*")
+    if input.dtype.category < dt.FLOAT:
+        raise not_implemented_for("rms_norm", input.dtype)
+
+
+def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float | None) -> Tensor:
+    """The input over the root of its mean square along the last dimensions, times a weight."""
+    check_rms(input, normalized_shape, weight, eps)
+    x = input.to(dt.float32) if input.dtype in dt.HALVES else input
+    if eps is None:
+        eps = dt.finfo(x.dtype.to_real()).eps
+    made = x * ((x * x).mean(_last(normalized_shape), True) + eps).rsqrt()
+    if weight is not None:
+        made = made * weight
+    return (made if made.dtype is input.dtype else made.to(input.dtype)).contiguous()
+
+
+publish_python(
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", rms_norm, forms="function"
+)
+
+for _op, _back in (
+    (native_layer_norm, native_layer_norm_backward),
+    (native_group_norm, native_group_norm_backward),
+):
+    gradient_by_kernel(
+        _op, _back, several=True, renamed={"mean": "result1", "rstd": "result2", "output_mask": "needs"}
+    )

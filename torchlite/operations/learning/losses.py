@@ -1,0 +1,382 @@
+"""Losses of pairs: how far each prediction is from what was to be predicted, averaged, added up or one by one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Elementwise
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.tensor import Tensor
+from ...core.machine.view import requires_grad
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values.errors import broadcast_shapes, cannot_cast, within
+from ..formulas import Formula, tensors
+from ..gradient_kernels import gradient_by_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NONE, MEAN, SUM = range(3)  # how a loss is reduced
+
+
+def reduced(each: Tensor, reduction: int) -> Tensor:
+    """The losses of all elements reduced."""
+    return each.mean() if reduction == MEAN else each.sum() if reduction == SUM else each
+
+
+def _share(reduction: int, *operands: Any) -> float:
+    """What one element's loss counts for in the result."""
+    size = math.prod(broadcast_shapes(*[t.shape for t in operands if hasattr(t, "shape")]))
+    return 1 / size if reduction == MEAN and size else 1
+
+
+def _reduced_array(xp: Any, each: Any, reduction: int) -> Any:
+    if reduction == NONE:
+        return each
+    total = xp.add.reduce(each, None)
+    return total / each.dtype.type(each.size or math.nan) if reduction == MEAN else total
+
+
+class _Loss(Elementwise):
+    diagonal = False
+
+
+class _Formulas:
+    """What a loss's kernels, and its gradients in steps, make of the formulas for one element."""
+
+    def __init__(self, schema: str, value: Callable[..., Any], slope: Callable[..., Any]) -> None:
+        self.name, _, self.rest = schema.partition("(")
+        parts = self.rest.rstrip(")").split(",")
+        self.names = [part.partition("=")[0].split()[-1] for part in parts]
+        self.at = self.names.index("reduction")
+        self.unweighted = dict.fromkeys([n for n, p in zip(self.names, parts) if p.strip().startswith("Tensor?")])
+        self.value, self.slope = value, slope
+
+    def split(self, values: Any) -> tuple[int, list[Any]]:
+        """The reduction, and the other arguments."""
+        rest = list(values)
+        return rest.pop(self.at), rest
+
+    def kernel(self, xp: Any, *values: Any) -> Any:
+        reduction, given = self.split(values)
+        return _reduced_array(xp, self.value(xp, *given), reduction)
+
+    def back_kernel(self, xp: Any, g: Any, *values: Any) -> Any:
+        reduction, given = self.split(values)
+        share = _share(reduction, *given)
+        return self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
+
+    def in_steps(self, *values: Any) -> Tensor:
+        reduction, given = self.split(values)
+        return reduced(self.value(tensors, *given), reduction)
+
+    def scaled(self, formula: Callable[..., Any], factors: Any, values: Any) -> Any:
+        """The product of some tensors and a formula, for the mean over their number."""
+        reduction, given = self.split(values)
+        made = factors[0] * formula(tensors, *given) * _share(reduction, *given)
+        return made * factors[1] if len(factors) > 1 else made
+
+    def times_g(self, formula: Callable[..., Any]) -> Formula:
+        """The derivative that is this formula times the gradient."""
+        return Formula(lambda g, *values: self.scaled(formula, (g,), values), f"g {' '.join(self.names)}")
+
+    def times_both(self, formula: Callable[..., Any]) -> Formula:
+        """The same, of a gradient: the formula times both."""
+        return Formula(
+            lambda g, to, *values: self.scaled(formula, (g, to), values), f"g grad_output {' '.join(self.names)}"
+        )
+
+
+def pairwise(
+    schema: str,
+    value: Callable[..., Any],
+    slope: Callable[..., Any],
+    bend: Callable[..., Any],
+    to_target: Callable[..., Any] | None = None,
+    cross: Callable[..., Any] | None = None,
+    *,
+    label: str,
+    back_label: str | None = None,
+    back_node: str | None = None,
+    odd: bool = False,
+    **more: Any,
+) -> Elementwise:
+    """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
+
+    `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
+    functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `to_target` is the
+    negative of `slope`.
+    """
+    of = _Formulas(schema, value, slope)
+    listed = f"g {' '.join(of.names)}"
+    bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
+    rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
+    if to_target is not None and cross is not None:
+        bends["target"] = of.times_both(cross)
+        negative = Formula(lambda g, *values: -back.apply(g, *values), listed)
+        rules["target"] = negative if odd else of.times_g(to_target)
+    shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
+    back = Elementwise(
+        f"{of.name}_backward(Tensor grad_output, {of.rest}", of.back_kernel, bends | of.unweighted, node=back_node,
+        batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label, **shared,
+    )  # fmt: skip
+    op = _Loss(schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, **shared, **more)
+    gradient_by_kernel(op, back)
+    return op
+
+
+def _minus(formula: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: -formula(*values)
+
+
+def _of_difference(schema: str, value: Any, slope: Any, bend: Any, **more: Any) -> Elementwise:
+    """A loss that depends on the difference alone; formulas are functions of that."""
+
+    def of_pair(formula: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda xp, self, target, *rest: formula(xp, self - target, *rest)
+
+    value, slope, bend = of_pair(value), of_pair(slope), of_pair(bend)
+    return pairwise(schema, value, slope, bend, _minus(slope), _minus(bend), odd=True, **more)
+
+
+mse_loss = publish(
+    _of_difference(
+        "mse_loss(Tensor self, Tensor target, int reduction=1)",
+        lambda xp, d: d * d, lambda xp, d: d * 2, lambda xp, d: d * 0 + 2, label="mse_cpu",
+        back_label="mse_backward_cpu_out",
+    ),
+    forms="",
+)  # fmt: skip
+
+
+def _check_beta(self: Tensor, target: Tensor, reduction: int, beta: float) -> None:
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+
+
+smooth_l1_loss = publish(
+    _of_difference(
+        "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0)",
+        lambda xp, d, beta: xp.where(abs(d) < beta, d * d * (0.5 / (beta or 1)), abs(d) - 0.5 * beta),
+        lambda xp, d, beta: xp.clip(d / beta, -1, 1) if beta else xp.sign(d),
+        lambda xp, d, beta: xp.where(abs(d) < beta, d * 0 + 1 / (beta or 1), 0),
+        label="smooth_l1_cpu", back_label="smooth_l1_backward_cpu_out", check=_check_beta,
+    ),
+    forms="",
+)  # fmt: skip
+
+
+def _check_delta(self: Tensor, target: Tensor, reduction: int, delta: float) -> None:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+
+
+huber_loss = publish(
+    _of_difference(
+        "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0)",
+        lambda xp, d, delta: xp.where(abs(d) <= delta, d * d * 0.5, (abs(d) - 0.5 * delta) * delta),
+        lambda xp, d, delta: xp.clip(d, -delta, delta),
+        lambda xp, d, delta: xp.where(abs(d) < delta, d * 0 + 1, 0),
+        label="huber_cpu", back_label="huber_backward_cpu_out", check=_check_delta,
+    ),
+    forms="",
+)  # fmt: skip
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return 1 / (1 + xp.exp(-x))
+
+
+def _soft_margin_bend(xp: Any, self: Any, target: Any) -> Any:
+    s = _sigmoid(xp, self * target)
+    return target * target * s * (1 - s)
+
+
+def _constant_target(self: Tensor, target: Tensor, reduction: int) -> None:
+    if local.state.mode.grad and requires_grad(target):
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
+            "cannot have requires_grad True."
+        )
+
+
+soft_margin_loss = publish(
+    pairwise(
+        "soft_margin_loss(Tensor self, Tensor target, int reduction=1)",
+        lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
+        lambda xp, self, target: -target * _sigmoid(xp, -self * target),
+        _soft_margin_bend,
+        check=_constant_target, label="soft_margin_cpu",
+        refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
+    ),
+    forms="",
+)  # fmt: skip
+
+
+# ---- of probabilities
+
+
+def _check_probabilities(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+    if target.dtype is not self.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
+    backend = self.backend.real
+    if backend.values and not backend.level and self.array.size:
+        x = self.array
+        if not bool(((x >= 0) & (x <= 1)).all()):
+            raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+def _weighted(made: Any, weight: Any) -> Any:
+    return made if weight is None else made * weight
+
+
+def _logs(xp: Any, x: Any) -> tuple[Any, Any]:
+    """The logarithms of probabilities and of what is left to 1, finite."""
+    return xp.clip(xp.log(x), -100, math.inf), xp.clip(xp.log1p(-x), -100, math.inf)
+
+
+def _entropy(xp: Any, x: Any, t: Any, w: Any) -> Any:
+    log, log_of_rest = _logs(xp, x)
+    return _weighted((t - 1) * log_of_rest - t * log, w)
+
+
+def _spread(xp: Any, x: Any) -> Any:
+    """The variance of a coin that shows heads with probability `x`."""
+    return xp.clip((1 - x) * x, 1e-12, math.inf)
+
+
+binary_cross_entropy = publish(
+    pairwise(
+        "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)",
+        _entropy,
+        lambda xp, x, t, w: _weighted((x - t) / _spread(xp, x), w),
+        lambda xp, x, t, w: _weighted((x * x - x * t * 2 + t) / _spread(xp, x) ** 2, w),
+        lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),
+        lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
+        label="binary_cross_entropy", check=_check_probabilities,
+    ),
+    forms="",
+)  # fmt: skip
+
+
+def _softplus_of_minus(xp: Any, x: Any) -> Any:
+    return xp.log1p(xp.exp(-abs(x))) - xp.clip(x, -math.inf, 0)
+
+
+def _of_positives(t: Any, pos_weight: Any) -> Any:
+    """What the part of a target that is true counts for."""
+    return 1 if pos_weight is None else (pos_weight - 1) * t + 1
+
+
+def _excess(pos_weight: Any) -> Any:
+    return 0 if pos_weight is None else pos_weight - 1
+
+
+def _logits_slope(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
+    if pos is None:
+        return _weighted(_sigmoid(xp, x) - t, w)
+    return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
+
+
+def _logits_bend(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
+    s = _sigmoid(xp, x)
+    return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
+
+
+def _check_logits(
+    self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> None:
+    """The loss is computed in place of what a target is short of one, and of the logits."""
+    if target.dtype is dt.bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if target.dtype.category < min(self.dtype.category, dt.FLOAT):
+        raise cannot_cast(self.dtype, target.dtype)
+    within(target.array.shape, self.array.shape)
+    if pos_weight is not None:
+        within(self.array.shape, broadcast_shapes(self.array.shape, pos_weight.array.shape))
+    if weight is not None:
+        within(target.array.shape, weight.array.shape)
+
+
+bce_with_logits = pairwise(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=1)",
+    lambda xp, x, t, w, pos: _weighted((1 - t) * x + _of_positives(t, pos) * _softplus_of_minus(xp, x), w),
+    _logits_slope,
+    _logits_bend,
+    lambda xp, x, t, w, pos: _weighted(_excess(pos) * _softplus_of_minus(xp, x) - x, w),
+    lambda xp, x, t, w, pos: _weighted(-1 - _excess(pos) * _sigmoid(xp, -x), w),
+    label="log_sigmoid_cpu", check=_check_logits,
+)  # fmt: skip
+binary_cross_entropy_with_logits = publish(bce_with_logits, forms="function")
+
+
+# ---- made of other ops
+
+
+def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    return reduced((self - target).abs(), reduction)
+
+
+l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, forms="")
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
+    """The divergence of `target` from the distribution whose logarithm is `input`."""
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    each = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    return reduced(each, reduction)
+
+
+publish_python(
+    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div, forms="function"
+)
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
+) -> Tensor:  # fmt: skip
+    """How unlikely counts are whose mean, or its logarithm, is `input`."""
+    each = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        each = each + stirling.masked_fill(target <= 1, 0)
+    return reduced(each, reduction)
+
+
+publish_python(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)",
+    poisson_nll_loss, forms="function",
+)  # fmt: skip
+
+
+def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+    """The input where the target is 1, and how far it is below the margin where that is -1."""
+    zeros = self.new_zeros(())
+    apart = tensors.where(target != 1, (margin - self).clamp_min(0), zeros)
+    return reduced(apart + tensors.where(target != -1, self, zeros), reduction)
+
+
+publish_python(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1)", hinge_embedding_loss,
+    forms="function",
+)  # fmt: skip
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+    """How much `input1` lacks to be above `input2` by the margin, or below it where the target is -1."""
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+publish_python(
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
+    margin_ranking_loss, forms="function",
+)  # fmt: skip

@@ -1,0 +1,225 @@
+"""Losses of classifiers that want the wanted class ahead of the others by a margin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for
+from ..formulas import tensors
+from ..gradient_kernels import gradient_by_kernel
+from .losses import MEAN, NONE, SUM, reduced
+
+# ---- margins between the wanted class and the others
+
+
+def _check_multi_margin(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, _: int) -> None:
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if self.dim() > 2 or (self.dim() and not self.shape[-1]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
+        )
+    rows, classes = (self.shape[0] if self.dim() > 1 else 1), (self.shape[-1] if self.dim() else 1)
+    if target.dim() > 1 or target.numel() != rows:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(self.shape)}."
+        )
+    if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
+        raise not_implemented_for("multi_margin_loss_cpu_kernel", self.dtype)
+    backend = self.backend.real
+    if backend.values and not backend.level and bool(((target.array < 0) | (target.array >= classes)).any()):
+        raise RuntimeError("target out of range")
+
+
+def _overlaps(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """How far each class comes too near to the wanted one, and what powers of that count for."""
+    rows = self.reshape((-1, self.shape[-1] if self.dim() else 1))
+    index = target.reshape((-1, 1))
+    others = tensors.ones_like(rows).scatter(1, index, 0)
+    overlaps = (rows - rows.gather(1, index) + margin).clamp_min(0)
+    counts = others / rows.shape[1]
+    return overlaps, counts if weight is None else counts * weight.reshape((-1,)).take(index)
+
+
+def _multi_margin_in_steps(
+    self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None, reduction: int
+) -> Tensor:  # fmt: skip
+    overlaps, counts = _overlaps(self, target, p, margin, weight)
+    each = ((overlaps if p == 1 else overlaps * overlaps) * counts).sum(1)
+    return reduced(each if target.dim() else each.reshape(()), reduction)
+
+
+def _margins(xp: Any, self: Any, target: Any, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """The same on arrays, with the index of the wanted elements."""
+    rows = self.reshape((-1, self.shape[-1] if self.ndim else 1))
+    at = xp.arange(len(rows)), target.reshape(-1)
+    overlaps = xp.maximum(rows - rows[at].reshape((-1, 1)) + rows.dtype.type(margin), 0)
+    overlaps[at] = 0
+    scale = rows.dtype.type(1 / rows.shape[1])
+    return overlaps, scale if weight is None else weight.reshape(-1)[at[1]].reshape((-1, 1)) * scale, at
+
+
+def _multi_margin(xp: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
+    overlaps, counts, _ = _margins(xp, self, target, margin, weight)
+    each = ((overlaps if p == 1 else overlaps * overlaps) * counts).sum(1)
+    if reduction == NONE:
+        return each.reshape(target.shape)
+    return each.sum() if reduction == SUM else each.sum() / each.dtype.type(each.size or math.nan)
+
+
+def _multi_margin_backward(
+    xp: Any, g: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int
+) -> Any:  # fmt: skip
+    overlaps, counts, at = _margins(xp, self, target, margin, weight)
+    made = (overlaps > 0).astype(self.dtype) if p == 1 else overlaps * 2
+    made *= counts
+    made *= g.reshape((-1, 1)) / self.dtype.type(len(made) if reduction == MEAN else 1)
+    made[at] = -made.sum(1)
+    return made.reshape(self.shape)
+
+
+def _multi_margin_gradient(
+    g: Tensor, self: Tensor, target: Tensor, p: Any, margin: Any, weight: Any, reduction: int
+) -> Tensor:  # fmt: skip
+    overlaps, counts = _overlaps(self, target, p, margin, weight)
+    made = ((overlaps > 0).to(self.dtype) if p == 1 else overlaps * 2) * counts
+    made = made * g.reshape((-1, 1)) / (overlaps.shape[0] if reduction == MEAN else 1)
+    return made.scatter_add(1, target.reshape((-1, 1)), -made.sum(1, True)).reshape(self.shape)
+
+
+_MULTI_MARGIN = "Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1"
+multi_margin_loss_backward = Op(
+    f"multi_margin_loss_backward(Tensor grad_output, {_MULTI_MARGIN})", _multi_margin_backward,
+    batch=_multi_margin_gradient,
+)  # fmt: skip
+multi_margin_loss_ = Op(
+    f"multi_margin_loss({_MULTI_MARGIN})",
+    _multi_margin,
+    {
+        "self": lambda g, self, target, p, margin, weight, reduction: (
+            multi_margin_loss_backward.apply(g, self, target, p, margin, weight, reduction)
+        ),
+        "target": None, "weight": None,
+    },
+    check=_check_multi_margin, batch=_multi_margin_in_steps,
+)  # fmt: skip
+gradient_by_kernel(multi_margin_loss_, multi_margin_loss_backward)
+multi_margin_loss = publish(multi_margin_loss_, forms="")
+
+
+# ---- margins between wanted classes and the others: a row of a target names those, up to the first -1
+
+
+def _check_multilabel(self: Tensor, target: Tensor, reduction: int) -> None:
+    if self.dim() > 2 or (self.dim() and not self.shape[-1]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
+        )
+    if self.numel() != target.numel() or (self.dim() == 2 and target.shape != self.shape):
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
+    if target.dtype is not dt.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
+    if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
+        raise not_implemented_for("multilabel_margin_loss_forward_out_frame", self.dtype)
+    backend = self.backend.real
+    classes = self.shape[-1] if self.dim() else 1
+    if backend.values and not backend.level:
+        if bool((target.array < -1).any()):
+            raise RuntimeError("argument #2 'target' is out of range")
+        if bool((target.array >= classes).any()):
+            raise RuntimeError("argument #2 'target' is out of range")
+
+
+def _pairs(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
+    """Overlaps by row, place in the target and class; whether they count; and the classes wanted."""
+    rows = self.reshape((-1, self.shape[-1] if self.ndim else 1))
+    named = target.reshape(rows.shape)
+    listed = xp.cumsum(named < 0, 1) == 0
+    named = named * listed
+    wanted = xp.zeros(rows.shape, bool)
+    at = xp.broadcast_to(xp.arange(len(rows)).reshape((-1, 1)), rows.shape)
+    wanted[at[listed], named[listed]] = True
+    overlaps = 1 - rows[at, named][:, :, None] + rows[:, None, :]
+    overlaps *= listed[:, :, None] & ~wanted[:, None, :]
+    return xp.maximum(overlaps, 0), named, wanted
+
+
+def _multilabel(xp: Any, self: Any, target: Any, reduction: int) -> Any:
+    overlaps, _, wanted = _pairs(xp, self, target)
+    each = overlaps.sum((1, 2)) / self.dtype.type(overlaps.shape[1])
+    wanted = wanted.astype(self.dtype).reshape(target.shape)
+    if reduction == NONE:
+        return each.reshape(self.shape[:-1]), wanted
+    total = each.sum() if reduction == SUM else each.sum() / each.dtype.type(each.size or math.nan)
+    return xp.asarray(total), wanted
+
+
+def _multilabel_backward(xp: Any, g: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
+    overlaps, named, _ = _pairs(xp, self, target)
+    share = g.reshape((-1, 1)) / self.dtype.type(overlaps.shape[1] * (len(overlaps) if reduction == MEAN else 1))
+    active = (overlaps > 0).astype(self.dtype)
+    made = active.sum(1)
+    at = xp.arange(len(made))
+    back = active.sum(2)
+    for place in range(made.shape[1]):  # a class may be named more than once
+        made[at, named[:, place]] -= back[:, place]
+    return (made * share).reshape(self.shape)
+
+
+def _pairs_in_steps(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    rows = self.reshape((-1, self.shape[-1] if self.dim() else 1))
+    named = target.reshape(rows.shape)
+    listed = (named < 0).cumsum(1) == 0
+    named = named * listed
+    wanted = tensors.zeros_like(rows).scatter_add(1, named, listed.to(rows.dtype)) > 0
+    counts = (listed.unsqueeze(2) & ~wanted.unsqueeze(1)).to(rows.dtype)
+    overlaps = (1 - rows.gather(1, named).unsqueeze(2) + rows.unsqueeze(1)).clamp_min(0) * counts
+    return overlaps, named, wanted
+
+
+def _multilabel_in_steps(self: Tensor, target: Tensor, reduction: int) -> Any:
+    overlaps, _, wanted = _pairs_in_steps(self, target)
+    each = overlaps.sum((1, 2)) / overlaps.shape[1]
+    each = each.reshape(self.shape[:-1])
+    return reduced(each, reduction), wanted.to(self.dtype).reshape(target.shape)
+
+
+def _multilabel_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor) -> Tensor:
+    overlaps, named, _ = _pairs_in_steps(self, target)
+    active = (overlaps > 0).to(self.dtype)
+    made = active.sum(1).scatter_add(1, named, -active.sum(2))
+    count = overlaps.shape[1] * (overlaps.shape[0] if reduction == MEAN else 1)
+    return (made * g.reshape((-1, 1)) / count).reshape(self.shape)
+
+
+multilabel_margin_loss_backward = Op(
+    "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target)",
+    _multilabel_backward, batch=_multilabel_gradient,
+)  # fmt: skip
+multilabel_margin_loss_forward = Op(
+    "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
+    _multilabel,
+    {
+        "self": lambda g, self, target, reduction, is_target: (
+            multilabel_margin_loss_backward.apply(g, self, target, reduction, is_target)
+        ),
+        "target": None,
+    },
+    check=_check_multilabel, node="MultilabelMarginLossBackward0", batch=_multilabel_in_steps,
+    differentiable=1,
+)  # fmt: skip
+multilabel_margin_loss_forward.returns = None
+gradient_by_kernel(multilabel_margin_loss_forward, multilabel_margin_loss_backward)
+
+
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+    """How far unwanted classes come nearer than 1 to those that `target` lists."""
+    return multilabel_margin_loss_forward.apply(self, target, reduction)[0]

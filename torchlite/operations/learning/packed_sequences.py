@@ -1,0 +1,93 @@
+"""Sequences of several lengths in one tensor: padded to the longest, or packed, all elements of a time together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.publish import publish_python
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ..making.host_data import tensor
+from ..vocabulary import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_require = requirement("")
+
+
+def places(sizes: Sequence[int], batch: int, like: Tensor) -> Tensor:
+    """Where packed elements lie in a padded tensor, time by time, when `sizes` of the batch are still there."""
+    rows = [t * batch + i for t, n in enumerate(sizes) for i in range(n)]
+    return tensor(rows, dtype=dt.int64, device=like.device)
+
+
+def _counts(numbers: Sequence[int]) -> Tensor:
+    """For 0, 1, … up to the largest: how many of the numbers are larger."""
+    return tensor([sum([n > k for n in numbers]) for k in range(max(numbers))], dtype=dt.int64)
+
+
+def pack_padded(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    """The elements there are, time by time, and how many sequences each time has."""
+    _require(
+        lengths.dim() == 1 and lengths.device.type == "cpu" and lengths.dtype is dt.int64,
+        f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device.type} "
+        f"{lengths.dtype.legacy} tensor",
+    )
+    _require(input.numel() > 0, "Cannot pack empty tensors.")
+    padded = input.transpose(0, 1) if batch_first else input
+    length, batch, sizes = padded.size(0), padded.size(1), lengths.tolist()
+    _require(
+        len(sizes) == batch,
+        f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} (batch_size={batch})",
+    )
+    _require(
+        sizes[-1] > 0, "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+    )
+    _require(
+        sizes == sorted(sizes, reverse=True),
+        "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+        "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
+        "not need ONNX exportability.",
+    )
+    batch_sizes = _counts(sizes)
+    rows = places(batch_sizes.tolist()[:length], batch, input)
+    return padded.flatten(0, 1).index_select(0, rows), batch_sizes
+
+
+def pad_packed(
+    data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
+) -> tuple[Tensor, Tensor]:
+    """Packed sequences padded to a length, and their lengths."""
+    sizes = batch_sizes.tolist()
+    length, batch, features = max(total_length, len(sizes)), sizes[0], data.shape[1:]
+    padded = data.new_full((length * batch, *features), padding_value)
+    padded = padded.index_copy(0, places(sizes, batch, data), data).view((length, batch, *features))
+    return padded.transpose(0, 1) if batch_first else padded, _counts(sizes)
+
+
+def pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool, padding_value: float, padding_side: str
+) -> Tensor:  # fmt: skip
+    """Sequences side by side, with a value where the others are longer."""
+    _require(len(sequences) > 0, "received an empty list of sequences")
+    _require(
+        padding_side in ("left", "right"), f"Expected padding_side to be one of left or right, but got {padding_side}."
+    )
+    first = sequences[0]
+    _require(first.dim() > 0, "ArrayRef: invalid slice, N = 1; size = 0")
+    length, features = max([s.size(0) for s in sequences]), first.shape[1:]
+    form = (len(sequences), length) if batch_first else (length, len(sequences))
+    padded = first.new_full((*form, *features), padding_value)
+    for i, sequence in enumerate(sequences):
+        own = padded.select(0 if batch_first else 1, i)
+        n = sequence.size(0)
+        own.narrow(0, length - n if padding_side == "left" else 0, n).copy_(sequence)
+    return padded
+
+
+publish_python("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)", pack_padded, forms="function")
+publish_python(
+    "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length)",
+    pad_packed, forms="function",
+)  # fmt: skip

@@ -1,0 +1,177 @@
+"""What all of linear algebra shares: the table of `torch.linalg`, what operands must be, how results lie in memory."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.tangent import moves
+from ...core.machine.view import requires_grad
+from ...core.values import dtype as dt
+from ...core.values.errors import broadcast_shapes, not_implemented_for
+from ..vocabulary import INEXACT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...core.machine.tensor import Tensor
+
+
+linalg: dict[str, Callable[..., Any]] = {}
+
+
+class _LinAlgError(RuntimeError):
+    """A matrix has not the property that its factorisation needs."""
+
+    __module__ = "torch._C"
+
+
+LinAlgError = _LinAlgError
+
+
+def offer(schema: str, f: Callable[..., Any], **more: Any) -> Callable[..., Any]:
+    """Publish a composite as a function of `torch.linalg`."""
+    call = publish_python(schema, f, forms="", **more)
+    linalg[call.__name__.removeprefix("linalg_")] = call
+    return call
+
+
+def offer_op(*overloads: Any) -> Callable[..., Any]:
+    """Publish an op, or several overloads of one, as a function of `torch.linalg`."""
+    call = publish(*overloads, forms="")
+    linalg[overloads[0].signature.name.removeprefix("linalg_")] = call
+    return call
+
+
+# ---- what operands must be
+
+
+def check_matrices(name: str, t: Tensor, called: str = "A") -> None:
+    if t.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor {called} must have at least 2 dimensions.")
+
+
+def check_square(name: str, t: Tensor, called: str = "A") -> None:
+    check_matrices(name, t, called)
+    rows, columns = t.array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"{name}: {called} must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+
+
+def check_inexact(name: str, t: Tensor, low: bool = False) -> None:
+    if t.dtype not in INEXACT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {t.dtype.legacy}")
+    if t.dtype in dt.HALVES and not low:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {t.dtype.legacy}")
+
+
+def check_kernel(label: str, t: Tensor) -> None:
+    """Refuse what LAPACK does not compute with, in the name of PyTorch's kernel."""
+    if t.dtype not in INEXACT or t.dtype in dt.HALVES:
+        raise not_implemented_for(label, t.dtype)
+
+
+def square(name: str, low: str | None = None) -> Callable[..., None]:
+    """A check for square matrices of floating-point numbers; `low` names the kernel that refuses the narrow ones."""
+
+    def check(t: Tensor, *_: Any) -> None:
+        check_square(name, t)
+        check_inexact(name, t, low is not None)
+        check_kernel(low or name, t)
+
+    return check
+
+
+def any_matrices(name: str, low: str) -> Callable[..., None]:
+    """The same for matrices of any shape."""
+
+    def check(t: Tensor, *_: Any) -> None:
+        check_matrices(name, t)
+        check_inexact(name, t, low=True)
+        check_kernel(low, t)
+
+    return check
+
+
+def check_equation(name: str, a: Tensor, b: Tensor, left: bool, called: str = "A") -> None:
+    if b.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
+    (m, n), (p, q) = a.array.shape[-2:], b.array.shape[-2:]
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected {called} and B to have the same dtype, but found {called} of type {a.dtype.legacy} and "
+            f"B of type {b.dtype.legacy} instead"
+        )
+    if n != (p if left else q):
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {equation} ({m}x{n} and {p}x{q})")
+
+
+def common_batch(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors of matrices with their batches broadcast together."""
+    batch = broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
+    return spread(a, (*batch, *a.array.shape[-2:])), spread(b, (*batch, *b.array.shape[-2:]))
+
+
+def spread(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`t` expanded to this shape; `t` itself where it has it."""
+    return t if t.array.shape == shape else t.expand(shape)
+
+
+def differentiated(t: Tensor) -> bool:
+    """Whether somebody may ask for derivatives of what is made of `t`."""
+    return bool(t.backend.level) or requires_grad(t) or moves(t)
+
+
+# ---- kernels
+
+
+def columns(xp: Any, a: Any) -> Any:
+    """The same matrices in fresh memory, column by column, as LAPACK leaves them."""
+    turned = a.swapaxes(-1, -2)
+    made = xp.empty(turned.shape, a.dtype)
+    made[...] = turned
+    return made.swapaxes(-1, -2)
+
+
+def adjoint(a: Any) -> Any:
+    return a.swapaxes(-1, -2).conj()
+
+
+def one_by_one(a: Any, dims: int = 2) -> Any:
+    """The same matrices (or vectors) in a row: a batch of one dimension."""
+    batch, shape = a.shape[: a.ndim - dims], a.shape[a.ndim - dims :]
+    return a.reshape((math.prod(batch), *shape))
+
+
+def diagonal(a: Any) -> Any:
+    return a.diagonal(0, -2, -1)
+
+
+def complaint(name: str, text: str, batched: bool, element: int) -> str:
+    """What an error says of a matrix, or of an element of a batch of them."""
+    return f"{name}: {f'(Batch element {element}): ' if batched else ''}{text}"
+
+
+def check_info(info: Any, name: str, text: str, error: type[Exception] = LinAlgError) -> None:
+    """Raise for the first matrix whose `info` is not 0; the text may speak of it."""
+    numbers = info.reshape(-1).tolist()
+    element = next((i for i, n in enumerate(numbers) if n), None)
+    if element is not None:
+        raise error(complaint(name, text.format(numbers[element]), info.ndim > 0, element))
+
+
+def converging(xp: Any, compute: Callable[[Any], Any], a: Any, name: str, text: str) -> Any:
+    """`compute(a)`, or an error that tells the first matrix for which it does not come to an end."""
+    try:
+        return compute(a)
+    except xp.linalg.LinAlgError:
+        for element, m in enumerate(one_by_one(a)):
+            try:
+                compute(m)
+            except xp.linalg.LinAlgError:
+                raise LinAlgError(complaint(name, text, a.ndim > 2, element)) from None
+        raise

@@ -1,0 +1,171 @@
+"""Cholesky's factorisation of positive-definite matrices, and what is done with the factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish_python
+from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
+from ..products.matmul import Exact, H, into_exactly
+from .base import (
+    adjoint,
+    check_info,
+    check_square,
+    columns,
+    common_batch,
+    diagonal,
+    offer,
+    offer_op,
+    one_by_one,
+    square,
+)
+from .triangular import check_old_system, solve_triangle, triangular
+
+
+def _factor(xp: Any, a: Any) -> Any:
+    made = xp.linalg.cholesky(a)
+    if not xp.isfinite(made).all():  # what libraries give that do not raise, or make of infinity
+        raise xp.linalg.LinAlgError
+    return made
+
+
+def _as_far(xp: Any, a: Any) -> tuple[Any, int]:
+    """The factor, column by column as far as there is one, and at which column it ends (0: it is whole)."""
+    made = xp.tril(a)
+    for k in range(len(made)):
+        column = made[k:, k] - xp.matmul(made[k:, :k], made[k, :k].conj())
+        pivot = column[0].real
+        if not bool((pivot > 0).item()):
+            made[k, k] = pivot
+            return made, k + 1
+        made[k:, k] = column / xp.sqrt(pivot)
+    return made, 0
+
+
+def _cholesky(xp: Any, a: Any, upper: bool, caller: str | None) -> Any:
+    lower = adjoint(a) if upper else a
+    info = xp.zeros(a.shape[:-2], "int32")
+    try:
+        made = _factor(xp, lower)
+    except xp.linalg.LinAlgError:
+        parts, faults = zip(*[_as_far(xp, m) for m in one_by_one(lower)])
+        made = xp.stack(parts).reshape(a.shape)
+        info = xp.asarray(faults, dtype="int32").reshape(info.shape)
+    if caller is not None:
+        check_info(
+            info, caller,
+            "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+            "order {} is not positive-definite).",
+        )  # fmt: skip
+    return columns(xp, adjoint(made) if upper else made), info
+
+
+def _cholesky_vjp(g: Tensor, upper: bool, L: Tensor) -> Tensor:
+    if upper:
+        g, L = H(g), H(L)
+    product = H(L).matmul(g)
+    inner = (product.tril() + H(product.tril(-1))) / 2
+    return triangular.apply(L, triangular.apply(H(L), inner, True, True, False), False, False, False)
+
+
+cholesky_ex = Exact(
+    "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    lambda xp, a, upper, check_errors: _cholesky(xp, a, upper, "linalg.cholesky_ex" if check_errors else None),
+    {"self": _cholesky_vjp},
+    check=square("linalg.cholesky", "cholesky_cpu"),
+    batch=LEADING,
+)
+offer_op(cholesky_ex)
+
+
+def cholesky(self: Tensor, upper: bool = False) -> Tensor:
+    """The triangular matrix whose product with its adjoint is a positive-definite one."""
+    return _cholesky_op.apply(self, upper, "linalg.cholesky")
+
+
+def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
+    warn(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
+        "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
+        "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
+        "produce equivalent results for all valid (symmetric positive definite) inputs."
+    )
+    return _old_cholesky_op.apply(self, upper, "cholesky")
+
+
+_cholesky_op, _old_cholesky_op = [
+    Op(
+        f"{name}(Tensor self, bool upper, str caller)", lambda xp, a, upper, caller: _cholesky(xp, a, upper, caller)[0],
+        {"self": lambda g, upper, result: _cholesky_vjp(g, upper, result)},
+        check=cholesky_ex.check, node=node, batch=LEADING,
+    )
+    for name, node in (("_linalg_cholesky", "LinalgCholeskyExBackward0"), ("_cholesky", "CholeskyBackward0"))
+]  # fmt: skip
+offer("linalg_cholesky(Tensor self, *, bool upper=False)", cholesky, into=into_exactly)
+publish_python("cholesky(Tensor self, bool upper=False)", _old_cholesky)
+
+
+# ---- systems and inverses, given the factor
+
+
+def _cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool) -> Any:
+    other = adjoint(factor)
+    lower, turned = (other, factor) if upper else (factor, other)
+    half = solve_triangle(xp, lower, b, False, True, False)
+    return solve_triangle(xp, turned, half, True, True, False)
+
+
+def _cholesky_inverse(xp: Any, factor: Any, upper: bool) -> Any:
+    zeros = diagonal(factor) == 0
+    check_info(
+        (zeros.any(-1) * (zeros.argmax(-1) + 1)) if zeros.size else zeros.any(-1), "cholesky_inverse",
+        "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    )  # fmt: skip
+    one = xp.broadcast_to(xp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
+    return _cholesky_solve(xp, one, factor, upper)
+
+
+def _of_factor(g: Tensor, factor: Tensor, upper: bool) -> Tensor:
+    """The gradient of a factor from that of the product of a factor and its adjoint."""
+    both = g + H(g)
+    return factor.matmul(both) if upper else both.matmul(factor)
+
+
+_cholesky_solve_op = Exact(
+    "_cholesky_solve(Tensor self, Tensor input2, bool upper)",
+    _cholesky_solve,
+    {
+        "self": lambda g, input2, upper: _cholesky_solve_op.apply(g, input2, upper),
+        "input2": lambda g, input2, result, upper: _of_factor(
+            -_cholesky_solve_op.apply(g, input2, upper).matmul(H(result)), input2, upper
+        ),
+    },
+    node="CholeskySolveBackward0",
+    batch=LEADING,
+)
+_cholesky_inverse_op = Exact(
+    "_cholesky_inverse(Tensor self, bool upper)",
+    _cholesky_inverse,
+    {"self": lambda g, self, result, upper: _of_factor(-result.matmul(g).matmul(result), self, upper)},
+    node="CholeskyInverseBackward0",
+    batch=LEADING,
+)
+
+
+def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
+    """The X of AX = B, given the Cholesky factor of A."""
+    check_old_system("cholesky_solve", self, input2)
+    return _cholesky_solve_op.apply(*common_batch(self, input2), upper)
+
+
+def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of a matrix, given its Cholesky factor."""
+    check_square("cholesky_inverse", self)
+    return _cholesky_inverse_op.apply(self, upper)
+
+
+publish_python("cholesky_solve(Tensor self, Tensor input2, bool upper=False)", cholesky_solve)
+publish_python("cholesky_inverse(Tensor self, bool upper=False)", cholesky_inverse)

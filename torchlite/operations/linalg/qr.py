@@ -1,0 +1,217 @@
+"""An orthogonal matrix times a triangle, and products of the reflections that make it one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import conj
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.batching import LEADING
+from ...core.machine.registry import functions
+from ...core.values.errors import not_implemented_for
+from ..products.matmul import Exact, H, into_exactly
+from ..vocabulary import INEXACT, undifferentiable
+from .base import adjoint, any_matrices, check_kernel, columns, offer, offer_op
+from .triangular import triangular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...core.machine.tensor import Tensor
+
+
+def _check_qr(A: Tensor, mode: str) -> None:
+    any_matrices("linalg.qr", "geqrf_cpu")(A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+
+
+def _qr(xp: Any, a: Any, mode: str) -> Any:
+    if mode == "r":
+        return xp.empty((0,), a.dtype), columns(xp, xp.linalg.qr(a, mode="r"))
+    q, r = xp.linalg.qr(a, mode=mode)
+    return columns(xp, q), columns(xp, r)
+
+
+def _qr_vjp(grads: Sequence[Tensor | None], A: Tensor, mode: str, Q: Tensor, R: Tensor) -> Tensor:
+    (m, n), (g_q, g_r) = A.array.shape[-2:], grads
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients."
+        )
+    if mode == "complete" and m > n:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols, so gradients cannot "
+            "be computed. Please use mode='reduced' instead."
+        )
+    g_q = Q.new_zeros(Q.shape) if g_q is None else g_q
+    g_r = R.new_zeros(R.shape) if g_r is None else g_r
+    if m >= n:
+        return _qr_vjp_tall(g_q, g_r, Q, R)
+    # A = [X Y] and R = [U V]: X = QU is a factorisation of a square matrix, and V = QᴴY.
+    g_v = g_r[..., m:]
+    g_x = _qr_vjp_tall(g_q + A[..., m:].matmul(H(g_v)), g_r[..., :m], Q, R[..., :m])
+    return functions["cat"]((g_x, Q.matmul(g_v)), -1)
+
+
+def _qr_vjp_tall(g_q: Tensor, g_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
+    skew = (g_r.matmul(H(R)) - H(Q).matmul(g_q)).triu()
+    diagonal = skew.diagonal(0, -2, -1)
+    symmetric = skew + H(skew) - (diagonal.real if skew.is_complex() else diagonal).diag_embed()
+    return triangular.apply(H(R), g_q + Q.matmul(symmetric), False, False, False)
+
+
+qr = Exact(
+    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)', _qr, {"A": _qr_vjp}, check=_check_qr,
+    batch=LEADING,
+)  # fmt: skip
+offer_op(qr)
+_old_qr = Exact(
+    "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
+    lambda xp, a, some: _qr(xp, a, "reduced" if some else "complete"),
+    {
+        "self": lambda grads, self, some, Q, R: _qr_vjp(grads, self, "reduced" if some else "complete", Q, R),
+    },
+    check=any_matrices("linalg.qr", "geqrf_cpu"), node="LinalgQrBackward0", batch=LEADING,
+)  # fmt: skip
+publish(_old_qr)
+
+# ---- reflections
+
+
+def _geqrf(xp: Any, a: Any) -> Any:
+    reflections, tau = xp.linalg.qr(a, mode="raw")
+    return columns(xp, reflections.swapaxes(-2, -1).astype(a.dtype)), tau.astype(a.dtype)
+
+
+def _check_geqrf(self: Tensor) -> None:
+    if self.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    if self.dtype not in INEXACT:
+        raise not_implemented_for("geqrf_cpu", self.dtype)
+
+
+geqrf = Op(
+    "geqrf(Tensor self) -> (Tensor a, Tensor tau)", _geqrf,
+    {"self": undifferentiable("the derivative for 'geqrf' is not implemented.", NotImplementedError)},
+    check=_check_geqrf, batch=LEADING,
+)  # fmt: skip
+publish(geqrf)
+
+
+def _steps(v: Any, tau: Any, x: Any, adjointly: bool) -> Iterator[tuple[int, Any, Any, Any]]:
+    """The reflections 1 - t v vᴴ in the order they are applied to `x`: their numbers, v, t, and what `x` has become."""
+    order = range(tau.shape[-1])
+    for i in order if adjointly else reversed(order):
+        column, t = v[..., i : i + 1], tau[..., i, None, None]
+        t = t.conj() if adjointly else t
+        yield i, column, t, x
+        x = x - t * (column @ (adjoint(column) @ x))
+    yield -1, None, None, x
+
+
+def _product(xp: Any, a: Any, tau: Any, other: Any, left: bool, adjointly: bool) -> Any:
+    if not left:  # XQ is the adjoint of QᴴXᴴ
+        return columns(xp, adjoint(_product(xp, a, tau, adjoint(other), True, not adjointly)))
+    *_, (_, _, _, result) = _steps(xp.tril(a, -1) + xp.eye(*a.shape[-2:], dtype=a.dtype), tau, other, adjointly)
+    return columns(xp, result)
+
+
+def _product_vjp(
+    g: Tensor, self: Tensor, tau: Tensor, other: Tensor, left: bool, adjointly: bool
+) -> tuple[Tensor | None, Tensor | None, Tensor]:
+    """From d(Hx) = -(dt v vᴴ + t dv vᴴ + t v dvᴴ) x + H dx for every reflection, the last one first."""
+    if not left:
+        g_self, g_tau, g_other = _product_vjp(H(g), self, tau, H(other), True, not adjointly)
+        return g_self, g_tau, H(g_other)
+    if not self.array.size or not tau.array.size:
+        return None, None, g
+    one = functions["eye"](*self.shape[-2:], dtype=self.dtype, device=self.device)
+    *steps, _ = _steps(self.tril(-1) + one, tau, other, adjointly)
+    of_v, of_t = [self[..., i : i + 1] * 0 for i in range(self.shape[-1])], [*tau.unbind(-1)]
+    for i, v, t, x in reversed(steps):
+        along, within = H(g).matmul(v), H(x).matmul(v)
+        of_v[i] = -(conj(t) * g.matmul(within) + t * x.matmul(along))
+        of_t[i] = -H(along).matmul(within)[..., 0, 0]
+        g = g - conj(t) * v.matmul(H(along))
+    g_self = functions["cat"](of_v, -1).tril(-1)
+    g_tau = functions["stack"](of_t, -1)
+    return g_self, conj(g_tau) if adjointly else g_tau, g
+
+
+_householder, _ormqr = [
+    Exact(
+        f"{name}(Tensor self, Tensor tau, Tensor other, bool left=True, bool adjointly=False)", _product, _product_vjp,
+        node=node, batch=LEADING, constant=constant,
+    )
+    for name, node, constant in (
+        ("_householder", "LinalgHouseholderProductBackward0", ("other",)), ("_ormqr", "OrmqrBackward0", ())
+    )
+]  # fmt: skip
+
+
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of the product of the reflections whose vectors stand below the diagonal of `input`."""
+    name = "torch.linalg.householder_product"
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input.shape[-2] < input.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if input.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    _check_tau(name, input, tau)
+    if tau.dtype is not input.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}")
+    check_kernel("orgqr_cpu", input)
+    one = functions["eye"](*input.shape[-2:], dtype=input.dtype, device=input.device)
+    return _householder.apply(input, tau, one.expand(input.shape), True, False)
+
+
+def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:
+    if input.dim() - tau.dim() != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.dim()} and "
+            f"input.ndim is equal to {input.dim()}"
+        )
+    if tau.shape[:-1] != input.shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool) -> Tensor:
+    """The product of the reflections in `input`, or its adjoint, times `other`, or `other` times it."""
+    name = "torch.ormqr"
+    side = -2 if left else -1
+    for called, t in (("input", input), ("other", other)):
+        if t.dim() < 2:
+            raise RuntimeError(f"{name}: {called} must have at least 2 dimensions.")
+    if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    _check_tau(name, input, tau)
+    if other.shape[:-2] != input.shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+            f"{list(other.shape[:-2])}"
+        )
+    for called, t in (("tau", tau), ("other", other)):
+        if t.dtype is not input.dtype:
+            raise RuntimeError(
+                f"{name}: Expected input and {called} to have the same dtype, but input has dtype{input.dtype.legacy} "
+                f"and {called} has dtype {t.dtype.legacy}"
+            )
+    check_kernel("ormqr_cpu", input)
+    return _ormqr.apply(input, tau, other, left, transpose)
+
+
+offer("linalg_householder_product(Tensor input, Tensor tau)", householder_product)
+publish_python("orgqr(Tensor self, Tensor input2)", householder_product)
+publish_python(
+    "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)", ormqr, into=into_exactly
+)

@@ -1,0 +1,233 @@
+"""Systems of equations, inverses and determinants."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import conj
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.batching import LEADING
+from ...core.values.return_types import return_type
+from ..pointwise.selection import where
+from ..products.matmul import Exact, H, into_exactly
+from .base import (
+    check_equation,
+    check_inexact,
+    check_info,
+    check_square,
+    columns,
+    common_batch,
+    offer,
+    offer_op,
+    spread,
+    square,
+)
+from .lu import eliminate, factored, lu_solved, solve_factored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.machine.tensor import Tensor
+
+# In the ops, `caller` is the function that refuses singular matrices.
+
+# ---- inverses
+
+
+def _inv(xp: Any, a: Any, caller: str | None) -> tuple[Any, Any]:
+    try:
+        return columns(xp, xp.linalg.inv(a)), xp.zeros(a.shape[:-2], "int32")
+    except xp.linalg.LinAlgError:
+        lu, pivots, info = eliminate(xp, a)
+    if caller is not None:
+        check_info(
+            info, caller,
+            "The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
+            "singular.",
+        )  # fmt: skip
+    one = xp.broadcast_to(xp.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    return lu_solved(xp, lu, pivots, one), info
+
+
+inverse = Exact(
+    "_linalg_inv_ex(Tensor A, str? caller) -> (Tensor inverse, Tensor info)", _inv,
+    {"A": lambda g, inverse: -H(inverse).matmul(g).matmul(H(inverse))},
+    check=square("linalg.inv"), node="LinalgInvExBackward0", batch=LEADING,
+)  # fmt: skip
+_INVERTED = return_type("linalg_inv_ex", ("inverse", "info"))
+
+
+def inv(A: Tensor) -> Tensor:
+    """The inverse of a matrix."""
+    return inverse.apply(A, "linalg.inv")[0]
+
+
+def inv_ex(A: Tensor, check_errors: bool = False) -> Any:
+    """The inverse, and which element on the diagonal of U is zero, of the factors L and U (0: none)."""
+    return _INVERTED(inverse.apply(A, "linalg.inv_ex" if check_errors else None))
+
+
+offer("linalg_inv(Tensor A)", inv, into=into_exactly)
+offer("linalg_inv_ex(Tensor A, *, bool check_errors=False)", inv_ex, into=into_exactly)
+publish_python("inverse(Tensor self)", inv, into=into_exactly)
+
+# ---- systems of equations
+
+
+def _solve(xp: Any, a: Any, b: Any, left: bool, vectors: bool, caller: str | None) -> tuple[Any, Any]:
+    if vectors:
+        made, info = _solve(xp, a, b[..., None], left, False, caller)
+        return xp.ascontiguousarray(made[..., 0]), info
+    if not left:
+        made, info = _solve(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), True, False, caller)
+        return made.swapaxes(-1, -2), info
+    try:
+        return columns(xp, xp.linalg.solve(a, b)), xp.zeros(a.shape[:-2], "int32")
+    except xp.linalg.LinAlgError:
+        lu, pivots, info = eliminate(xp, a)
+    if caller is not None:
+        check_info(info, caller, "The solver failed because the input matrix is singular.")
+    return lu_solved(xp, lu, pivots, b), info
+
+
+def _gradient_of_matrix(g: Tensor, A: Tensor, result: Tensor, left: bool, vectors: bool) -> Tensor:
+    solved = solving.apply(H(A), g, left, vectors, None)[0]
+    if vectors:
+        solved, result = solved.unsqueeze(-1), result.unsqueeze(-1)
+    return -(solved.matmul(H(result)) if left else H(result).matmul(solved))
+
+
+solving = Exact(
+    "_linalg_solve_ex(Tensor A, Tensor B, bool left=True, bool vectors=False, str? caller=None) "
+    "-> (Tensor result, Tensor info)",
+    _solve,
+    {
+        "A": _gradient_of_matrix,
+        "B": lambda g, A, left, vectors: solving.apply(H(A), g, left, vectors, None)[0],
+    },
+    node="LinalgSolveExBackward0", batch=LEADING,
+)  # fmt: skip
+_SOLVED = return_type("linalg_solve_ex", ("result", "info"))
+
+
+def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tensor, Tensor]:
+    name = "linalg.solve"
+    check_square(name, A)
+    check_inexact(name, A)
+    vectors = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.array.shape == A.array.shape[:-1])
+    if vectors and not left:
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
+    matrices = B.unsqueeze(-1) if vectors and B.dim() else B
+    check_equation(name, A, matrices, left)
+    A, matrices = common_batch(A, matrices)
+    right = spread(B, matrices.shape[:-1]) if vectors else matrices
+    return solving.apply(A, right, left, vectors, caller)
+
+
+def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
+    """The X of AX = B, or XA = B."""
+    return _solved(A, B, left, "torch.linalg.solve")[0]
+
+
+def solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any:
+    """The same, and which element on the diagonal of U is zero, of the factors L and U of A (0: none)."""
+    return _SOLVED(_solved(A, B, left, "torch.linalg.solve_ex" if check_errors else None))
+
+
+offer("linalg_solve(Tensor A, Tensor B, *, bool left=True)", solve, into=into_exactly)
+offer("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)", solve_ex, into=into_exactly)
+
+
+def _check_foldable(rows: int, columns: int, at: str) -> None:
+    if rows != columns:
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[{at}:]) == prod(self.shape[:{at}]), but got "
+            f"{columns} != {rows}"
+        )
+
+
+def tensorinv(self: Tensor, ind: int) -> Tensor:
+    """The inverse of a tensor as a map from its last dimensions to the first `ind`."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    if self.dim() < ind:
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {self.dim()}")
+    first, last = self.shape[:ind], self.shape[ind:]
+    _check_foldable(math.prod(first), math.prod(last), "ind")
+    return inverse.apply(self.reshape((math.prod(last), math.prod(first))), "inv")[0].reshape((*last, *first))
+
+
+def tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None) -> Tensor:
+    """The tensor that `self`, as a map, takes to `other`."""
+    if dims is not None:
+        self = self.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    rest = self.shape[other.dim() :]
+    _check_foldable(other.numel(), math.prod(rest), "other.ndim")
+    return solve(self.reshape((-1, math.prod(rest))), other.reshape((-1,))).reshape(rest)
+
+
+offer("linalg_tensorinv(Tensor self, int ind=2)", tensorinv)
+offer("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None)", tensorsolve)
+
+# ---- determinants
+
+
+def _of_inverse(A: Tensor, weight: Tensor, finite: bool = True) -> Tensor:
+    """The adjoint of the inverse, times a number for each matrix; to be `finite`, singular ones are a tiny bit off."""
+    if not A.array.size:
+        return A.new_zeros(A.shape)
+    LU, pivots, _ = factored.apply(A, True, None)
+    U = LU.diagonal(0, -2, -1)
+    if finite:
+        tiny = U.new_full((), 2.0**-52 if A.dtype.itemsize // (1 + A.is_complex()) == 8 else 2.0**-23)
+        LU = LU + tiny.where(U == 0, tiny.new_zeros(())).diag_embed()
+    right = weight.unsqueeze(-1).expand(U.shape).diag_embed()
+    return solve_factored.apply(LU, pivots, right, True, True)
+
+
+det = Exact(
+    "linalg_det(Tensor A)",
+    lambda xp, a: xp.linalg.det(a),
+    {"A": lambda g, A, result: _of_inverse(A, g * conj(result))},
+    check=square("linalg.det", "lu_cpu"),
+    batch=LEADING,
+)
+offer_op(det)
+publish_python("det(Tensor self)", det.apply)
+
+
+def _slogdet_vjp(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:
+    g_sign, g = grads
+    weight = sign.new_zeros(sign.shape) if g is None else g
+    if g_sign is not None and sign.is_complex():
+        weight = weight - 1j * (conj(g_sign) * sign).imag
+    if not A.array.size:
+        return A * weight[..., None, None]
+    return _of_inverse(A, weight.to(A.dtype), finite=False)
+
+
+_RESULTS = "-> (Tensor sign, Tensor logabsdet)"
+slogdet = Exact(
+    f"linalg_slogdet(Tensor A) {_RESULTS}", lambda xp, a: tuple(xp.linalg.slogdet(a)), {"A": _slogdet_vjp},
+    check=square("linalg.slogdet"), batch=LEADING,
+)  # fmt: skip
+_old_slogdet = Exact(
+    f"slogdet(Tensor self) {_RESULTS}", slogdet.kernel,
+    {"self": lambda grads, self, sign: _slogdet_vjp(grads, self, sign)},
+    check=slogdet.check, node="LinalgSlogdetBackward0", batch=LEADING,
+)  # fmt: skip
+offer_op(slogdet)
+publish(_old_slogdet)
+
+
+def logdet(self: Tensor) -> Tensor:
+    """The logarithm of the determinant, which must not be negative."""
+    check_square("logdet", self)
+    sign, logabsdet = slogdet.apply(self)
+    if self.is_complex():
+        return sign.log() + logabsdet
+    return where(sign == -1, math.nan, logabsdet)
+
+
+publish_python("logdet(Tensor self)", logdet)

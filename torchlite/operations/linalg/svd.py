@@ -1,0 +1,103 @@
+"""Singular values and vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.publish import publish_python
+from ...core.machine.batching import LEADING
+from ...core.values.return_types import return_type
+from ..products.matmul import Exact, H, into_exactly
+from .base import any_matrices, columns, converging, differentiated, offer
+from .eigen import check_phase, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.machine.tensor import Tensor
+
+
+def _check_svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | None) -> None:
+    any_matrices("linalg.svd", "linalg_svd_cpu")(A)
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+
+
+def _svd(xp: Any, a: Any, full_matrices: bool, compute_uv: bool, driver: str | None) -> Any:
+    name, text = "linalg.svd", "The algorithm failed to converge because the input matrix contained non-finite values."
+    if not compute_uv:
+        values = converging(xp, lambda m: xp.linalg.svd(m, compute_uv=False), a, name, text)
+        return xp.empty((0,), a.dtype), values, xp.empty((0,), a.dtype)
+    u, s, vh = converging(xp, lambda m: xp.linalg.svd(m, full_matrices=full_matrices), a, name, text)
+    return columns(xp, u), s, columns(xp, vh)
+
+
+def _svd_vjp(grads: Sequence[Tensor | None], U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
+    k = S.shape[-1]
+    U, V = U[..., :k], H(Vh[..., :k, :])
+    g_u, g_s, g_vh = grads
+    inner = U.new_zeros((*S.shape, k)) if g_s is None else g_s.to(U.dtype).diag_embed()
+    if g_u is None and g_vh is None:
+        return U.matmul(inner).matmul(H(V))
+    g_u = U.new_zeros(U.shape) if g_u is None else g_u[..., :k]
+    g_v = V.new_zeros(V.shape) if g_vh is None else H(g_vh[..., :k, :])
+    within_u, within_v = H(U).matmul(g_u), H(V).matmul(g_v)
+    check_phase(
+        "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
+        "specified loss function depends on this phase term, making it ill-defined.",
+        within_u + within_v, *grads,
+    )  # fmt: skip
+    # The parts of the gradients within the spaces that the singular vectors span ...
+    gaps, sigma = differences(S * S), S.unsqueeze(-2)
+    inner = inner + (within_u - H(within_u)) / gaps * sigma + S.unsqueeze(-1) * ((within_v - H(within_v)) / gaps)
+    if U.is_complex():
+        inner = inner + (1j * within_u.diagonal(0, -2, -1).imag / S).diag_embed()
+    # ... and those outside of them.
+    made = U.matmul(inner).matmul(H(V))
+    if U.shape[-2] > k:
+        made = made + ((g_u - U.matmul(within_u)) / sigma).matmul(H(V))
+    if V.shape[-2] > k:
+        made = made + U.matmul(H((g_v - V.matmul(within_v)) / sigma))
+    return made
+
+
+decomposition = Exact(
+    "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
+    "-> (Tensor U, Tensor S, Tensor Vh)",
+    _svd, {"A": _svd_vjp}, check=_check_svd, node="LinalgSvdBackward0", batch=LEADING,
+)  # fmt: skip
+_SVD, _OLD_SVD = return_type("linalg_svd", ("U", "S", "Vh")), return_type("svd", ("U", "S", "V"))
+
+
+def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
+    """The singular values of a matrix, in descending order."""
+    return decomposition.apply(A, False, differentiated(A), driver)[1]
+
+
+def svd(A: Tensor, full_matrices: bool, driver: str | None) -> Any:
+    """A unitary matrix, singular values, and another unitary matrix, whose product a matrix is."""
+    return _SVD(decomposition.apply(A, full_matrices, True, driver))
+
+
+offer(
+    "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)", svd,
+    into=into_exactly,
+)  # fmt: skip
+offer("linalg_svdvals(Tensor A, *, str? driver=None)", svdvals, into=into_exactly)
+
+
+def _old_svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
+    if self.dim() < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {self.dim()} dimensions instead"
+        )
+    if compute_uv:
+        U, S, Vh = decomposition.apply(self, not some, True, None)
+        return _OLD_SVD((U, S, H(Vh)))
+    (*batch, m, n) = self.shape
+    return _OLD_SVD((self.new_zeros((*batch, m, m)), svdvals(self), self.new_zeros((*batch, n, n)).mT))
+
+
+publish_python("svd(Tensor self, bool some=True, bool compute_uv=True)", _old_svd, into=into_exactly)

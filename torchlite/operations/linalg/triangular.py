@@ -1,0 +1,142 @@
+"""Triangular systems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish_python
+from ...core.machine.batching import LEADING
+from ...core.values.errors import warn
+from ...core.values.return_types import return_type
+from ..products.matmul import Exact, H, into_exactly
+from .base import check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.machine.tensor import Tensor
+
+
+def solve_triangle(xp: Any, a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+    if not left:  # XA = B is AᵀXᵀ = Bᵀ
+        turned = solve_triangle(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, True, unitriangular)
+        return columns(xp, turned.swapaxes(-1, -2))
+    x = columns(xp, xp.array(b, dtype=b.dtype))
+    substitute(xp, a, x, upper, unitriangular)
+    return x
+
+
+def substitute(xp: Any, a: Any, x: Any, upper: bool, unitriangular: bool) -> None:
+    """Solve in place: one half of the unknowns, then, with these filled in, the other."""
+    n = a.shape[-1]
+    if n < 2:
+        if n and not unitriangular:
+            x /= a
+        return
+    middle = n // 2
+    halves = slice(middle), slice(middle, n)
+    first, second = reversed(halves) if upper else halves
+    substitute(xp, a[..., first, first], x[..., first, :], upper, unitriangular)
+    x[..., second, :] -= xp.matmul(a[..., second, first], x[..., first, :])
+    substitute(xp, a[..., second, second], x[..., second, :], upper, unitriangular)
+
+
+def _triangle(t: Tensor, upper: bool, unitriangular: bool) -> Tensor:
+    return t.triu(int(unitriangular)) if upper else t.tril(-int(unitriangular))
+
+
+def _gradient_of_triangle(
+    g: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool
+) -> Tensor:
+    solved = triangular.apply(H(self), g, not upper, left, unitriangular)
+    return -_triangle(solved.matmul(H(result)) if left else H(result).matmul(solved), upper, unitriangular)
+
+
+triangular = Exact(
+    "_linalg_solve_triangular(Tensor self, Tensor B, bool upper, bool left, bool unitriangular)",
+    solve_triangle,
+    {
+        "self": _gradient_of_triangle,
+        "B": lambda g, self, upper, left, unitriangular: triangular.apply(H(self), g, not upper, left, unitriangular),
+    },
+    node="LinalgSolveTriangularBackward0",
+    batch=LEADING,
+)
+
+
+def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The X of AX = B, or XA = B, for a triangular A."""
+    name = "linalg.solve_triangular"
+    check_square(name, self)
+    check_matrices(name, B, "B")
+    check_equation(name, self, B, left)
+    check_inexact(name, self)
+    return triangular.apply(*common_batch(self, B), upper, left, unitriangular)
+
+
+offer(
+    "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)",
+    solve_triangular,
+    into=into_exactly,
+)
+
+
+def check_old_system(name: str, b: Tensor, a: Tensor) -> None:
+    for called, t in (("b", b), ("A" if name == "triangular_solve" else "u", a)):
+        if t.dim() < 2:
+            raise RuntimeError(f"{called} should have at least 2 dimensions, but has {t.dim()} dimensions instead")
+    (rows, columns), (p, q) = a.array.shape[-2:], b.array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    if rows != p:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {columns} but each b matrix is {p} by "
+            f"{q}"
+        )
+
+
+def _old_solve(xp: Any, b: Any, a: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
+    matrix = a.swapaxes(-1, -2) if transpose else a
+    return solve_triangle(xp, matrix, b, upper != transpose, True, unitriangular), columns(xp, a)
+
+
+def _old_solve_vjp(
+    grads: Sequence[Tensor | None], A: Tensor, result0: Tensor, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[Tensor | None, Tensor | None]:
+    g, g_a = grads
+    if g is None:
+        return None, g_a
+    matrix, upper = (A.mT, not upper) if transpose else (A, upper)
+    g_b = triangular.apply(H(matrix), g, not upper, True, unitriangular)
+    through = -_triangle(g_b.matmul(H(result0)), upper, unitriangular)
+    through = through.mT if transpose else through
+    return g_b, through if g_a is None else through + g_a
+
+
+_old_triangular = Op(
+    "_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) "
+    "-> (Tensor result0, Tensor result1)",
+    _old_solve, _old_solve_vjp, node="TriangularSolveBackward0", batch=LEADING,
+)  # fmt: skip
+_SOLUTION = return_type("triangular_solve", ("solution", "cloned_coefficient"))
+
+
+def triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+    """The X of AX = B for a triangular A, and A."""
+    warn(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a "
+        "future PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a "
+        "copy of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
+        "torch.linalg.solve_triangular(A, B)."
+    )
+    check_old_system("triangular_solve", self, A)
+    A, self = common_batch(A, self)
+    return _SOLUTION(_old_triangular.apply(self, A, upper, transpose, unitriangular))
+
+
+publish_python(
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)",
+    triangular_solve,
+    into=into_exactly,
+)

@@ -1,0 +1,1 @@
+"""Tensors from nothing, from numbers drawn, from the host's data, and from other tensors' memory."""

@@ -1,0 +1,376 @@
+"""Copies and conversions: `clone`, `to`, `contiguous`, and writing one tensor into another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...backends.base import cast_array, get_backend
+from ...core.declare.elementwise import fit_gradient
+from ...core.declare.on_backend import LaidOp
+from ...core.declare.op import Op
+from ...core.declare.publish import method, publish, publish_python
+from ...core.declare.schema import Signature
+from ...core.machine.batching import LEADING, refuse_batch
+from ...core.machine.node import UNVERSIONED
+from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
+from ...core.machine.overrides import dispatch, needs_dispatch, overridable
+from ...core.machine.tensor import Tensor, TensorBase, wrap
+from ...core.machine.write import bump, same_elements, write
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values import errors
+from ...core.values.device import device
+from ...core.values.layout import (
+    channels_last,
+    channels_last_3d,
+    channels_last_strides,
+    contiguous_format,
+    dense_strides,
+    memory_format,
+    preserve_format,
+)
+from ..vocabulary import zero_gradient
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def in_order_of(backend: Any, made: Any, array: Any) -> Any:
+    """`made`, NumPy's copy of `array`, with the strides that PyTorch gives a copy."""
+    if not backend.strided or array.base is None or (array.ndim == 1 and array.size > 1):
+        return made
+    return backend.ordered(made, dense_strides(array.shape, backend.strides(array)))
+
+
+def _clone(backend: Any, array: Any, format_: memory_format | None) -> Any:
+    if format_ is None or format_ is preserve_format:
+        return in_order_of(backend, array.copy("K"), array)
+    if format_ is contiguous_format:
+        return array.copy("C")
+    check_format(array.ndim, format_)
+    ndim = array.ndim
+    channels_inside = array.transpose((0, *range(2, ndim), 1)).copy("C")
+    return channels_inside.transpose((0, ndim - 1, *range(1, ndim - 1)))
+
+
+_RANKS = {channels_last: 4, channels_last_3d: 5}  # of the tensors that may have these formats
+
+
+def check_format(ndim: int, format_: memory_format) -> None:
+    rank = _RANKS[format_]
+    if ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
+
+
+class _Clone(LaidOp):
+    by_form = True
+
+    def apply(self, *values: Any) -> Any:
+        t: Tensor = values[0]
+        if t.counter is not UNVERSIONED or local.state.mode.inference:
+            return super().apply(*values)
+        return t.new_empty(t.shape).copy_(t)  # a clone of a tensor made in inference mode is an ordinary one
+
+
+clone = _Clone(
+    "clone(Tensor self, *, MemoryFormat? memory_format=None)",
+    _clone,
+    {"self": lambda g: g},
+    linear=True,
+    batch=LEADING,
+)
+publish(clone)
+
+
+class _Cast(LaidOp):
+    """A copy in another dtype or order, on the same device."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        return [values[0].array, values[1].numpy, values[2]], values[1]
+
+    def record(self, values: Any, results: Any) -> Any:
+        return super().record(values, results) if values[1].category >= dt.FLOAT else None
+
+
+def real_if(g: Tensor, d: dt.dtype) -> Tensor:
+    """The real part of a complex gradient for a real operand."""
+    return g.real if g.dtype.is_complex and not d.is_complex else g
+
+
+def _cast(backend: Any, array: Any, to: Any, format_: memory_format | None) -> Any:
+    made = in_order_of(backend, cast_array(array, to), array)
+    return made if format_ is None else _clone(backend, made, format_)
+
+
+cast = _Cast(
+    "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format)",
+    _cast,
+    {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
+    linear=True,
+    batch=LEADING,
+)
+
+
+class _Move(Op):
+    """A copy on another device."""
+
+    def apply(self, *values: Any) -> Any:
+        source, where = values
+        level = source.backend.real
+        if level.level:
+            return level.run(self, values)
+        backend = get_backend(where)
+        result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
+        if local.state.mode.records:
+            self.remember(values, (result,))
+        return result
+
+
+move = _Move(
+    "_to_device(Tensor self, Device device)",
+    None,
+    {"self": lambda g, self_device: g.to(self_device)},
+    node="ToCopyBackward0",
+    linear=True,
+    batch=LEADING,
+)
+
+
+def convert(
+    t: Tensor, d: dt.dtype | None, where: device | None, copy: bool = False, format_: memory_format | None = None
+) -> Tensor:
+    """`t` with this dtype on this device; `t` itself when it already is so and no copy is asked for."""
+    result = t
+    if where is not None and get_backend(where).device != t.backend.device:
+        result = move.apply(result, where)
+    format_ = None if format_ is preserve_format else format_
+    d = result.dtype if d is None else d
+    if d is not result.dtype or (copy and result is t) or (format_ is not None and format_ is not _suggested(result)):
+        result = cast.apply(result, d, format_)
+    return result
+
+
+def _suggested(t: Tensor) -> memory_format:
+    """The memory format that the strides of a tensor are taken for."""
+    last = next((f for f, rank in _RANKS.items() if rank == t.dim()), None)
+    return last if last and not is_contiguous(t) and is_contiguous(t, last) else contiguous_format
+
+
+# Tensor.to is three functions in one name.
+_HOW = "bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None"
+_TO_OTHER = Signature(f"to(Tensor self, Tensor other, {_HOW})")
+_TO_DTYPE = Signature(f"to(Tensor self, ScalarType dtype, {_HOW})")
+_TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=None, {_HOW})")
+
+
+@method("to")
+@overridable
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """This tensor with another dtype, on another device, or both; itself when nothing changes."""
+    first = args[0] if args else kwargs.get("dtype")
+    if isinstance(first, TensorBase):
+        _, other, _, copy, format_ = _TO_OTHER.bind((self, *args), kwargs, True)
+        return convert(self, other.dtype, other.device, copy, format_)
+    if isinstance(first, dt.dtype) and "device" not in kwargs:
+        _, d, _, copy, format_ = _TO_DTYPE.bind((self, *args), kwargs, True)
+        return convert(self, d, None, copy, format_)
+    _, where, d, _, copy, format_ = _TO_DEVICE.bind((self, *args), kwargs, True)
+    return convert(self, d, where, copy, format_)
+
+
+def _conversion(name: str, d: dt.dtype | None, where: device | None = None) -> None:
+    signature = Signature(f"{name}(Tensor self, *, MemoryFormat? memory_format=None)")
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if (self.__class__ is not Tensor or local.state.mode.functions) and needs_dispatch((self,), {}):
+            return dispatch(call, (self, *args), kwargs)
+        format_ = signature.bind((self, *args), kwargs, True)[1] if args or kwargs else None
+        return convert(self, d, where, False, format_)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"This tensor {f'as {d!r}' if d else 'in host memory'}."
+    method(name)(call)
+
+
+for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "long", "chalf", "cfloat", "cdouble"):
+    _conversion(_name, dt.NAMES[_name])
+_conversion("byte", dt.uint8)
+_conversion("char", dt.int8)
+_conversion("cpu", None, device("cpu"))
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor with the dtype and on the device of `other`."""
+    return convert(values_in_inference(self), other.dtype, other.device)
+
+
+publish_python("type_as(Tensor self, Tensor other)", type_as, forms="method")
+
+
+@method("cuda")
+def cuda(
+    self: Tensor,
+    device_: Any = None,
+    non_blocking: bool = False,
+    memory_format: memory_format | None = None,
+    *,
+    device: Any = None,
+) -> Tensor:
+    """This tensor on a CUDA device."""
+    where = device_ if device is None else device
+    return convert(self, None, _cuda_device(where), False, memory_format)
+
+
+def _cuda_device(where: Any) -> device:
+    return device("cuda") if where is None else device(where)
+
+
+@method("is_contiguous")
+def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory in order, without gaps."""
+    shape = self.array.shape
+    if memory_format is contiguous_format or memory_format is preserve_format:
+        return bool(self.array.flags.c_contiguous)
+    refuse_batch(
+        (self,),
+        "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format",
+    )
+    if len(shape) != _RANKS[memory_format]:
+        return False
+    wanted = channels_last_strides(shape)
+    return all(n == 1 or s == w for n, s, w in zip(shape, self.stride(), wanted, strict=True))
+
+
+@method("contiguous")
+def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
+    """This tensor, copied only if its elements do not yet lie in order."""
+    if memory_format in _RANKS:
+        check_format(self.dim(), memory_format)
+    if is_contiguous(self, memory_format=memory_format):
+        return self
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return clone.apply(self, memory_format)
+
+
+# The dtypes that hold numbers without loss.
+_OF_NUMBERS = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.complex128}
+
+
+class _Copy(Op):
+    """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
+
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        source, backend = values[0], target.backend.home
+        a, b = target.array, source.array
+        if source is target or (
+            a.shape == b.shape and source.backend.home is backend and backend.strided and same_elements(backend, a, b)
+        ):
+            return
+        super().check_memory(in_memory(target), [in_memory(source)])
+
+    moves = True
+    lifts = True
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        target, source, *more = values
+        if not isinstance(source, TensorBase):
+            d, backend = _OF_NUMBERS[type(source)], get_backend(target.device)
+            source = wrap(scalar_array(source, d, backend), d, backend)
+        return super().apply_in_place([target, source, *more])
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        source = values[1]
+        shape, have = self_.array.shape, source.array.shape
+        if have != shape and not expands(have, shape):
+            errors.broadcast_shapes(shape, have)
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(have)}")
+        backend = self_.backend.real
+        array = source.array
+        if source.backend.real is not backend:
+            array = backend.bring(array, source.backend.real)
+        if source.dtype is not self_.dtype:
+            array = backend.cast(array, self_.dtype.numpy)
+        backend.write(self_.array, array)
+        bump(self_)
+
+    def overwrite_inside(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        write(self_, values[1])
+
+
+def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of this shape broadcasts to `to`."""
+    return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
+
+
+copy_ = _Copy(
+    "copy(Tensor self, Operand other, bool non_blocking=False)",
+    None,
+    {
+        "self": zero_gradient,
+        "other": lambda g, other_shape, other_dtype, other_device: (
+            fit_gradient(g.to(other_device), other_shape, other_dtype)
+        ),
+    },
+    node="torch::autograd::CopyBackwards",
+)
+publish(copy_, forms="inplace")
+
+
+class _Fill(Op):
+    """`fill_` and `zero_`: every element becomes one value."""
+
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        super().check_memory(target, ())  # the value is read before
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        value = self.value(values)
+        if isinstance(value, TensorBase) and value.dim():
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            )
+        backend = self_.backend.real
+        backend.write(self_.array, self.filling(value, self_.dtype, backend))
+        bump(self_)
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        return [values[0].array, self.filling(self.value(values), values[0].dtype, backend)], None
+
+    def value(self, values: Any) -> Any:
+        return values[1] if len(values) > 1 else 0
+
+    def filling(self, value: Any, d: dt.dtype, backend: Any) -> Any:
+        """The value as an array: a tensor is cast, as by `copy_`; a number must fit."""
+        if isinstance(value, TensorBase):
+            return local.state.quiet(converted, value, d, backend)
+        return fitting_array(value, d, backend)
+
+
+def _filled(xp: Any, self: Any, value: Any) -> Any:
+    result = xp.empty_like(self)
+    result[...] = value
+    return result
+
+
+fill_number = _Fill(
+    "fill.Scalar(Tensor self, Scalar value)", _filled, {"self": zero_gradient}, node="FillBackward2", batch=LEADING
+)
+fill_tensor = _Fill(
+    "fill.Tensor(Tensor self, Tensor value)",
+    _filled,
+    {"self": zero_gradient, "value": lambda g: g.sum()},
+    node="FillBackward3",
+    batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
+)
+publish(fill_tensor, fill_number, names="fill", forms="inplace")
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like this one with one value everywhere."""
+    return clone.apply(input, None).fill_(value)
+
+
+publish_python("fill(Tensor self, Operand value)", fill, forms="function")
+zero = _Fill("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING)
+publish(zero, forms="inplace")
+fill_number.repeats = zero.repeats = True

@@ -1,0 +1,154 @@
+"""The family of functions that make a tensor: `zeros` of a size, `arange` of numbers, `rand_like` of a tensor's form.
+
+To a function's own signature come the options that all of them share.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...backends.base import get_backend
+from ...core.declare.publish import function, method
+from ...core.declare.schema import Signature
+from ...core.machine.out_history import refuse_history
+from ...core.machine.overrides import dispatch, needs_dispatch
+from ...core.machine.plan import form_of_call
+from ...core.machine.write import write_out
+from ...core.state.mode import local
+from ...core.values.device import get_default_device
+from ...core.values.errors import out_of_memory, warn
+from ...core.values.layout import strided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...core.machine.tensor import Tensor
+
+_OPTIONS = (
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
+)
+_MOST = 1024  # forms of call that are remembered of one function
+_RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
+
+
+def factory(
+    schema: str, forms: str = "function", flat: bool = False, warns: bool = False
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Publish a function that makes a tensor: "function", "method", or "" for neither.
+
+    The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
+    `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
+    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning.
+    """
+
+    def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        call = Factory(schema, f, forms == "method", flat, warns).caller()
+        if forms:
+            {"function": function, "method": method}[forms](call.__name__)(call)
+        return call
+
+    return publish
+
+
+class Factory:
+    """How calls of one such function are bound, and what becomes of them."""
+
+    def __init__(self, schema: str, make: Callable[..., Tensor], method: bool, flat: bool, warns: bool) -> None:
+        self.name, _, params = schema.partition("(")
+        params = params.rstrip(")")
+        star = "" if "*" in params else "*, "
+        self.signature = Signature(f"{self.name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
+        self.own = len(self.signature.params) - 6
+        self.like = "self" in self.signature.by_name
+        self.spread = self.signature.positional == 1 + self.like and self.signature.params[self.like].sequence
+        self.make, self.method, self.flat, self.warns = make, method, flat, warns
+        self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
+
+    def caller(self) -> Callable[..., Tensor]:
+        """The public function."""
+        known, like = self.known, self.like
+
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            form, tensors = None, []
+            if local.state.mode.plain:
+                form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
+                bound = known.get(form)
+                if bound is not None:
+                    values, d, where = bound
+                    if not like:
+                        return self.made(*values, d, get_backend(where or get_default_device()))
+                    source = tensors[0]
+                    backend = source.backend.home if where is None else get_backend(where)
+                    return self.made(source, *values, d or source.dtype, backend)
+            values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
+            if values is None:
+                if needs_dispatch(args, kwargs):
+                    return dispatch(call, args, kwargs)
+                if self.spread and len(args) > like and hasattr(args[like], "__index__"):
+                    args = (*args[:like], tuple(args[like:]))
+                values = self.signature.bind(args, kwargs, self.method)
+            result = self.run(values)
+            if form is not None and len(tensors) == like and (not like or tensors[0] is values[0]):
+                self.remember(form, values)
+            return result
+
+        call.__name__ = call.__qualname__ = self.name
+        call.__doc__ = self.make.__doc__
+        return call
+
+    def made(self, *values: Any) -> Tensor:
+        try:
+            return self.make(*values)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
+
+    def remember(self, form: Any, values: Sequence[Any]) -> None:
+        """Keep what a plain call was bound to, unless more is to be done with its result."""
+        d, _, where, _, requires_grad, _ = values[self.own :]
+        if requires_grad:
+            return
+        if len(self.known) >= _MOST:
+            self.known.clear()
+        self.known[form] = tuple(values[self.like : self.own]), d, where
+
+    def run(self, values: Sequence[Any]) -> Tensor:
+        """The tensor that a bound call makes."""
+        own = values[: self.own]
+        d, laid, where, _, requires_grad, out = values[self.own :]
+        if laid not in (None, strided):
+            raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
+        if out is not None:
+            return self.into(out, own, d, where)
+        if self.like:
+            d = d or own[0].dtype
+            home = own[0].backend
+            backend = home.home if where in (None, home.device) else get_backend(where)
+        else:
+            backend = get_backend(where or get_default_device())
+        result = self.made(*own, d, backend)
+        return result._require_grad(True) if requires_grad else result
+
+    def into(self, out: Tensor, own: Sequence[Any], d: Any, where: Any) -> Tensor:
+        """The `out=` form."""
+        if d not in (None, out.dtype):
+            raise RuntimeError(f"dtype {d.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
+        if where not in (None, out.device):
+            raise RuntimeError(f"device type {where} does not match device type of out parameter ({out.device})")
+        if self.name not in _RESIZING:
+            refuse_history(f"aten::{self.name}", out, ())
+        result = self.made(*own, d or (own[0] if self.like else out).dtype, out.backend.home)
+        if self.flat and out.numel() == result.numel():
+            result = result.reshape(out.shape)
+        elif self.warns and out.numel():
+            warn(
+                f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which "
+                f"does not match the computed number of elements {result.numel()}. Note that this may occur as "
+                f"a result of rounding error. The out tensor will be resized to a tensor of shape "
+                f"({result.numel()},)."
+            )
+        if self.name in _RESIZING:
+            out.resize_(result.shape)
+        elif out.shape != result.shape:
+            out._resize_output_(result.shape, out.device)
+        write_out(out, result)
+        return out

@@ -1,0 +1,439 @@
+"""Tensors and the host's data: Python numbers and sequences, NumPy arrays, buffers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...backends.base import get_backend
+from ...core.declare.publish import function, functions, method
+from ...core.declare.schema import Signature
+from ...core.machine.overrides import dispatch, needs_dispatch
+from ...core.machine.tensor import Tensor, TensorBase, wrap
+from ...core.memory.shared_memory import lend
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values.device import CPU, get_default_device
+from ...core.values.errors import type_name, warn, warn_once
+from .copy import clone, convert
+
+_NUMBERS = (bool, int, float, complex)
+
+# ---- from Python
+
+
+def _sequence(data: Any) -> bool:
+    return not isinstance(data, (str, bytes, dict, set, TensorBase, np.ndarray, np.generic)) and (
+        isinstance(data, (list, tuple)) or (hasattr(data, "__len__") and hasattr(data, "__getitem__"))
+    )
+
+
+def _inferred(data: Any) -> dt.dtype:
+    """The dtype of a tensor made from `data`."""
+    if isinstance(data, np.generic):
+        return dt.of_numpy(data.dtype)
+    if isinstance(data, _NUMBERS):
+        return dt.of_number(data)
+    if isinstance(data, (TensorBase, np.ndarray)):
+        return data.dtype if isinstance(data, TensorBase) else dt.of_numpy(data.dtype)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not _sequence(data):
+        raise RuntimeError(f"Could not infer dtype of {type_name(data)}")
+    found: dt.dtype | None = None
+    for item in data:
+        if isinstance(item, np.ndarray):
+            warn_once(
+                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
+                "list to a single numpy.ndarray with numpy.array() before converting to a tensor."
+            )
+        if isinstance(item, str) and found is None:
+            raise ValueError(f"too many dimensions '{type(item).__name__}'")
+        d = _inferred(item)
+        found = d if found is None else dt.promote_types(found, d)
+        if found is dt.complex128:
+            break
+    return found or dt.get_default_dtype()
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    shape: list[int] = []
+    while True:
+        if isinstance(data, np.ndarray):
+            return (*shape, *data.shape)
+        if not _sequence(data):
+            return tuple(shape)
+        shape.append(len(data))
+        if not len(data):
+            return tuple(shape)
+        data = data[0]
+
+
+def _fill(array: np.ndarray, data: Any, dim: int, d: dt.dtype) -> None:
+    """Write nested data into an array of the shape that its first items have."""
+    if not array.shape:
+        array[...] = _value(data, d)
+        return
+    if isinstance(data, np.ndarray):
+        if data.shape != array.shape:
+            raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
+        array[...] = data
+        return
+    if not _sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != array.shape[0]:
+        raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
+    for part, item in zip(array, data) if array.ndim > 1 else ():
+        _fill(part, item, dim + 1, d)
+    if array.ndim == 1:
+        for i, item in enumerate(data):
+            array[i] = _value(item, d)
+
+
+def _value(item: Any, d: dt.dtype) -> Any:
+    if isinstance(item, TensorBase):
+        if item.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        item = item.item()
+    if isinstance(item, str):
+        raise ValueError(f"too many dimensions '{type(item).__name__}'")
+    if _sequence(item):
+        kind = type(item).__name__
+        integer = f"'{kind}' object cannot be interpreted as an integer"
+        raise TypeError(f"must be real number, not {kind}" if d.category >= dt.FLOAT else integer)
+    if isinstance(item, np.generic):
+        return item
+    if isinstance(item, complex) and not d.is_complex and d is not dt.bool_:
+        what = "must be real number, not complex"
+        raise TypeError(what if d.category == dt.FLOAT else "'complex' object cannot be interpreted as an integer")
+    if d.category == dt.INT and item.__class__ is not bool:
+        if isinstance(item, int) and not -(1 << 63) <= item < (1 << 64 if d is dt.uint64 else 1 << 63):
+            raise ValueError("Overflow when unpacking long long")
+        if isinstance(item, float) and (item != item or item in (float("inf"), float("-inf"))):
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+        count = 1 << d.itemsize * 8  # of an unsigned type's values; negative integers are counted from its end
+        low, high = (-count // 2, count // 2 - 1) if d.is_signed else (1 - count, count - 1)
+        if not (0 if isinstance(item, float) and not d.is_signed else low) <= item <= high:
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+        item = int(item)
+        return item if d.is_signed else item % count
+    return item
+
+
+def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
+    """A fresh NumPy array of `data`, and the dtype it stands for."""
+    if isinstance(data, np.ndarray):
+        own = _own_dtype(data)
+        d = d or own
+        array = data.astype(own.numpy, order="K")
+        return array if d is own else get_backend(CPU).cast(array, d.numpy), d
+    if isinstance(data, (list, tuple)) and _plain_numbers(data):
+        try:
+            array = np.array(data)
+        except ValueError:
+            array = np.array(None)
+        natural = {"b": dt.bool_, "i": dt.int64, "f": dt.get_default_dtype(), "c": dt.default_complex()}.get(
+            array.dtype.kind
+        )
+        if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
+            d = d or natural
+            return local.state.quiet(array.astype, d.numpy), d
+    shape = _shape_of(data)
+    get_backend(CPU).check_room(shape, (d or dt.uint8).numpy)
+    found = d or _inferred(data)
+    array = get_backend(CPU).empty(shape, found.numpy)
+    if found.category < dt.FLOAT:
+        _fill(array, data, 0, found)
+    else:
+        local.state.quiet(_fill, array, data, 0, found)
+    return array, found
+
+
+def _plain_numbers(data: Any) -> bool:
+    """Whether nested lists hold Python numbers, judging by the outermost elements of each."""
+    while data.__class__ is list or data.__class__ is tuple:
+        if not data:
+            return False
+        if data[0].__class__ in _NUMBERS:
+            return all(x.__class__ in _NUMBERS for x in data)
+        data = data[0] if all(x.__class__ in (list, tuple) for x in data) else None
+    return False
+
+
+_NEW = "ScalarType? dtype=None, Device? device=None, bool requires_grad=False, bool pin_memory=False"
+_tensor = Signature(f"tensor(any data, *, {_NEW})")
+
+
+@function("tensor")
+def tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """A new leaf with a copy of the values of `data`."""
+    if needs_dispatch(args, kwargs):
+        return dispatch(tensor, args, kwargs)
+    data, d, where, requires_grad, _ = _tensor.bind(args, kwargs)
+    return _made(data, d, where, requires_grad)
+
+
+def _made(data: Any, d: Any, where: Any, requires_grad: bool, called: str = "torch.tensor") -> Tensor:
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            f"sourceTensor.detach().clone().requires_grad_(True), rather than {called}(sourceTensor).",
+            UserWarning,
+            stacklevel=3,
+        )
+        result = clone.apply(convert(data.detach(), d, where), None)
+    else:
+        array, d = host_data(data, d)
+        backend = get_backend(where or get_default_device())
+        result = wrap(array if backend.Array is np.ndarray else backend.from_host(array), d, backend)
+    if requires_grad:
+        if result.dtype.category < dt.FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        result._require_grad(True)
+    return result
+
+
+_new_tensor = Signature(f"new_tensor(Tensor self, any data, *, {_NEW})")
+
+
+@method("new_tensor")
+def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A new leaf with a copy of `data`, of this tensor's dtype on its device."""
+    _, data, d, where, requires_grad, _ = _new_tensor.bind((self, *args), kwargs)
+    return _made(data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
+
+
+_as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
+
+
+@function("as_tensor")
+def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
+    """`data` as a tensor, sharing its memory where that is possible."""
+    if needs_dispatch(args, kwargs):
+        return dispatch(as_tensor, args, kwargs)
+    data, d, where = _as_tensor.bind(args, kwargs)
+    return _shared(data, d, where)
+
+
+def _shared(data: Any, d: Any, where: Any) -> Tensor:
+    if isinstance(data, TensorBase):
+        return convert(data, d, where)
+    if isinstance(data, np.ndarray) and not any(s < 0 for s in data.strides):
+        return convert(from_numpy(data), d, where or get_default_device())
+    return _made(data, d, where, False)
+
+
+_asarray = Signature(
+    "asarray(any obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, bool? requires_grad=None)"
+)
+
+
+@function("asarray")
+def asarray(*args: Any, **kwargs: Any) -> Tensor:
+    """`obj` as a tensor; `copy` says whether its memory must or must not be shared."""
+    obj, d, where, copy, requires_grad = _asarray.bind(args, kwargs)
+    if isinstance(obj, np.generic):
+        obj = np.asarray(obj)
+    elif not isinstance(obj, (TensorBase, np.ndarray)):
+        if hasattr(obj, "__dlpack__"):
+            obj = functions["from_dlpack"](obj)
+        elif hasattr(obj, "__buffer__") or _has_buffer(obj):
+            obj = np.frombuffer(obj, dtype=(d or dt.get_default_dtype()).numpy)
+    if requires_grad is None:
+        requires_grad = isinstance(obj, TensorBase) and obj.requires_grad
+        if requires_grad:
+            warn(
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+                "requires_grad=False explicitly to get the old behavior and silence this warning."
+            )
+    shares = isinstance(obj, (TensorBase, np.ndarray))
+    if copy is False and not shares:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    result = _shared(obj, d, where)
+    if shares and copy and result.data_ptr() == _address(obj):
+        result = clone.apply(result, None)
+    if copy is False:
+        at = obj.device if isinstance(obj, TensorBase) else CPU
+        if result.device != at:
+            raise ValueError(f"can't alias tensor from device '{at}' to '{result.device}'.")
+        had = dt.of_numpy(obj.dtype) if isinstance(obj, np.ndarray) else obj.dtype
+        if result.dtype is not had:
+            raise ValueError(f"can't alias tensor with dtype '{had.legacy}' into dtype '{result.dtype.legacy}'.")
+    if isinstance(obj, TensorBase):
+        if not requires_grad:
+            return result.detach() if result.requires_grad else result
+        return result if result.requires_grad else (result.detach() if result is obj else result)._require_grad(True)
+    return result._require_grad(True) if requires_grad else result
+
+
+def _has_buffer(obj: Any) -> bool:
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def _address(obj: Any) -> int:
+    return obj.data_ptr() if isinstance(obj, TensorBase) else obj.__array_interface__["data"][0]
+
+
+# ---- from memory
+
+_warned: set[str] = set()
+
+
+def _warn_read_only(what: str, verb: str) -> None:
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(
+            f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {verb} "
+            f"You may want to copy the {'array' if what == 'NumPy array' else 'buffer'} to protect its data or make it "
+            "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
+            "program.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+@function("from_numpy")
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
+    d = _own_dtype(ndarray)
+    if not ndarray.flags.writeable:
+        _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.")
+    return wrap(lend(ndarray).view(np.ndarray), d, get_backend(CPU))
+
+
+def _own_dtype(ndarray: np.ndarray) -> dt.dtype:
+    """The dtype of a tensor over an array; an error if there can be no such tensor."""
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
+        )
+    d = dt.of_numpy(ndarray.dtype)
+    if ndarray.dtype != d.numpy or not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if any(s % ndarray.itemsize for s in ndarray.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+            "memory."
+        )
+    return d
+
+
+_frombuffer = Signature(
+    "frombuffer(any buffer, *, ScalarType dtype, int count=-1, int offset=0, bool requires_grad=False)"
+)
+
+
+@function("frombuffer")
+def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
+    """A 1-dim tensor over the memory of a buffer."""
+    buffer, d, count, offset, requires_grad = _frombuffer.bind(args, kwargs)
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    size, item = view.nbytes, d.itemsize
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({item})"
+        )
+    if count > 0 and offset + count * item > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)"
+        )
+    if view.readonly:
+        _warn_read_only("buffer", "you can write to the underlying (supposedly non-writable) buffer using the tensor.")
+    array = np.frombuffer(view, dtype=d.numpy, count=count, offset=offset)
+    result = wrap(array, d, get_backend(CPU))
+    return result._require_grad(True) if requires_grad else result
+
+
+# ---- to the host
+
+
+@method("item")
+def item(self: Tensor) -> Any:
+    """The value of a tensor of one element, as a Python number."""
+    if self.array.size != 1:
+        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+    if self.is_meta:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    value = self.backend.real.number(self.array)
+    return float(value[()]) if self.dtype.is_floating_point else value.item()
+
+
+@method("tolist")
+def tolist(self: Tensor) -> Any:
+    """The values as nested lists of Python numbers."""
+    if self.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    host = self.backend.real.read(self.array)
+    return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
+
+
+@method("numpy")
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
+    if needs_dispatch((self,), {}):
+        return dispatch(numpy, (self,), {"force": force})
+    if self.requires_grad and local.state.mode.grad:
+        if not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        self = self.detach()
+    if force:
+        self = self.resolve_conj().resolve_neg()
+    if not self.is_cpu:
+        if not force or self.is_meta:
+            raise TypeError(
+                f"can't convert {self.device if self.device.index is not None else self.device.type + ' device type'} "
+                "tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        return self.cpu().numpy()
+    for marked, bit, short in ((self.is_conj(), "conjugate", "conj"), (self.is_neg(), "negative", "neg")):
+        if marked:
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{short}().numpy() instead."
+            )
+    if self.array.dtype.kind == "V":
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
+    return lend(self.backend.real.to_host(self.array)).view()
+
+
+@method("__array__")
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    if needs_dispatch((self,), {}):
+        return dispatch(__array__, (self,), {"dtype": dtype})
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method("__array_wrap__")
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What a NumPy function called on a tensor gives back: a tensor."""
+    if needs_dispatch((self,), {}):
+        return dispatch(__array_wrap__, (self,), {"array": array})
+    if array.dtype == bool:
+        array = array.astype("uint8")
+    return from_numpy(np.asarray(array))

@@ -1,0 +1,163 @@
+"""`torch.Tensor(...)` as a constructor, and the legacy tensor types such as `torch.FloatTensor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...backends.base import get_backend
+from ...core.declare.publish import functions, method
+from ...core.machine.tensor import Tensor, TensorBase, as_class, wrap
+from ...core.memory.storage import TypedStorage, UntypedStorage
+from ...core.values import dtype as dt
+from ...core.values.device import CPU, device, get_default_device
+from ...core.values.errors import type_name
+from ...core.values.layout import strided
+from ...core.values.size import Size
+from ..shapes.shape import alias
+from .copy import convert
+from .factories import settled, uninitialized
+from .host_data import host_data
+from .storages import over_storage
+
+_FORMS = (
+    " * (*, torch.device device = None)\n * (torch.Storage storage)\n * (Tensor other)\n"
+    " * (tuple of ints size, *, torch.device device = None)\n * (object data, *, torch.device device = None)"
+)
+_KEYWORDS = ("size", "data", "other", "storage")
+
+
+def constructed(
+    args: tuple[Any, ...], named: dict[str, Any], d: dt.dtype, own: device, any_dtype: bool = False
+) -> Tensor:
+    """A tensor from sizes, a sequence of values, a storage, or another tensor (of `any_dtype`?), on `own` device."""
+    where = named.pop("device", None)
+    if where is not None and device(where).type != own.type:
+        raise RuntimeError(f"legacy constructor expects device type: {own.type} but device type: {where} was passed")
+    if "size" in named:
+        named["size"] = Size(named["size"])
+    args = (*args, *[named.pop(name) for name in _KEYWORDS if not args and name in named])
+    sized = len(args) > 1 and hasattr(args[0], "__index__")
+    if named or (len(args) > 1 and not sized):
+        got = [*map(type_name, args), *[f"{name}={type_name(value)}" for name, value in named.items()]]
+        given = ", ".join(got) + ", " * (not args)
+        raise TypeError(
+            f"new() received an invalid combination of arguments - got ({given}), but expected one of:\n{_FORMS}"
+        )
+    backend = get_backend(where or own)
+    if not args:
+        return settled(uninitialized((0,), d, backend))
+    first = args[0]
+    if sized:
+        for at, n in enumerate(args):
+            if not hasattr(n, "__index__"):
+                raise TypeError(
+                    f"new(): argument 'size' failed to unpack the object at pos {at + 1} with error \"type must be "
+                    f'tuple of ints,but got {type_name(n)}"'
+                )
+        return settled(uninitialized([n.__index__() for n in args], d, backend))
+    if isinstance(first, (UntypedStorage, TypedStorage)):
+        if isinstance(first, TypedStorage) and first.dtype is not d:
+            raise RuntimeError(
+                f"Expected a Storage of type {d.legacy} or an UntypedStorage, but got type {first.dtype.legacy} for "
+                "argument 1 'storage'"
+            )
+        s = first.untyped()
+        return over_storage(s, d, 0, (len(s) // d.itemsize,), (1,))
+    if isinstance(first, TensorBase):
+        if first.dtype is not d and not any_dtype:
+            raise TypeError(f"expected {_options(d, own)} (got {_options(first.dtype, first.device)})")
+        return alias.apply(first)
+    if isinstance(first, Size):
+        return settled(uninitialized(first, d, backend))
+    if hasattr(first, "__index__") and not isinstance(first, (bool, np.ndarray)):
+        return settled(uninitialized((first.__index__(),), d, backend))
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if not hasattr(first, "__len__") or isinstance(first, (dict, set)):
+        raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
+    array, d = host_data(first, d)
+    return wrap(backend.from_host(array), d, backend)
+
+
+def _options(d: dt.dtype, where: device) -> str:
+    return (
+        f"TensorOptions(dtype={d.cname}, device={where}, layout=Strided, requires_grad=false (default), "
+        "pinned_memory=false (default), memory_format=(nullopt))"
+    )
+
+
+def _new(cls: type, *args: Any, **named: Any) -> Tensor:
+    return as_class(constructed(args, named, dt.get_default_dtype(), CPU, any_dtype=True), cls)
+
+
+Tensor.__new__ = _new  # type: ignore[method-assign]
+
+
+@method("new")
+def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
+    """A tensor of this one's type, from sizes or values."""
+    return constructed(args, named, self.dtype, self.device)
+
+
+class tensortype(type):  # as PyTorch calls it
+    """The type of `torch.FloatTensor` and its kin: called, it makes a tensor; `isinstance` asks dtype and device."""
+
+    dtype: dt.dtype
+    kind: str
+
+    is_cuda = property(lambda cls: cls.kind == "cuda")
+    layout = strided
+    is_sparse = False
+
+    def __call__(cls, *args: Any, **named: Any) -> Tensor:
+        cls.check_available()
+        return constructed(args, named, cls.dtype, device(cls.kind))
+
+    def check_available(cls) -> None:
+        try:
+            get_backend(cls.kind)
+        except AssertionError as error:
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. {error}.") from None
+
+    def __instancecheck__(cls, t: Any) -> bool:
+        return isinstance(t, TensorBase) and t.dtype is cls.dtype and t.device.type == cls.kind
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
+
+
+TYPES: dict[str, tensortype] = {}
+for _d in dt.DTYPES:
+    if _d.promotable and not _d.is_complex:
+        for _kind, _module in (("cpu", "torch"), ("cuda", "torch.cuda")):
+            _made = tensortype(f"{_d.legacy}Tensor", (), {"dtype": _d, "kind": _kind, "__module__": _module})
+            TYPES[f"{_module}.{_d.legacy}Tensor"] = _made
+            if _kind == "cpu":
+                functions[f"{_d.legacy}Tensor"] = _made  # type: ignore[assignment]
+
+
+_PYTHON = (bool, int, float, complex)
+
+
+@method("type")
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+    """The name of this tensor's legacy type; with `dtype`, this tensor as that."""
+    if dtype is None:
+        module = "torch" if self.is_cpu else f"torch.{self.device.type}"
+        return f"{module}.{self.dtype.legacy}Tensor"
+    if isinstance(dtype, str):
+        if dtype not in TYPES:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = TYPES[dtype]
+    if dtype is Tensor:
+        dtype = TYPES[f"torch.{dt.get_default_dtype().legacy}Tensor"]
+    if dtype in _PYTHON:
+        raise ValueError(f"invalid type: '{dtype.__name__}'")
+    if not isinstance(dtype, (tensortype, dt.dtype)):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    if isinstance(dtype, tensortype):
+        where = get_default_device() if dtype.kind == "cpu" else get_backend(dtype.kind).device
+        return convert(self, dtype.dtype, where)
+    return convert(self, dtype, None)

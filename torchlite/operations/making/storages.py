@@ -1,0 +1,195 @@
+"""A tensor's memory: its storage, copies of it, and files as memory."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ...core.declare.publish import function, method
+from ...core.declare.schema import Signature
+from ...core.machine.overrides import dispatch, needs_dispatch
+from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
+from ...core.memory.relocation import share
+from ...core.memory.shared_memory import pages_behind
+from ...core.memory.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ..shapes.shape import extent
+
+# ---- storages
+
+
+@method("untyped_storage")
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory that this tensor is part of."""
+    return UntypedStorage.of(self)
+
+
+@method("_typed_storage")
+def _typed_storage(self: Tensor) -> TypedStorage:
+    return TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype)
+
+
+@method("storage")
+def storage(self: Tensor) -> TypedStorage:
+    """The memory that this tensor is part of, as elements of its dtype."""
+    warn_typed_storage_removal()
+    return _typed_storage(self)
+
+
+@function("is_storage")
+def is_storage(obj: Any, /) -> bool:
+    """Whether `obj` is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def over_storage(s: UntypedStorage, d: dt.dtype, offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor over part of a storage."""
+    flat = s.as_array(d)
+    if extent(size, stride, offset) > flat.size:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    return wrap_shown(s.backend.lay(flat, tuple(size), tuple(stride), offset), d, s.backend)
+
+
+_from_file = Signature(
+    "from_file(any filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=False, bool requires_grad=False)"
+)
+
+
+@function("from_file")
+def from_file(*args: Any, **kwargs: Any) -> Tensor:
+    """A 1-dim tensor over the first elements of a file. If `shared`, writes go to the file."""
+    filename, shared, size, dtype, _, _, _, requires_grad = _from_file.bind(args, kwargs)
+    d = dtype or dt.get_default_dtype()
+    raw = UntypedStorage.from_file(filename, bool(shared), (size or 0) * d.itemsize)
+    made = wrap(raw.as_array(d), d, raw.backend)
+    return made._require_grad(True) if requires_grad else made
+
+
+@method("is_shared")
+def is_shared(self: Tensor) -> bool:
+    """Whether the memory is shared with other processes."""
+    return self.is_cuda or pages_behind(self.array) is not None
+
+
+@method("share_memory_")
+def share_memory_(self: Tensor) -> Tensor:
+    """Move to memory that is shared with other processes, together with all that is part of the same memory."""
+    from ...multiprocessing import reductions  # noqa: F401  # what is shared is not copied when it is sent
+
+    share(self)
+    return self
+
+
+@method("pin_memory")
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@method("apply_")
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it."""
+    if not self.is_cpu:
+        raise TypeError("apply_ is only implemented on CPU tensors")
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    return _rewritten(self, [callable(v) for v in self.flatten().tolist()])
+
+
+@method("map_")
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it and another tensor's."""
+    if self.requires_grad:
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    other = tensor.expand(self.array.shape).flatten().tolist()
+    return _rewritten(self, [callable(a, b) for a, b in zip(self.flatten().tolist(), other)])
+
+
+@method("map2_")
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it and two other tensors'."""
+    if any(t.requires_grad for t in (self, x, y)):
+        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    values = [t.expand(self.array.shape).flatten().tolist() for t in (self, x, y)]
+    return _rewritten(self, [callable(*items) for items in zip(*values, strict=True)])
+
+
+def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
+    if t.backend.home.level:
+        t.data_ptr()  # which tensors of transforms have none of
+    return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
+
+
+@method("is_pinned")
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the memory is page-locked."""
+    return False
+
+
+# ---- copies
+
+
+@method("__deepcopy__")
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of the whole storage, made once for all tensors over it."""
+    if needs_dispatch((self,), {}):
+        return dispatch(__deepcopy__, (self, memo), {})
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    if self.is_meta or self.backend.lazy:
+        made = self.detach().clone()
+    else:
+        copied = UntypedStorage.of(self).__deepcopy__(memo)
+        made = over_storage(copied, self.dtype, self.storage_offset(), tuple(self.shape), self.stride())
+    made = as_class(made, type(self))
+    if self.requires_grad:
+        made._require_grad(True)
+    memo[id(self)] = made
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+@method("__copy__")
+def __copy__(self: Tensor) -> Tensor:
+    """Another tensor over the same memory."""
+    made = as_class(self.detach(), type(self))
+    if self.requires_grad:
+        made._require_grad(True)
+    made.__dict__.update(self.__dict__)
+    return made
+
+
+@method("as_subclass")
+def as_subclass(self: Tensor, cls: type) -> Tensor:
+    """This tensor as an instance of a subclass."""
+    return _as_instance(self, cls)
+
+
+def _as_instance(t: Tensor, cls: type) -> Tensor:
+    if t.edge is None:
+        return as_class(wrap(t.array, t.dtype, t.backend.real) if type(t) is cls else t, cls)
+    return as_class(t.view_as(t) if type(t) is Tensor and not t.is_leaf else t, cls)
+
+
+@staticmethod
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
+    """An instance of a subclass over the memory of `data`."""
+    made = as_class(data.detach() if type(data) is not cls else wrap(data.array, data.dtype, data.backend.real), cls)
+    if made.is_inference() and not local.state.mode.inference:
+        made.counter = None
+    return made._require_grad(True) if require_grad else made
+
+
+Tensor._make_subclass = _make_subclass  # type: ignore[attr-defined]

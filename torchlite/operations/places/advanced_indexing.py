@@ -1,0 +1,374 @@
+"""`index` and `index_put`: reading and writing at places that tensors of integers and masks name."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import sum_to
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.write import warn_of_overlap
+from ...core.values import dtype as dt
+from ...core.values.errors import rather
+from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
+from ..making.copy import expands
+from ..shapes.shape import inverse
+from .writing import Writing, check_range, combine, from_front, out_of_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...core.machine.tensor import Tensor
+
+_INDEX_TYPES = (dt.int64, dt.bool_, dt.int32, dt.uint8)
+
+
+def _check(self: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
+    if not indices:
+        raise IndexError("at least one index must be provided")
+    for index in indices:
+        if index is not None and index.dtype not in _INDEX_TYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    count = sum([_width(index.array) if index is not None else 1 for index in indices])
+    if count > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {count})")
+
+
+def _width(index: Any) -> int:
+    """How many dimensions an index takes up."""
+    return index.ndim if index.dtype.kind == "b" or index.dtype.itemsize == 1 else 1
+
+
+@functools.cache
+def _raises(xp: Any) -> bool:
+    """Whether arrays of this library notice when an index is out of range."""
+    try:
+        xp.arange(1)[xp.asarray([1])]
+    except IndexError:
+        return True
+    return False
+
+
+def _located(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
+    """The indices as an array takes them: slices for None, and masks that fit."""
+    places: list[Any] = []
+    dim = 0
+    for index in indices:
+        if index is None:
+            index = slice(None)
+            dim += 1
+        elif index.dtype.kind == "b" or index.dtype.itemsize == 1:
+            if index.dtype.kind != "b":
+                warnings.warn(
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+                index = index.astype(bool)
+            for k, n in enumerate(index.shape):
+                if n != shape[dim + k]:
+                    raise IndexError(
+                        f"The shape of the mask {list(index.shape)} at index {k} does not match the shape of the "
+                        f"indexed tensor {list(shape)} at index {dim + k}"
+                    )
+            dim += index.ndim
+        else:
+            dim += 1
+        places.append(index)
+    if not _raises(xp):
+        _check_bounds(xp, shape, places)
+    return tuple(places)
+
+
+def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
+    dim = nr = 0
+    for place in places:
+        if place.__class__ is slice:
+            dim += 1
+        elif place.dtype.kind == "b":
+            dim += place.ndim
+            nr += place.ndim
+        elif not shape[dim] and place.size:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        else:
+            check_range(xp, place, shape[dim], out_of_bounds(nr, shape[dim]), -shape[dim])
+            dim += 1
+            nr += 1
+
+
+def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
+    """Raise PyTorch's error for places that an array refused, or for values that do not fit them."""
+    numbers = _whole_numbers(xp, places)
+    shapes = [p.shape for p in numbers if p.__class__ is not slice]
+    try:
+        wide = xp.broadcast_arrays(*[xp.empty(s) for s in shapes])[0].shape
+    except ValueError:
+        said = ", ".join(str(list(s)) for s in shapes)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {said}"
+        ) from None
+    if values is not None:
+        picked = [d for d, p in enumerate(numbers) if p.__class__ is not slice]
+        rest = [n for d, n in enumerate(shape) if d not in picked]
+        made = (*wide, *rest)
+        made = tuple([made[d] for d in _order(picked, len(wide), len(rest))])
+        if not expands(values.shape, made):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+                f"shape {list(made)}"
+            )
+    _check_bounds(xp, shape, places)
+
+
+def _whole_numbers(xp: Any, places: Sequence[Any]) -> list[Any]:
+    """Masks replaced by the places where they are true."""
+    numbers: list[Any] = []
+    for place in places:
+        if place.__class__ is not slice and place.dtype.kind == "b" and place.ndim:
+            numbers.extend(place.nonzero())
+        else:
+            numbers.append(place)
+    return numbers
+
+
+# ---- reading
+
+
+def _index(xp: Any, self: Any, indices: Sequence[Any]) -> Any:
+    places = _located(xp, self.shape, indices)
+    picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
+    only = places[picked[0]]
+    try:
+        if len(picked) == 1 and (only.dtype.kind != "b" or only.ndim == 1):
+            return self.take(xp.flatnonzero(only) if only.dtype.kind == "b" else only, picked[0])
+        result = self[places]
+    except IndexError:
+        rather(_check_together, xp, self.shape, places)
+        raise
+    return result if result.flags.c_contiguous and result.base is not self else result.copy("C")
+
+
+def _index_backward(g: Tensor, self_shape: Any, indices: Sequence[Tensor | None]) -> Tensor:
+    return index_put.apply_in_place([g.new_zeros(self_shape), indices, g, True])
+
+
+def _by_rows(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, list[int], list[int], Tensor]:
+    """The tensor as rows, one for each place that indices may name; its dimensions that are picked from and those that
+    are not; and the numbers of the rows that are named."""
+    places: list[Tensor | None] = []
+    for i in indices:
+        if i is None or (_width(i.array) == 1 and i.dtype.category == dt.INT and i.dtype is not dt.uint8):
+            places.append(i)
+        elif i.backend.level >= self.backend.level:
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                "indexing with a boolean mask."
+            )
+        else:
+            places.extend(i.nonzero().unbind(1))
+    picked = [d for d, place in enumerate(places) if place is not None]
+    rest = [d for d in range(self.dim()) if d not in picked]
+    number: Any = 0
+    for d in picked:
+        n = self.shape[d]
+        number = number * n + from_front(places[d], n)
+    rows = self.permute([*picked, *rest]).reshape((-1, *[self.shape[d] for d in rest]))
+    return rows, picked, rest, number
+
+
+def _order(picked: list[int], ndim: int, count: int) -> list[int]:
+    """How the dimensions of rows that were picked, `ndim` for the pick and the rest after that, are to be ordered.
+
+    Those of the pick stand where the first picked one stood, or in front when these are apart.
+    """
+    together = picked[-1] - picked[0] == len(picked) - 1
+    at = picked[0] if together else 0
+    return [*range(ndim, ndim + at), *range(ndim), *range(ndim + at, ndim + count)]
+
+
+def _index_by_gather(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    rows, picked, rest, number = _by_rows(self, indices)
+    made = rows.index_select(0, number.reshape((-1,)))
+    made = made.reshape((*number.shape, *made.shape[1:]))
+    return made.permute(_order(picked, number.dim(), len(rest)))
+
+
+class _Index(Op):
+    """The kept dimensions of the result lie in memory in the order that they have in the operand."""
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        result = super().run(state, kernel, arguments, values)
+        backend = values[0].backend.real
+        array, indices = arguments
+        in_order = array.flags.c_contiguous and 1 not in array.shape and 0 not in result.shape
+        if in_order or not backend.strided or result.__class__ is not backend.Array:
+            return result
+        return backend.ordered(result, _strides_of_pick(backend, array, indices, result.shape))
+
+
+def _strides_of_pick(backend: Any, array: Any, indices: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """PyTorch walks through the operand, with steps of zero where it is picked from, and the indices together."""
+    picked: list[int] = []
+    at = 0
+    for i in indices:
+        width = 1 if i is None else _width(i)
+        picked.extend(range(at, at + width) if i is not None else ())
+        at += width
+    kept = [s for d, s in enumerate(backend.strides(array)) if d not in picked]
+    lead = picked[0] if picked[-1] - picked[0] == len(picked) - 1 else 0
+    after = len(kept) - lead
+    wide = shape[lead : len(shape) - after]
+    operands = [(shape, (*kept[:lead], *(0,) * len(wide), *kept[lead:]))]
+    spread = (*(1,) * lead, *wide, *(1,) * after)
+    for i in indices:
+        if i is not None:
+            mask = i.dtype.kind == "b" or i.dtype.itemsize == 1  # stands for lists of positions
+            size, steps = (wide[-1:], (1,)) if mask else (i.shape, backend.strides(i))
+            steps = [0 if n == 1 and wide[d - len(size)] != 1 else steps[d] for d, n in enumerate(size)]
+            steps = (*(0,) * (len(wide) - len(size)), *steps)
+            operands.append((spread, reshaped_strides(wide, steps, spread) or contiguous_strides(spread)))
+    return result_strides(shape, tuple(operands))
+
+
+index = _Index(
+    "index.Tensor(Tensor self, Tensor[] indices)",
+    _index,
+    {"self": _index_backward, "indices": None},
+    check=_check,
+    linear=True,
+    batch=_index_by_gather,
+)
+
+
+# ---- writing
+
+
+def _fills(indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> bool:
+    """Whether one value is put where one mask is true."""
+    given = [i for i in indices if i is not None]
+    return not accumulate and values.numel() == 1 and len(given) == 1 and given[0].dtype is dt.bool_
+
+
+def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> None:
+    _check(self, indices)
+    if values.dtype is not self.dtype and not _fills(indices, values, accumulate):
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {self.dtype.legacy} for the "
+            f"destination and {values.dtype.legacy} for the source."
+        )
+
+
+def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
+    places = _located(xp, self.shape, indices)
+    if values.dtype != self.dtype:  # one value for a mask
+        values = values.astype(self.dtype)
+    try:
+        if not accumulate:
+            self[places] = values
+        elif len(picked := [p for p in places if p.__class__ is not slice]) == 1 and picked[0].dtype.kind == "b":
+            self[places] += values  # a mask names no place twice
+        else:
+            _accumulate(xp, self, places, values)
+    except (IndexError, TypeError, ValueError):
+        rather(_check_together, xp, self.shape, places, values)
+        raise
+
+
+def _accumulate(xp: Any, self: Any, places: Sequence[Any], values: Any) -> None:
+    _check_together(xp, self.shape, places, values)
+    places = _whole_numbers(xp, places)
+    picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
+    rest = [d for d in range(self.ndim) if d not in picked]
+    index = 0
+    for d in picked:
+        index = index * self.shape[d] + from_front(places[d], self.shape[d])
+    target = self.transpose((*picked, *rest))
+    beside = target.shape[len(picked) :]
+    shape = (*index.shape, *beside)
+    order = _order(picked, index.ndim, len(rest))
+    values = xp.broadcast_to(values, [shape[d] for d in order]).transpose(inverse(order))
+    rows = target.reshape((math.prod([self.shape[d] for d in picked]), *beside))
+    combine(xp, "add", rows, index.reshape(-1), values.reshape((index.size, *beside)))
+    if not xp.may_share_memory(rows, self):
+        target[...] = rows.reshape(target.shape)
+
+
+def _kept(g: Tensor, indices: Sequence[Tensor | None], accumulate: bool) -> Tensor:
+    return g if accumulate else index_put.apply(g, indices, g.new_zeros(()), False)
+
+
+def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
+    rows, picked, rest, number = _by_rows(self, indices)
+    order = _order(picked, number.dim(), len(rest))
+    shape = (*number.shape, *rows.shape[1:])
+    values = values.to(self.dtype).expand([shape[d] for d in order])
+    values = values.permute(inverse(order)).reshape((-1, *rows.shape[1:]))
+    put = rows.index_add if accumulate else rows.index_copy
+    made = put(0, number.reshape((-1,)), values)
+    order = [*picked, *rest]
+    made = made.reshape([self.shape[d] for d in order])
+    return made.permute(inverse(order))
+
+
+class _IndexPut(Writing):
+    repeats = True
+
+    def check_memory(self, target: Tensor, values: Any) -> None:
+        read = values[:1] if _fills(values[0], values[1], values[2]) else values  # one value is read before
+        super().check_memory(target, read)
+        warn_of_overlap(target, "index_put", "indices] = tensor")
+
+
+index_put = _IndexPut(
+    "index_put(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False)",
+    _index_put,
+    {
+        "self": _kept,
+        "indices": None,
+        "values": lambda g, indices, values_shape: sum_to(index.apply(g, indices), values_shape),
+    },
+    order="K",
+    check=_check_put,
+    linear=True,
+    batch=_put_by_scatter,
+)
+publish(index_put, forms="function method inplace")
+
+
+# ---- reading and writing where a mask says that the place exists
+
+
+def _within(self: Tensor, indices: Sequence[Tensor]) -> list[Tensor]:
+    """The indices, with those out of range moved to the nearest place."""
+    return [i.clamp(-n, n - 1) for i, n in zip(indices, self.shape, strict=False)]
+
+
+def _unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor], fill: Any) -> Tensor:
+    """`self[indices]` where the mask is true, `fill` elsewhere."""
+    if not self.numel():
+        return self.new_full((*mask.shape, *self.shape[len(indices) :]), fill)
+    return index.apply(self, _within(self, indices)).masked_fill(mask.logical_not(), fill)
+
+
+def _unsafe_masked_index_put_accumulate(
+    self: Tensor, mask: Tensor, indices: Sequence[Tensor], values: Tensor
+) -> Tensor:
+    """`self` with `values` added at `indices` where the mask is true."""
+    if not self.numel():
+        return self.clone()
+    return index_put.apply(self, _within(self, indices), values.masked_fill(mask.logical_not(), 0), True)
+
+
+publish_python(
+    "_unsafe_masked_index(Tensor self, Tensor mask, Tensor[] indices, Scalar fill)",
+    _unsafe_masked_index,
+    forms="function",
+)
+publish_python(
+    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor[] indices, Tensor values)",
+    _unsafe_masked_index_put_accumulate,
+    forms="function",
+)

@@ -1,0 +1,292 @@
+"""Embeddings: rows of a matrix by their numbers, one by one or in bags; and one-hot vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for, type_text
+from ..formulas import tensors
+from .writing import check_range, combine, widened
+
+_INDEX_TYPES = (dt.int64, dt.int32)
+
+
+def _check_indices(name: str, indices: Tensor, function: str) -> None:
+    if indices.dtype not in _INDEX_TYPES:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{indices.dtype.legacy}Tensor instead (while checking arguments for {function})"
+        )
+
+
+def _refuse_sparse(sparse: bool) -> None:
+    if sparse:
+        raise NotImplementedError("torchlite has no sparse tensors: embeddings take sparse=False only")
+
+
+# ---- one by one
+
+
+def _check_embedding(weight: Tensor, indices: Tensor, padding_idx: int, by_freq: bool, sparse: bool) -> None:
+    if weight.dim() != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    _check_indices("indices", indices, "embedding")
+    _refuse_sparse(sparse)
+
+
+def _embedding(xp: Any, weight: Any, indices: Any, *_: Any) -> Any:
+    check_range(xp, indices, len(weight), lambda i: IndexError("index out of range in self"))
+    return weight.take(indices, 0)
+
+
+def _embedding_backward(xp: Any, g: Any, indices: Any, num_weights: int, padding_idx: int, by_freq: bool) -> Any:
+    made = xp.zeros((num_weights, g.shape[-1]), g.dtype)
+    rows, values = indices.reshape(-1), g.reshape((-1, g.shape[-1]))
+    if padding_idx >= 0:
+        kept = rows != padding_idx
+        rows, values = rows[kept], values[kept]
+    if by_freq and rows.size:
+        values = (values / xp.bincount(rows, minlength=num_weights)[rows].reshape((-1, 1))).astype(g.dtype)
+    combine(xp, "add", made, rows, values)
+    return made
+
+
+def _embedding_backward_in_steps(
+    g: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    rows, values = indices.reshape((-1,)).long(), g.reshape((-1, g.shape[-1]))
+    counts = (rows != padding_idx).to(g.dtype)
+    if scale_grad_by_freq:
+        counts = counts / tensors.zeros_like(counts).new_zeros((num_weights,)).index_add(0, rows, counts).take(rows)
+    return g.new_zeros((num_weights, g.shape[-1])).index_add(0, rows, values * counts.unsqueeze(-1))
+
+
+def _masked_embedding(g: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
+    """The gradient of `embedding_dense_backward`: what is at the rows, and nothing for padding.
+
+    Like PyTorch's it takes no notice of frequencies.
+    """
+    made = embedding_op.apply(g, indices, padding_idx, False, False)
+    return made if padding_idx < 0 else made.masked_fill((indices == padding_idx).unsqueeze(-1), 0)
+
+
+embedding_dense_backward = Op(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
+    "bool scale_grad_by_freq)",
+    _embedding_backward,
+    {
+        "grad_output": lambda g, indices, padding_idx: _masked_embedding(g, indices, padding_idx),
+        "indices": None,
+    },
+    linear=True, batch=_embedding_backward_in_steps,
+)  # fmt: skip
+
+
+def _rows_of(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
+    flat = weight.index_select(0, indices.reshape((-1,)).long())
+    return flat.reshape((*indices.shape, weight.shape[1]))
+
+
+embedding_op = Op(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
+    _embedding,
+    {
+        "weight": lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq: (
+            embedding_dense_backward.apply(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        ),
+        "indices": None,
+    },
+    check=_check_embedding, linear=True, batch=_rows_of,
+)  # fmt: skip
+embedding = publish(embedding_op, forms="function")
+
+
+def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scale down, in place, those rows that are used and whose norm is more than `max_norm`."""
+    rows = indices.reshape((-1,)).unique()
+    used = weight.detach().index_select(0, rows)
+    norms = used.norm(norm_type, 1, True)
+    scale = tensors.where(norms > max_norm, max_norm / (norms + 1e-7), 1)
+    weight.detach().index_copy_(0, rows, used * scale.to(used.dtype))
+    return weight
+
+
+publish_python(
+    "embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", embedding_renorm,
+    forms="function",
+)  # fmt: skip
+
+
+# ---- in bags
+
+_SUM, _MEAN, _MAX = range(3)
+
+
+def _bags(xp: Any, indices: Any, offsets: Any, bags: int) -> Any:
+    """Which bag each index is in."""
+    starts = xp.bincount(offsets[1:bags], minlength=indices.size + 1)[: indices.size]
+    return xp.cumsum(starts)
+
+
+def _check_bag(
+    weight: Tensor, indices: Tensor, offsets: Tensor, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
+    include_last_offset: bool, padding_idx: int,
+) -> None:  # fmt: skip
+    for index in (indices, offsets):
+        _check_indices("indices", index, "embedding_bag")
+    _refuse_sparse(sparse)
+    if weight.dtype not in dt.FLOATS:
+        raise not_implemented_for("embedding_bag", weight.dtype)
+    if per_sample is not None and per_sample.dtype is not weight.dtype:
+        one, other = [type_text(t.dtype, t.device) for t in (weight, per_sample)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {one} does not equal {other} (while checking arguments for embedding_bag)"
+        )
+    if include_last_offset and not offsets.numel():
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    backend = indices.backend.real
+    if not backend.values or backend.level or not offsets.numel():
+        return
+    first, last = int(offsets.array[0].item()), int(offsets.array[-1].item())
+    if first != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+            f"got {first}"
+        )
+    if last > indices.numel():
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices.numel()} but got offsets[-1] of {last}"
+        )
+
+
+def _embedding_bag(
+    xp: Any, weight: Any, indices: Any, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
+    include_last_offset: bool, padding_idx: int,
+) -> Any:  # fmt: skip
+    bags = offsets.size - include_last_offset
+    rows = len(weight)
+
+    def outside(i: int) -> Exception:
+        at = int((indices == i).argmax().item())
+        return RuntimeError(f"Index {at} of input takes value {i} which is not in the valid range [0, {rows})")
+
+    check_range(xp, indices, rows, outside)
+    bag = _bags(xp, indices, offsets, bags)
+    kept = indices != padding_idx
+    counts = xp.bincount(bag[kept], minlength=bags).astype(dt.int64.numpy, copy=False)
+    values = widened(weight[indices])
+    if per_sample is not None:
+        values = values * widened(per_sample).reshape((-1, 1))
+    made = xp.full((bags, weight.shape[1]), -float("inf") if mode == _MAX else 0, values.dtype)
+    chosen = xp.zeros((bags, weight.shape[1]) if mode == _MAX else (bags,), dt.int64.numpy)
+    if mode == _MAX:
+        combine(xp, "maximum", made, bag[kept], values[kept])
+        made = xp.where(counts.reshape((-1, 1)) > 0, made, 0)
+        first = xp.full(made.shape, indices.size, dt.int64.numpy)
+        places = xp.where(values == made[bag], xp.arange(indices.size).reshape((-1, 1)), indices.size)
+        combine(xp, "minimum", first, bag[kept], places[kept])
+        found = first < indices.size
+        if indices.size:
+            chosen = xp.where(found, indices[xp.where(found, first, 0)], 0)
+    else:
+        combine(xp, "add", made, bag[kept], values[kept])
+        if mode == _MEAN:
+            made = made / xp.maximum(counts, 1).astype(made.dtype).reshape((-1, 1))
+            chosen = counts
+    sizes = xp.zeros((bags,), dt.int64.numpy) if mode == _SUM else counts
+    return made.astype(weight.dtype, copy=False), bag.astype(dt.int64.numpy), sizes, chosen
+
+
+def _bag_vjp(
+    grads: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, result2: Tensor,
+    result3: Tensor, scale_grad_by_freq: bool, mode: int, per_sample_weights: Any, padding_idx: int,
+) -> Any:  # fmt: skip
+    g = grads[0]
+    rows = weight.shape[0]
+    if mode == _MAX:
+        spread = g * (result2 > 0).unsqueeze(-1)
+        return g.new_zeros(weight.shape).scatter_add(0, result3, spread), None, None, None
+    if mode == _MEAN:
+        g = g / result2.clamp_min(1).to(g.dtype).unsqueeze(-1)
+    each = g.index_select(0, result1)
+    to_samples = None
+    if per_sample_weights is not None:
+        if needs[3]:
+            to_samples = (each * weight.index_select(0, indices)).sum(-1).masked_fill(indices == padding_idx, 0)
+        each = each * per_sample_weights.unsqueeze(-1)
+    to_weight = None
+    if needs[0]:
+        to_weight = embedding_dense_backward.apply(each, indices, rows, padding_idx, scale_grad_by_freq)
+    return to_weight, None, None, to_samples
+
+
+_embedding_bag_op = Op(
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
+    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) "
+    "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
+    _embedding_bag, _bag_vjp, check=_check_bag, constant=("indices", "offsets"), differentiable=1,
+)  # fmt: skip
+publish(_embedding_bag_op, forms="function")
+
+
+def embedding_bag(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
+    per_sample_weights: Tensor | None, include_last_offset: bool, padding_idx: int | None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The sums, means or maxima of rows by bags; also the bag of each index, the bags' sizes and what was largest."""
+    rows = weight.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+        )
+    elif padding_idx < 0:
+        padding_idx += rows
+    return _embedding_bag_op.apply(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+    )
+
+
+publish_python(
+    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
+    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None)",
+    embedding_bag, forms="function",
+)  # fmt: skip
+
+
+# ---- one-hot vectors
+
+
+def one_hot(self: Tensor, num_classes: int) -> Tensor:
+    """Vectors of zeros with a one at the places that the tensor names."""
+    if self.dtype is not dt.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not self.numel():
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return self.new_empty((*self.shape, num_classes))
+    backend = self.backend.real
+    if backend.values and not backend.level:
+        if int(self.min().item()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        largest = int(self.max().item())
+        if num_classes == -1:
+            num_classes = largest + 1
+        elif num_classes <= largest:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    elif num_classes == -1:
+        if backend.level:
+            raise RuntimeError(
+                "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
+            )
+        raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
+    return (self.unsqueeze(-1) == tensors.arange(num_classes, device=self.device)).long()
+
+
+one_hot_ = publish_python("one_hot(Tensor self, int num_classes=-1)", one_hot, forms="")

@@ -1,0 +1,378 @@
+"""Reading and writing at places named element by element: `gather`, `scatter` and its kin, `take`, `put`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.batching import LEADING
+from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine.tensor import TensorBase
+from ...core.values import dtype as dt
+from ...core.values.determinism import determinism
+from ...core.values.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
+from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
+from ..vocabulary import undifferentiable
+from .writing import (
+    Picking,
+    Writing,
+    WritingValue,
+    check_range,
+    combine,
+    flat_places,
+    from_front,
+    grid,
+    out_of_bounds,
+)
+
+if TYPE_CHECKING:
+    from ...core.machine.tensor import Tensor
+
+_INDEX_TYPES = (dt.int32, dt.int64)
+
+
+def _at_least_1d(*arrays: Any) -> tuple[Any, ...]:
+    return tuple([a if a.ndim else a.reshape(1) for a in arrays])
+
+
+def _check_places(xp: Any, index: Any, dim: int, size: int) -> None:
+    check_range(xp, index, size, out_of_bounds(dim, size, RuntimeError))
+
+
+# ---- gather
+
+
+def _check_gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> None:
+    shape, wanted = self.array.shape, index.array.shape
+    dim = wrap_dim(dim, len(shape))
+    if 0 in wanted:
+        return
+    if index.dtype not in _INDEX_TYPES:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if (len(shape) or 1) != (len(wanted) or 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d, (n, have) in enumerate(zip(wanted, shape, strict=False)):
+        if n > have and d != dim:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(wanted)} to be no larger than self "
+                f"{list(shape)} apart from dimension {dim}"
+            )
+
+
+def _gather(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+    shape = index.shape
+    dim = wrap_dim(dim, self.ndim)
+    if not index.size:
+        return xp.empty(shape, self.dtype)
+    self, index = _at_least_1d(self, index)
+    _check_places(xp, index, dim, self.shape[dim])
+    if self.flags.c_contiguous:
+        return self.reshape(-1).take(flat_places(xp, index, dim, self.shape)).reshape(shape)
+    return xp.ascontiguousarray(self[grid(xp, index, dim)]).reshape(shape)
+
+
+gather = Picking(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
+    _gather,
+    {"self": lambda g, self, dim, index: g.new_zeros(self.shape).scatter_add_(dim, index, g), "index": None},
+    check=_check_gather,
+    linear=True,
+    batch=LEADING,
+)
+publish(gather)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    """The elements at `indices` along `dim`; both broadcast along the other dimensions."""
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
+    if dim is None:
+        input, indices = input.view((-1,)), indices.view((-1,))
+        return input.gather(0, from_front(indices, input.shape[0]))
+    if input.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    dim = wrap_dim(dim, input.dim())
+    size = input.shape[dim]
+    if not input.dim():
+        return input.gather(0, indices.remainder(size))
+    common = broadcast_shapes(
+        tuple(1 if d == dim else n for d, n in enumerate(input.shape)),
+        tuple(1 if d == dim else n for d, n in enumerate(indices.shape)),
+    )
+    spread = indices.expand([-1 if d == dim else n for d, n in enumerate(common)])
+    source = input.expand([-1 if d == dim else n for d, n in enumerate(common)])
+    return source.gather(dim, from_front(spread, size))
+
+
+publish_python("take_along_dim(Tensor self, Tensor indices, int? dim=None)", take_along_dim)
+
+
+# ---- scatter
+
+
+def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *_: Any) -> None:
+    mine, wanted = self.array.shape, index.array.shape
+    theirs = src.array.shape if isinstance(src, TensorBase) else None
+    dim = wrap_dim(dim, len(mine))
+    if theirs is not None and src.dtype is not self.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if 0 in wanted:
+        return
+    if index.dtype not in _INDEX_TYPES:
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    for shape, name in ((mine, "self"), (theirs, "src")):
+        if shape is not None and (len(wanted) or 1) != (len(shape) or 1):
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
+    too_big = any([n > have and d != dim for d, (n, have) in enumerate(zip(wanted, mine, strict=False))])
+    if theirs is not None:
+        too_big = too_big or any([n > have for n, have in zip(wanted, theirs, strict=False)])
+    if too_big:
+        than = "" if theirs is None else f" and to be no larger size than src {list(theirs)}"
+        raise RuntimeError(
+            f"Expected index {list(wanted)} to be no larger than self {list(mine)} apart from dimension {dim}{than}"
+        )
+
+
+def _opened(xp: Any, self: Any, dim: int, index: Any, src: Any) -> tuple[Any, int, Any, Any]:
+    """The arguments of a scatter with at least one dimension, checked, and the part of `src` that is used."""
+    dim = wrap_dim(dim, self.ndim)
+    self, index = _at_least_1d(self, index)
+    _check_places(xp, index, dim, self.shape[dim])
+    if src.ndim:
+        src = src[tuple([slice(n) for n in index.shape])]
+    return self, dim, index, src
+
+
+def _scatter(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+    if index.size:
+        self, dim, index, src = _opened(xp, self, dim, index, src)
+        self[grid(xp, index, dim)] = src
+
+
+def _scatter_combine(xp: Any, ufunc: str, self: Any, dim: int, index: Any, src: Any) -> None:
+    """Combine `src` into the places of `self`, which has at least one dimension."""
+    flat = self.reshape(-1)
+    combine(xp, ufunc, flat, flat_places(xp, index, dim, self.shape).reshape(-1), src.reshape(-1))
+    if not self.flags.c_contiguous:
+        self[...] = flat.reshape(self.shape)
+
+
+def _scatter_deprecated(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> None:
+    if index.size:
+        self, dim, index, src = _opened(xp, self, dim, index, src)
+        _scatter_combine(xp, reduce, self, dim, index, xp.broadcast_to(src, index.shape))
+
+
+def _check_scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> None:
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    _check_scatter(self, dim, index, src)
+    if isinstance(src, TensorBase):
+        warn_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+            "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
+        )
+
+
+_unknown = undifferentiable("derivative for aten::scatter is not implemented")
+
+
+def _emptied(g: Tensor, dim: int, index: Tensor) -> Tensor:
+    return g.scatter(dim, index, 0)
+
+
+scatter_src = Writing(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src)",
+    _scatter,
+    {"self": _emptied, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
+    check=_check_scatter,
+    linear=True,
+    batch=LEADING,
+)
+scatter_value = WritingValue(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
+    _scatter,
+    {"self": _emptied, "index": None},
+    check=_check_scatter,
+    node="ScatterBackward1",
+    batch=LEADING,
+)
+scatter_src_reduce = Writing(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
+    _scatter_deprecated,
+    {"self": _unknown, "index": None, "src": _unknown},
+    check=_check_scatter_reduce,
+    node=NOT_IMPLEMENTED,
+    batch=LEADING,
+)
+scatter_value_reduce = WritingValue(
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
+    _scatter_deprecated,
+    {"self": _unknown, "index": None},
+    check=_check_scatter_reduce,
+    node=NOT_IMPLEMENTED,
+    batch=LEADING,
+)
+publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, forms="function method inplace")
+
+
+def _scatter_add(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+    if index.size:
+        self, dim, index, src = _opened(xp, self, dim, index, src)
+        _scatter_combine(xp, "add", self, dim, index, src)
+
+
+scatter_add = Writing(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src)",
+    _scatter_add,
+    {"self": lambda g: g, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
+    check=_check_scatter,
+    linear=True,
+    batch=LEADING,
+)
+publish(scatter_add, forms="function method inplace")
+
+
+def _check_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> None:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    _check_scatter(self, dim, index, src)
+    if reduce == "mean" and self.dtype is dt.bool_:
+        raise not_implemented_for("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
+
+
+def _scatter_reduce(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> None:
+    if not index.size:
+        return
+    self, dim, index, src = _opened(xp, self, dim, index, src)
+    if not include_self:
+        self[grid(xp, index, dim)] = start_of(xp, reduce, self.dtype)
+    _scatter_combine(xp, ufunc_of(reduce), self, dim, index, src)
+    if reduce == "mean":
+        count = xp.full(self.shape, int(include_self))
+        _scatter_combine(xp, "add", count, dim, index, xp.ones(index.shape, dtype=count.dtype))
+        into_mean(xp, self, count)
+
+
+scatter_reduce = Writing(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
+    _scatter_reduce,
+    reduce_backward,
+    constant=("index",),
+    check=_check_reduce,
+    batch=LEADING,
+)
+publish(scatter_reduce, forms="function method inplace")
+
+
+# ---- take and put: places in the flattened tensor
+
+
+def _long(name: str, index: Tensor) -> None:
+    if index.dtype is not dt.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.legacy}")
+
+
+def _check_take(self: Tensor, index: Tensor) -> None:
+    _long("take", index)
+    if index.numel() and not self.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+
+
+def _in_flat(xp: Any, index: Any, size: int) -> Any:
+    def error(i: int) -> Exception:
+        return IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
+
+    check_range(xp, index, size, error, -size)
+    return from_front(index, size)
+
+
+def _take_by_gather(self: Tensor, index: Tensor) -> Tensor:
+    flat, places = self.reshape((-1,)), index.reshape((-1,))
+    return gather.apply(flat, 0, from_front(places, flat.numel()), False).reshape(index.shape)
+
+
+take = Picking(
+    "take(Tensor self, Tensor index)",
+    lambda xp, self, index: self.reshape(-1).take(_in_flat(xp, index, self.size)),
+    {"self": lambda g, self, index: g.new_zeros(self.shape).put_(index, g, True), "index": None},
+    check=_check_take,
+    linear=True,
+    batch=_take_by_gather,
+)
+publish(take)
+
+
+def _check_put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> None:
+    if not accumulate:
+        determinism.alert("put_")
+    _long("put_", index)
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype.legacy} and "
+            f"source.dtype = {source.dtype.legacy}"
+        )
+    if source.numel() != index.numel():
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    if index.numel() and not self.numel():
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+
+
+def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) -> None:
+    flat = self.reshape(-1)
+    index = _in_flat(xp, index.reshape(-1), flat.size)
+    if accumulate:
+        combine(xp, "add", flat, index, source.reshape(-1))
+    else:
+        flat[index] = source.reshape(-1)
+    if not self.flags.c_contiguous:
+        self[...] = flat.reshape(self.shape)
+
+
+def _put_by_scatter(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    flat = self.reshape((-1,))
+    index = from_front(index.reshape((-1,)), flat.numel())
+    scattered = scatter_add if accumulate else scatter_src
+    return scattered.apply(flat, 0, index, source.reshape((-1,))).reshape(self.shape)
+
+
+put = Writing(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False)",
+    _put,
+    {
+        "self": lambda g, index, source_shape, accumulate: g if accumulate else g.put(index, g.new_zeros(source_shape)),
+        "index": None,
+        "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
+    },
+    order="K",
+    check=_check_put,
+    linear=True,
+    batch=_put_by_scatter,
+)
+publish(put, forms="function method inplace")
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates of elements of an array of this shape, from their places in row-major order."""
+    if indices.dtype.category != dt.INT:
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, int):
+        shape = (shape,)
+    for n in shape:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(n).__name__}")
+        if n < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    sizes = indices.new_tensor(shape, dtype=dt.int64)
+    steps = indices.new_tensor([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=dt.int64)
+    return indices.to(dt.int64).unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
+
+
+publish_python("unravel_index(Tensor indices, any shape)", unravel_index, forms="function")

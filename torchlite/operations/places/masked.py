@@ -1,0 +1,253 @@
+"""Masks: `masked_fill`, `masked_select`, `masked_scatter`; and where a tensor is not zero."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import sum_to
+from ...core.declare.on_backend import OnBackend
+from ...core.declare.publish import function, method, publish
+from ...core.declare.schema import Signature
+from ...core.machine.batching import BROADCAST, DYNAMIC
+from ...core.machine.overrides import dispatch, needs_dispatch
+from ...core.machine.tensor import TensorBase
+from ...core.machine.write import warn_of_overlap
+from ...core.values import dtype as dt
+from ...core.values.errors import broadcast_shapes
+from ..pointwise.selection import where
+from .writing import Picking, Writing, WritingValue
+
+if TYPE_CHECKING:
+    from ...core.machine.tensor import Tensor
+
+
+# ---- masked_fill
+
+
+def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.cname}")
+    if isinstance(value, TensorBase) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    broadcast_shapes(tuple(mask.shape), tuple(self.shape))
+
+
+class _MaskedFill(WritingValue):
+    repeats = True
+    exclusive = False
+
+    def check_memory(self, target: Tensor, values: Any) -> None:
+        super().check_memory(target, values[:1])  # the value is read before
+        warn_of_overlap(target, "masked_fill", "mask] = scalar")
+
+
+def _filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    result = xp.where(mask, value, self)
+    return result if result.flags.c_contiguous else result.copy("C")
+
+
+def _fill(xp: Any, self: Any, mask: Any, value: Any) -> None:
+    _check_in_place(self, mask)
+    xp.copyto(self, value, where=mask)
+
+
+def _check_in_place(self: Any, mask: Any) -> None:
+    shape = broadcast_shapes(mask.shape, self.shape)
+    if shape != self.shape:
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
+
+
+def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
+    return sum_to(g.masked_fill(mask, 0), self_shape)
+
+
+masked_fill_scalar = _MaskedFill(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
+    _fill,
+    {"self": _outside, "mask": None},
+    kernel=_filled,
+    check=_check_fill,
+    batch=BROADCAST,
+)
+masked_fill_tensor = _MaskedFill(
+    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
+    _fill,
+    {
+        "self": _outside,
+        "mask": None,
+        "value": lambda g, mask: g.masked_fill(mask.logical_not(), 0).sum(),
+    },
+    kernel=_filled,
+    check=_check_fill,
+    node="MaskedFillBackward1",
+    batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
+)
+publish(masked_fill_tensor, masked_fill_scalar, forms="function method inplace")
+
+
+# ---- masked_select
+
+
+def _check_select(self: Tensor, mask: Tensor) -> None:
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+
+
+def _select(xp: Any, self: Any, mask: Any) -> Any:
+    if self.shape != mask.shape:
+        shape = broadcast_shapes(mask.shape, self.shape)
+        self, mask = xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)
+    return self[mask]
+
+
+def _select_backward(g: Tensor, self: Tensor, mask: Tensor) -> Tensor:
+    shape = broadcast_shapes(self.array.shape, mask.array.shape)
+    return sum_to(g.new_zeros(shape).masked_scatter_(mask, g), self.array.shape)
+
+
+def _select_by_index(self: Tensor, mask: Tensor) -> Tensor:
+    if mask.backend.level >= self.backend.level:
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+            "each batch this would return a differently shaped Tensor. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+    shape = broadcast_shapes(tuple(self.shape), tuple(mask.shape))
+    return self.expand(shape)[mask.expand(shape)]
+
+
+masked_select = Picking(
+    "masked_select(Tensor self, Tensor mask)", _select, {"self": _select_backward, "mask": None}, check=_check_select,
+    linear=True, batch=_select_by_index,
+)  # fmt: skip
+publish(masked_select)
+
+
+# ---- masked_scatter
+
+
+def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.legacy} and "
+            f"{source.dtype.legacy}"
+        )
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.legacy}")
+
+
+def _scatter(xp: Any, self: Any, mask: Any, source: Any) -> None:
+    _check_in_place(self, mask)
+    mask = xp.broadcast_to(mask, self.shape)
+    count = int(xp.count_nonzero(mask).item())
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    self[mask] = source.reshape(-1)[:count]
+
+
+def _scattered(xp: Any, self: Any, mask: Any, source: Any) -> Any:
+    result = xp.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)).copy("C")
+    _scatter(xp, result, mask, source)
+    return result
+
+
+def _scatter_source(g: Tensor, mask: Tensor, source_shape: Any) -> Tensor:
+    used = g.masked_select(mask)
+    whole = g.new_zeros(math.prod(source_shape))
+    whole[: used.numel()] = used
+    return whole.reshape(source_shape)
+
+
+def _gathered(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The same by the place in the source of each element that the mask lets through."""
+    shape = broadcast_shapes(tuple(self.shape), tuple(mask.shape))
+    mask = mask.expand(shape)
+    places = (mask.reshape(-1).cumsum(0) - 1).clamp(0)
+    return where(mask, source.reshape(-1).gather(0, places).reshape(shape), self)
+
+
+masked_scatter = Writing(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source)",
+    _scatter,
+    {"self": _outside, "mask": None, "source": _scatter_source},
+    kernel=_scattered,
+    check=_check_scatter,
+    linear=True,
+    batch=_gathered,
+)
+publish(masked_scatter, forms="function method inplace")
+
+
+# ---- where it is not zero
+
+
+class _Finding(Picking):
+    gives = dt.int64
+
+
+class _Nonzero(OnBackend, _Finding):
+    """Found dimension by dimension, so that each one's places lie side by side."""
+
+
+def _nonzero(backend: Any, self: Any) -> Any:
+    found = backend.xp.argwhere(self)
+    return backend.ordered(found, (1, len(found)))
+
+
+nonzero_op = _Nonzero("nonzero(Tensor self)", _nonzero, batch=DYNAMIC)
+
+
+_NONZERO = Signature("nonzero(Tensor self, *, bool as_tuple=False)")
+
+
+@function("nonzero")
+@method("nonzero")
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The places of the elements that are not zero: a row for each, or a vector for each dimension."""
+    if needs_dispatch((input, out), {}):
+        return dispatch(nonzero, (input,), {"out": out, "as_tuple": as_tuple})
+    if as_tuple.__class__ is not bool:
+        _NONZERO.bind((input,), {"as_tuple": as_tuple})
+    if out is not None:
+        return nonzero_op.into(out, (input,))
+    if not as_tuple:
+        return nonzero_op.apply(input)
+    if not input.dim():
+        input = input.unsqueeze(0)
+    return tuple(nonzero_op.apply(input).unbind(1))
+
+
+publish(_Nonzero("argwhere(Tensor self)", _nonzero))
+
+
+def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = xp.argwhere(self)[:size]
+    result = xp.full((size, self.ndim), fill_value, dtype=found.dtype)
+    result[: len(found)] = found
+    return result
+
+
+publish(_Finding("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static))
+
+
+@method("fill_diagonal_")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the elements whose indices are all equal; in a tall matrix, `wrap` begins anew below the last column."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    rows, columns = self.shape[0], self.shape[1]
+    count = min(self.shape)
+    self.as_strided((count,), (step,), self.storage_offset()).fill_(fill_value)
+    if wrap and self.dim() == 2 and rows > columns + 1:
+        offset = self.stride(0) * (columns + 1)
+        left = (rows * columns - offset // max(self.stride(1), 1) + columns) // (columns + 1)
+        self.as_strided((left,), (step,), self.storage_offset() + offset).fill_(fill_value)
+    return self

@@ -1,0 +1,188 @@
+"""What the ops that write at given places share: their in-place form, their checks, and combining repeated places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.on_backend import OnBackend
+from ...core.declare.op import Op
+from ...core.machine.operands import fitting_array, tensors_in
+from ...core.machine.out_dtypes import check_out_dtype
+from ...core.machine.tensor import TensorBase
+from ...core.machine.write import bump, check_apart, check_no_overlap
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ..making.copy import in_order_of
+from ..reductions.sets import runs
+from ..shapes.shape import along_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...core.machine.tensor import Tensor
+
+
+class Picking(Op):
+    """An op by indices: its `out=` is of the result's dtype, and its memory is not read from."""
+
+    gives: dt.dtype | None = None  # the result's dtype, when it is not that of the first operand
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        if not isinstance(out, TensorBase):
+            raise TypeError(f"{self.signature.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        wanted = self.gives or values[0].dtype
+        check_out_dtype(self.signature.name, wanted, out.dtype, exact=True)
+        check_no_overlap(out)
+        for value in values:
+            for other in tensors_in(value):
+                if other is not out or not isinstance(self, Writing):
+                    check_apart(out, other, whole=True)
+        return super().into(out, values)
+
+
+class Writing(OnBackend, Picking):
+    """An op that is defined by what it writes into its first array.
+
+    Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that.
+    """
+
+    exclusive = True
+
+    def __init__(
+        self,
+        schema: str,
+        write: Callable[..., None],
+        vjp: Any = None,
+        *,
+        order: str = "C",
+        kernel: Callable[..., Any] | None = None,
+        **more: Any,
+    ) -> None:
+        def on_copy(backend: Any, self: Any, *arguments: Any) -> Any:
+            if kernel is not None:
+                return kernel(backend.xp, self, *arguments)
+            result = in_order_of(backend, self.copy("K"), self) if order == "K" else self.copy("C")
+            write(backend.xp, result, *arguments)
+            return result
+
+        super().__init__(schema, on_copy, vjp, **more)
+        self.write = write
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        backend = self_.backend.real
+        if not backend.strided or self.name in backend.kernels or before.array is not self_.array:
+            super().overwrite(self_, before, values)
+            return
+        if self.check is not None:
+            self.check(*values)
+        arguments, _ = self.prepare(values, backend)
+        local.state.quiet(self.write, backend.xp, *arguments)
+        bump(self_)
+
+
+class WritingValue(Writing):
+    """It writes one value, which the kernel gets as an array of the tensor's type."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        arguments, _ = super().prepare(values, backend)
+        d, at = values[0].dtype, self.signature.by_name["value"]
+        value = values[at]
+        if not isinstance(value, TensorBase) or value.dtype is not d or value.backend.real is not backend:
+            arguments[at] = fitting_array(value, d, backend)
+        return arguments, d
+
+
+def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
+    """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
+    if index.size:
+        from_low = index - low if low else index
+        # As unsigned numbers, those below are the largest.
+        if from_low.view(f"u{index.itemsize}").max().item() >= size - low:
+            raise error(int(index[(index < low) | (index >= size)].reshape(-1)[0].item()))
+
+
+def out_of_bounds(dim: int, size: int, kind: type[Exception] = IndexError) -> Callable[[int], Exception]:
+    return lambda i: kind(f"index {i} is out of bounds for dimension {dim} with size {size}")
+
+
+def from_front(index: Any, size: int) -> Any:
+    """Negative entries counted from the end."""
+    return index + size * (index < 0)
+
+
+def widened(array: Any) -> Any:
+    """Halves as float32, to compute with; other types as they are."""
+    return array.astype(dt.float32.numpy) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
+
+
+# What `ufunc.at` adds to everywhere, and as what: CuPy has no signed 64-bit atomics, and two's complement needs none.
+_ATOMIC = {"f4": "f4", "f8": "f8", "c8": "c8", "c16": "c16", "i4": "i4", "i8": "u8"}
+
+
+def combine(xp: Any, ufunc: str, target: Any, index: Any, values: Any) -> None:
+    """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
+
+    `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
+    """
+    if not values.size:
+        return
+    wide = widened(target)
+    if wide is not target:
+        combine(xp, ufunc, wide, index, widened(values))
+        target[...] = wide.astype(target.dtype)
+        return
+    row = values.size // index.size
+    atomic = _ATOMIC.get(target.dtype.str[1:])
+    direct = row < 16 or values.size < 1 << 18 or index.size > 8 * len(target)  # where sorting does not pay
+    if ufunc == "add" and atomic and target.flags.c_contiguous and direct:
+        if row > 1:
+            index = index.reshape(-1, 1) * row + xp.arange(row)
+        xp.add.at(target.reshape(-1).view(atomic), index.reshape(-1), values.reshape(-1).view(atomic))
+    else:
+        places, values = _by_place(xp, getattr(xp, ufunc), index, values)
+        target[places] = getattr(xp, ufunc)(target[places], values)
+
+
+def _by_place(xp: Any, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
+    """The different places in `index`, and the values of each combined: sorted into runs, then halved in rounds."""
+    order = index.argsort(kind="stable")
+    ordered = index[order]
+    new = xp.ones(index.size, dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    starts, run, lengths = runs(xp, new)
+    if starts.size == index.size:
+        return index, values
+    index, values = ordered, values[order]
+    rank = xp.arange(index.size) - starts[run]
+    left = lengths[run] - rank  # how many of the run come from here on
+    step, longest = 1, int(lengths.max().item())
+    while step < longest:
+        at = xp.flatnonzero((rank % (2 * step) == 0) & (left > step))
+        values[at] = ufunc(values[at], values[at + step])
+        step *= 2
+    return index[starts], values[starts]
+
+
+def grid(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
+    """Index arrays for the places that `index` names along `dim`, at its own position along the others."""
+    ndim = index.ndim
+    return tuple([
+        index if d == dim else xp.arange(n).reshape(along_dim(d, ndim))
+        for d, n in enumerate(index.shape)
+    ])  # fmt: skip
+
+
+def flat_places(xp: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    """The same places as positions in a row-major array of this shape."""
+    ndim = index.ndim
+    step = 1
+    places = index
+    for d in range(ndim - 1, -1, -1):
+        n = index.shape[d]
+        if d == dim:
+            if step != 1:
+                places = places + index * (step - 1)
+        elif n > 1:
+            places = places + xp.arange(0, n * step, step).reshape((n,) + (1,) * (ndim - 1 - d))
+        step *= shape[d]
+    return places

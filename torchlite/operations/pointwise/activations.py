@@ -1,0 +1,502 @@
+"""Activations: functions of one variable that bend, each with its gradient as an op of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Elementwise, Unary
+from ...core.declare.op import Op
+from ...core.declare.publish import function, publish, publish_python
+from ...core.declare.reduction import Along
+from ...core.machine.batching import LEADING
+from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for, wrap_dim
+from ...core.values.layout import result_strides
+from ..gradient_kernels import gradient_by_kernel
+from ..places.writing import widened
+from ..shapes.joining import cat
+from ..vocabulary import REAL, zero_gradient
+from . import special_kernels
+from .rectifiers import slope_refused
+from .selection import where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return 1 / (1 + xp.exp(-x))
+
+
+# ---- piecewise linear: kinks, and straight lines between them
+
+
+def _hardtanh_refuses(d: dt.dtype) -> Exception | None:
+    if d is dt.bool_:
+        return RuntimeError("Bool inputs not supported for hardtanh")
+    return NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
+
+
+def _check_limits(self: Tensor, min_val: Any, max_val: Any) -> None:
+    if self.dtype is dt.uint8 and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+
+
+def _hardtanh(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    number = x.dtype.type
+    return xp.minimum(xp.maximum(x, number(low)), number(high))
+
+
+hardtanh_backward = Elementwise(
+    "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)",
+    lambda xp, g, x, low, high: xp.where((x <= low) | (x >= high), 0, g),
+    {
+        "grad_output": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val),
+        "self": zero_gradient,
+    },
+    **_FLOATS,
+)
+hardtanh_ = Elementwise(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+    _hardtanh,
+    {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
+    dtypes=REAL, refuse=_hardtanh_refuses, check=_check_limits,
+)  # fmt: skip
+gradient_by_kernel(hardtanh_, hardtanh_backward)
+hardtanh, hardtanh_in_place = publish(hardtanh_, forms=""), hardtanh_.inplace()
+
+hardsigmoid_backward = Elementwise(
+    "hardsigmoid_backward(Tensor grad_output, Tensor self)",
+    lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0),
+    {"grad_output": zero_gradient, "self": zero_gradient},
+    node=NOT_IMPLEMENTED,
+    **_FLOATS,
+)
+hardsigmoid_ = Unary(
+    "hardsigmoid",
+    lambda xp, x: xp.minimum(xp.maximum(x + 3, 0), 6) / 6,
+    lambda g, self: hardsigmoid_backward.apply(g, self),
+    **_FLOATS,
+)
+gradient_by_kernel(hardsigmoid_, hardsigmoid_backward)
+hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, forms=""), hardsigmoid_.inplace()
+
+hardswish_backward = Elementwise(
+    "hardswish_backward(Tensor grad_output, Tensor self)",
+    lambda xp, g, x: xp.where(x <= -3, 0, xp.where(x < 3, g * (x / 3 + 0.5), g)),
+    {
+        "grad_output": lambda g, self: hardswish_backward.apply(g, self),
+        "self": lambda g, grad_output, self: where((self > -3) & (self < 3), g * grad_output / 3, 0),
+    },
+    **_FLOATS,
+)
+hardswish_ = Unary(
+    "hardswish",
+    lambda xp, x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6,
+    lambda g, self: hardswish_backward.apply(g, self),
+    **_FLOATS,
+)
+gradient_by_kernel(hardswish_, hardswish_backward)
+hardswish, hardswish_in_place = publish(hardswish_, forms=""), hardswish_.inplace()
+
+
+def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
+    """A function that is zero, and flat, between -lambd and lambd."""
+    back = Elementwise(
+        f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)",
+        lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, g),
+        {gradient: lambda g, self, lambd: back.apply(g, self, lambd), "self": zero_gradient},
+        **_FLOATS,
+    )
+    op = Elementwise(
+        f"{name}(Tensor self, Scalar lambd=0.5)", kernel, {"self": lambda g, self, lambd: back.apply(g, self, lambd)},
+        **_FLOATS, **more,
+    )  # fmt: skip
+    gradient_by_kernel(op, back)
+    return op
+
+
+def _check_lambd(self: Tensor, lambd: Any) -> None:
+    if self.dtype not in dt.FLOATS:
+        raise not_implemented_for("softshrink_check", self.dtype)
+    largest = dt.finfo(self.dtype).max
+    if not 0 <= lambd <= largest:
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype {self.dtype.legacy}, but found {lambd:g}"
+        )
+
+
+hardshrink = publish(
+    _shrink("hardshrink", "grad_out", lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, x))
+)
+softshrink = publish(
+    _shrink(
+        "softshrink", "grad_output",
+        lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)), check=_check_lambd,
+    ),
+    forms="",
+)  # fmt: skip
+
+
+# ---- exponential below zero
+
+
+def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    below = xp.expm1(xp.minimum(x, 0) * input_scale)
+    return xp.where(x <= 0, below * (alpha * scale), x * scale)
+
+
+def _elu_slope(xp: Any, g: Any, alpha: float, scale: float, input_scale: float, is_result: bool, x: Any) -> Any:
+    if is_result:
+        return g * xp.where(x <= 0, (x + alpha * scale) * input_scale, scale)
+    return g * xp.where(x <= 0, xp.exp(xp.minimum(x, 0) * input_scale) * (input_scale * alpha * scale), scale)
+
+
+def _elu_bend(
+    g: Tensor, grad_output: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool,
+    self_or_result: Tensor,
+) -> Tensor:  # fmt: skip
+    both = g * grad_output
+    if is_result:
+        return where(self_or_result < 0, both * input_scale, 0)
+    bend = (self_or_result * input_scale).exp() * (input_scale * input_scale * alpha * scale)
+    return where(self_or_result < 0, both * bend, 0)
+
+
+elu_backward = Elementwise(
+    "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
+    "Tensor self_or_result)",
+    _elu_slope,
+    {
+        "grad_output": lambda g, alpha, scale, input_scale, is_result, self_or_result: (
+            elu_backward.apply(g, alpha, scale, input_scale, is_result, self_or_result)
+        ),
+        "self_or_result": _elu_bend,
+    },
+    **_FLOATS,
+)
+_ELU = "Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1"
+
+
+def _elu_in_place_vjp(g: Tensor, result: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
+    if alpha < 0:
+        raise slope_refused("elu")
+    return elu_backward.apply(g, alpha, scale, input_scale, True, result)
+
+
+elu_ = Elementwise(
+    f"elu({_ELU})",
+    _elu,
+    {
+        "self": lambda g, self, alpha, scale, input_scale: (
+            elu_backward.apply(g, alpha, scale, input_scale, False, self)
+        ),
+    },
+    **_FLOATS,
+)
+elu_in_place_ = Elementwise(
+    f"elu._({_ELU})", _elu, {"self": _elu_in_place_vjp}, node="EluBackward1", label="elu_cpu", **_FLOATS
+)
+elu, elu_in_place = publish(elu_, forms=""), elu_in_place_.inplace()
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def selu(self: Tensor) -> Tensor:
+    """`elu` with the constants that keep mean and variance as they are."""
+    return elu_.apply(self, SELU_ALPHA, SELU_SCALE, 1)
+
+
+def selu_in_place(self: Tensor) -> Tensor:
+    """`selu`, into its operand."""
+    return elu_in_place_.apply_in_place([self, SELU_ALPHA, SELU_SCALE, 1])
+
+
+publish_python("selu(Tensor self)", selu, forms="function")
+publish_python("selu_(Tensor self)", selu_in_place, forms="function")
+
+
+def _check_alpha(self: Tensor, alpha: float) -> None:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+def _celu(xp: Any, x: Any, alpha: float) -> Any:
+    return _elu(xp, x, alpha, 1, 1 / alpha)
+
+
+celu = Elementwise(
+    "celu(Tensor self, Scalar alpha=1.0)",
+    _celu,
+    {"self": lambda g, self, alpha: elu_backward.apply(g, alpha, 1, 1 / alpha, False, self)},
+    check=_check_alpha, label="elu_cpu", **_FLOATS,
+)  # fmt: skip
+celu_in_place = Elementwise(
+    "celu._(Tensor self, Scalar alpha=1.0)", _celu,
+    {"self": lambda g, result, alpha: elu_backward.apply(g, alpha, 1, 1 / alpha, True, result)},
+    node="CeluBackward1", check=_check_alpha, label="elu_cpu", **_FLOATS,
+)  # fmt: skip
+publish(celu, forms="function")
+function("celu_")(celu_in_place.inplace())
+
+
+# ---- smooth
+
+_ROOT_HALF = math.sqrt(0.5)
+_FEW = 64
+_DENSITY = 1 / math.sqrt(2 * math.pi)  # of the normal distribution, at zero
+_TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+def _check_approximate(self: Tensor, approximate: str) -> None:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def _erf(xp: Any, x: Any) -> Any:
+    """The error function; of few numbers in the host's memory one by one, which is faster there."""
+    if x.size <= _FEW and getattr(xp, "__name__", "") == "numpy":
+        return xp.array(list(map(math.erf, x.ravel().tolist())), x.dtype).reshape(x.shape)
+    return xp.asarray(special_kernels.erf(xp, x))
+
+
+def gelu_kernel(xp: Any, x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        return (1 + xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x))) * (x * 0.5)
+    made = _erf(xp, x * _ROOT_HALF)
+    made += 1
+    made *= x
+    made *= 0.5
+    return made
+
+
+def gelu_slope(xp: Any, g: Any, x: Any, approximate: str) -> Any:
+    square = x * x
+    if approximate == "tanh":
+        t = xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * square * x))
+        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (_TANH_SCALE * (1 + 3 * _TANH_CUBE * square)))
+    made = _erf(xp, x * _ROOT_HALF)
+    made += 1
+    made *= 0.5
+    square *= -0.5
+    bell = xp.exp(square)
+    bell *= x
+    bell *= _DENSITY
+    made += bell
+    return made * g
+
+
+def _gelu_bend(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
+    x, square = self, self * self
+    if approximate == "tanh":
+        t = (_TANH_SCALE * (x + _TANH_CUBE * square * x)).tanh()
+        inner = _TANH_SCALE * (1 + 3 * _TANH_CUBE * square)
+        bend = (1 - t * t) * (inner - x * t * inner * inner + x * x * (3 * _TANH_SCALE * _TANH_CUBE))
+    else:
+        bend = (square * -0.5).exp() * _DENSITY * (2 - square)
+    return g * grad_output * bend
+
+
+gelu_backward = Elementwise(
+    "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none')",
+    gelu_slope,
+    {
+        "grad_output": lambda g, self, approximate: gelu_backward.apply(g, self, approximate),
+        "self": _gelu_bend,
+    },
+    label="GeluBackwardKernelImpl", **_FLOATS,
+)  # fmt: skip
+gelu_ = Elementwise(
+    "gelu(Tensor self, *, str approximate='none')",
+    gelu_kernel,
+    {"self": lambda g, self, approximate: gelu_backward.apply(g, self, approximate)},
+    check=_check_approximate, label="GeluKernelImpl", **_FLOATS,
+)  # fmt: skip
+gradient_by_kernel(gelu_, gelu_backward)
+gelu = publish(gelu_, forms="")
+
+
+class _RealGradient(Unary):
+    """PyTorch has no gradient for it where it is complex."""
+
+    def edges(self, values: Any) -> Any:
+        edges = super().edges(values)
+        if edges is not None and values[0].dtype.is_complex:
+            raise RuntimeError(
+                f"{self.signature.name} does not support automatic differentiation for outputs with complex dtype."
+            )
+        return edges
+
+
+def _silu_slope(xp: Any, g: Any, x: Any) -> Any:
+    s = _sigmoid(xp, x)
+    return g * (s * (1 + x * (1 - s)))
+
+
+def _silu_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
+    s = self.sigmoid()
+    return g * grad_output * (s * (1 - s) * (2 + self * (1 - 2 * s)))
+
+
+silu_backward = Elementwise(
+    "silu_backward(Tensor grad_output, Tensor self)",
+    _silu_slope,
+    {"grad_output": lambda g, self: silu_backward.apply(g, self), "self": _silu_bend},
+    node="MulBackward0", **_FLOATS,
+)  # fmt: skip
+silu_ = _RealGradient(
+    "silu", lambda xp, x: x / (1 + xp.exp(-x)), lambda g, self: silu_backward.apply(g, self),
+    dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide",
+)  # fmt: skip
+gradient_by_kernel(silu_, silu_backward)
+silu, silu_in_place = publish(silu_, forms=""), silu_.inplace()
+
+
+def _mish_slope(xp: Any, g: Any, x: Any) -> Any:
+    t = xp.tanh(xp.log1p(xp.exp(x)))
+    return g * (t + x * _sigmoid(xp, x) * (1 - t * t))
+
+
+def _mish_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
+    s = self.sigmoid()
+    t = self.exp().log1p().tanh()
+    return g * grad_output * ((1 - t * t) * s * (2 + self * (1 - s - 2 * t * s)))
+
+
+mish_backward = Elementwise(
+    "mish_backward(Tensor grad_output, Tensor self)",
+    _mish_slope,
+    {"grad_output": lambda g, self: mish_backward.apply(g, self), "self": _mish_bend},
+    node="MulBackward0", **_FLOATS,
+)  # fmt: skip
+mish_ = Unary(
+    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), lambda g, self: mish_backward.apply(g, self), **_FLOATS
+)
+gradient_by_kernel(mish_, mish_backward)
+mish, mish_in_place = publish(mish_, forms=""), mish_.inplace()
+
+
+def _softplus(xp: Any, x: Any, beta: float, threshold: float) -> Any:
+    steep = x * beta
+    return xp.where(steep > threshold, x, xp.log1p(xp.exp(steep)) / beta)
+
+
+def _softplus_bend(g: Tensor, grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
+    s = (self * beta).sigmoid()
+    return g * grad_output * (s * (1 - s) * beta) * (self * beta < threshold)
+
+
+softplus_backward = Elementwise(
+    "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
+    lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * _sigmoid(xp, x * beta)),
+    {
+        "grad_output": lambda g, self, beta, threshold: softplus_backward.apply(g, self, beta, threshold),
+        "self": _softplus_bend,
+    },
+    **_FLOATS,
+)
+softplus_ = Elementwise(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
+    _softplus,
+    {"self": lambda g, self, beta, threshold: softplus_backward.apply(g, self, beta, threshold)},
+    **_FLOATS,
+)
+gradient_by_kernel(softplus_, softplus_backward)
+softplus = publish(softplus_, forms="")
+
+
+def _log_sigmoid_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
+    s = self.sigmoid()
+    return g * grad_output * -(s * (1 - s))
+
+
+log_sigmoid_backward = Elementwise(
+    "log_sigmoid_backward(Tensor grad_output, Tensor self)",
+    lambda xp, g, x: g * _sigmoid(xp, -x),
+    {"grad_output": lambda g, self: log_sigmoid_backward.apply(g, self), "self": _log_sigmoid_bend},
+    **_FLOATS,
+)
+log_sigmoid_ = Unary(
+    "log_sigmoid",
+    lambda xp, x: xp.minimum(x, 0) - xp.log1p(xp.exp(-abs(x))),
+    lambda g, self: log_sigmoid_backward.apply(g, self),
+    **_FLOATS,
+)
+gradient_by_kernel(log_sigmoid_, log_sigmoid_backward)
+log_sigmoid = publish(log_sigmoid_, forms="")
+
+
+# ---- gates
+
+
+def _check_halves(self: Tensor, dim: int) -> None:
+    if not self.dim():
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrap_dim(dim, self.dim())
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+
+
+def _glu(xp: Any, x: Any, axis: int) -> Any:
+    value, gate = xp.split(x, 2, axis)
+    return value * _sigmoid(xp, gate)
+
+
+def _glu_slope(xp: Any, g: Any, x: Any, dim: int) -> Any:
+    wide = widened(g)
+    value, gate = xp.split(widened(x), 2, dim)
+    s = _sigmoid(xp, gate)
+    through = wide * s
+    return xp.concatenate((through, through * value * (1 - s)), dim).astype(x.dtype, copy=False)
+
+
+def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> Any:
+    to_value, to_gate = grads[0].chunk(2, dim)
+    value, gate = self.chunk(2, dim)
+    s = gate.sigmoid()
+    slope = s * (1 - s)
+    by_gate = grad_output * slope * (to_value + to_gate * value * (1 - 2 * s))
+    return (
+        to_value * s + to_gate * value * slope,
+        cat.apply((grad_output * slope * to_gate, by_gate), dim),
+    )
+
+
+glu_backward = Op(
+    "glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING
+)
+class _Glu(Along):
+    """The result lies as a product of the two halves does."""
+
+    def orders_results(self, values: Sequence[Any]) -> bool:
+        return bool(values[0].array.flags.c_contiguous)
+
+    def lays_results(self, result: Tensor) -> bool:
+        return True
+
+    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
+        made, t = super().run(state, kernel, arguments, values), values[0]
+        backend = t.backend.real
+        if not backend.strided:
+            return made
+        half = tuple(made.shape), backend.strides(t.array)
+        return backend.ordered(made, result_strides(half[0], (half, half)))
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.dtype != out_dtype.numpy:
+            outputs = backend.cast(outputs, out_dtype.numpy)
+        return Op.wrap_results(self, outputs, out_dtype, backend)
+
+
+glu_ = _Glu(
+    "glu(Tensor self, int dim=-1)",
+    _glu,
+    lambda g, self, dim: glu_backward.apply(g, self, dim),
+    check=_check_halves, refuse=lambda d: None if d in dt.FLOATS else not_implemented_for("glu_cpu", d),
+)  # fmt: skip
+glu = publish(glu_, forms="")

@@ -1,0 +1,634 @@
+"""Arithmetic: sums, products, quotients, powers, and what is close to them."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Scaled, Unary, conj
+from ...core.declare.publish import function, method, publish, publish_python
+from ...core.machine.array_backward import gradients_on_arrays
+from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine.operands import converted, fitting_array, result_type
+from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.machine.view import requires_grad
+from ...core.values import dtype as dt
+from ..making.copy import in_order_of
+from ..vocabulary import (
+    INEXACT,
+    ORDERED,
+    REAL,
+    TENSOR_FIRST,
+    TENSORS,
+    no_complex,
+    scaled,
+    undifferentiable,
+    zero_gradient,
+)
+from .selection import where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# ---- sums and products
+
+
+def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
+    bools = [(v.dtype is dt.bool_ if isinstance(v, TensorBase) else isinstance(v, bool)) for v in (self, other)]
+    if all(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if any(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+
+
+class _ReversedDifference(Scaled):
+    """other - alpha * self."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        (other, scaled), out_dtype = super().prepare((values[1], values[0], values[2]), backend)
+        return [scaled, other], out_dtype
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        return super().arranged(outputs, (values[1], values[0], *values[2:]))
+
+
+add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True)
+publish(add, forms="function method inplace operator:__add__ operator:__radd__ inplace:__iadd__")
+
+sub = Scaled(
+    "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
+    dtypes=dt.NUMBERS, check_form=_no_bool_difference, operators=True,
+)  # fmt: skip
+publish(sub, names=("sub", "subtract"), forms="function method inplace operator:__sub__ inplace:__isub__")
+
+rsub = _ReversedDifference(
+    "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
+    first="Tensor", dtypes=dt.NUMBERS, check_form=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
+)  # fmt: skip
+publish(rsub, forms="function operator:__rsub__")
+
+mul = Binary(
+    "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
+    halves="mixed", operators=True,
+)  # fmt: skip
+publish(
+    mul, names=("mul", "multiply"), forms="function method inplace operator:__mul__ operator:__rmul__ inplace:__imul__"
+)
+
+neg = Unary(
+    "neg", "negative", lambda g: -g, dtypes=dt.NUMBERS, operators=True,
+    refuse=lambda d: RuntimeError(
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+        "`~` or `logical_not()` operator instead."
+    ) if d is dt.bool_ else None,
+)  # fmt: skip
+publish(neg, names=("neg", "negative"), forms="function method inplace operator:__neg__")
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.dtype is dt.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+publish_python("positive(Tensor self)", positive)
+method("__pos__")(Tensor.positive)
+
+
+def times(xp: Any, array: Any, factor: Any) -> Any:
+    """An array times a number, in the array's type."""
+    return array if factor == 1 else xp.multiply(array, xp.asarray(factor).astype(array.dtype))
+
+
+def check_factors(d: dt.dtype, t: Tensor, *factors: Any) -> None:
+    """Whether numbers can be converted to `d`."""
+    for factor in factors:
+        if factor not in (0, 1):
+            fitting_array(factor, d, t.backend.real)
+
+
+def _fitting_value(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
+    check_factors(result_type(self, tensor1, tensor2), self, value)
+
+
+def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return self + times(xp, tensor1, value) * tensor2
+
+
+def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return self + times(xp, tensor1, value) / tensor2
+
+
+def _no_integer_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
+    if tensor1.dtype.category < dt.FLOAT and tensor2.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+
+
+addcmul = Elementwise(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
+    _addcmul,
+    {
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
+        "tensor2": lambda g, tensor1, value: g * conj(tensor1 * value),
+    },
+    halves="wide", dtypes=dt.NUMBERS, check_form=_fitting_value, label="addcmul_cpu_out",
+)  # fmt: skip
+addcdiv = Elementwise(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
+    _addcdiv,
+    {
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
+        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+    },
+    halves="wide", dtypes=INEXACT, check_form=_no_integer_addcdiv, label="addcdiv_cpu_out",
+)  # fmt: skip
+for _op in (addcmul, addcdiv):
+    publish(_op, forms="function method inplace")
+
+
+# ---- quotients
+
+
+def _nonzero(self: Any, divisor: Any) -> None:
+    """Refuse an integer divided by zero; the divisor may be a number."""
+    if self.dtype.kind in "iu" and self.size:
+        zero = divisor == 0
+        if zero if zero.__class__ is bool else zero.any().item():
+            raise RuntimeError("ZeroDivisionError")
+
+
+def _floor_divide(xp: Any, self: Any, other: Any) -> Any:
+    _nonzero(self, other)
+    return xp.floor_divide(self, other)
+
+
+def _trunc_divide(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind not in "iu":
+        return xp.trunc(xp.divide(self, other))
+    _nonzero(self, other)
+    quotient = xp.floor_divide(self, other)
+    return quotient + ((quotient < 0) & (quotient * other != self)).astype(quotient.dtype)
+
+
+def _remainder(xp: Any, self: Any, other: Any) -> Any:
+    _nonzero(self, other)
+    made = xp.remainder(self, other)
+    if made.dtype.kind != "f":
+        return made
+    return xp.where(made == 0, xp.copysign(made, self), made)  # a zero has the sign of what was divided
+
+
+def _fmod(xp: Any, self: Any, other: Any) -> Any:
+    _nonzero(self, other)
+    return xp.fmod(self, other)
+
+
+def _divide_rounded(xp: Any, self: Any, other: Any, rounding_mode: str | None) -> Any:
+    if rounding_mode is None:
+        return xp.divide(self, other)
+    return (_floor_divide if rounding_mode == "floor" else _trunc_divide)(xp, self, other)
+
+
+def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + rounding_mode + "'"
+        )
+
+
+class _Divide(Binary):
+    """True division; called with a rounding mode, it is `divide_rounded`."""
+
+    def function(self, method: bool = False) -> Callable[..., Any]:
+        divide = super().function(method)
+
+        def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
+            if rounding_mode is None:
+                return divide(input, other, out=out)
+            named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
+            return divide_rounded.call(call, (input, other), named, method)
+
+        public[divide] = call
+        return self.named(call)
+
+    def inplace(self) -> Callable[..., Any]:
+        divide = super().inplace()
+
+        def call(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+            if rounding_mode is None:
+                return divide(self, other)
+            if needs_dispatch((self, other), {}):
+                return dispatch(call, (self, other), {"rounding_mode": rounding_mode})
+            bound = divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True)
+            return divide_rounded.apply_in_place(bound)
+
+        public[divide] = call
+        return self.named(call, "_")
+
+
+div = _Divide(
+    "div", "divide", (lambda g, other: g / conj(other), lambda g, self, other: -g * conj(self / other / other)),
+    result="float", halves="mixed", operators=True,
+)  # fmt: skip
+divide_rounded = Elementwise(
+    "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
+    _divide_rounded,
+    {"self": lambda g, other: zero_gradient(g), "other": lambda g, self, other: zero_gradient(g)},
+    dtypes=REAL, check_form=_known_rounding, node="DivBackward2", label="div_floor_cpu",
+)  # fmt: skip
+divide_rounded.numbers_count = True
+publish(
+    div, names=("div", "divide", "true_divide"),
+    forms="function method inplace operator:__truediv__ operator:__div__ inplace:__itruediv__ inplace:__idiv__",
+)  # fmt: skip
+
+_unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
+floor_divide = Binary(
+    "floor_divide", _floor_divide, (_unknown, _unknown),
+    dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED,
+)  # fmt: skip
+publish(
+    floor_divide,
+    forms="function method inplace operator:__floordiv__ reflected:__rfloordiv__ inplace:__ifloordiv__",
+)
+
+for _op in (add, sub, mul, div, divide_rounded, floor_divide):
+    _op.of_numbers = True
+
+remainder = Binary(
+    "remainder", _remainder,
+    (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "floor")),
+    dtypes=REAL, halves="wide", node="RemainderBackward1",
+    number_nodes={"self": NOT_IMPLEMENTED, "other": "RemainderBackward0"},
+)  # fmt: skip
+publish(remainder, forms="function method inplace operator:__mod__ reflected:__rmod__ inplace:__imod__")
+
+fmod = Binary(
+    "fmod", _fmod, (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "trunc")),
+    schema=TENSOR_FIRST, dtypes=REAL, halves="wide", node="FmodBackward1", number_nodes={"other": "FmodBackward0"},
+)  # fmt: skip
+publish(fmod, forms="function method inplace")
+
+_POLE = complex(math.inf, math.nan)  # what 0 gives where it has no complex value
+
+
+def _reciprocal(xp: Any, x: Any) -> Any:
+    return xp.reciprocal(x) if x.dtype.kind != "c" else xp.where(x == 0, x.dtype.type(_POLE), xp.divide(1, x))
+
+
+reciprocal = Unary(
+    "reciprocal", _reciprocal, lambda g, result: -g * conj(result * result), result="float", operators=True
+)
+publish(reciprocal, forms="function method inplace")
+
+
+@method("__rtruediv__", "__rdiv__")
+def rtruediv(self: Tensor, other: Any) -> Any:
+    """`other / self`, as the reciprocal times `other`."""
+    return self.reciprocal().__mul__(other)
+
+
+# ---- powers
+
+# Exponents that are only a few operations.
+_SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
+    0: lambda xp, x: xp.ones_like(x),
+    1: lambda xp, x: x.copy(),
+    2: lambda xp, x: xp.multiply(x, x),
+    3: lambda xp, x: x * x * x,
+    0.5: lambda xp, x: xp.sqrt(x),
+    -0.5: lambda xp, x: 1 / xp.sqrt(x),
+    -1: _reciprocal,
+    -2: lambda xp, x: _reciprocal(xp, x * x),
+}
+
+
+def _power_of_inexact(xp: Any, self: Any, exponent: Any) -> Any:
+    value = xp.power(self, exponent)
+    if value.dtype.kind != "c":
+        return value
+    return xp.where((self == 0) & (exponent.real < 0), value.dtype.type(_POLE), value)
+
+
+def _pow(xp: Any, self: Any, exponent: Any) -> Any:
+    if self.dtype.kind != "i":
+        return _power_of_inexact(xp, self, exponent)
+    value = xp.power(self, xp.maximum(exponent, 0))
+    sign = xp.where(exponent % 2 == 0, 1, self)
+    return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)
+
+
+def _pow_scalar(xp: Any, self: Any, exponent: Any) -> Any:
+    short = _SHORT_POWERS.get(exponent)
+    if short is None or (self.dtype.kind in "iu" and exponent < 0):
+        return _power_of_inexact(xp, self, exponent)
+    return short(xp, self)
+
+
+class _ScalarPower(Binary):
+    """The exponent counts for the result's dtype, but stays a number."""
+
+    numbers_count = False
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        base, exponent = values
+        if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
+            return [base.array, exponent], dt.bool_
+        (array, _), out_dtype = super().prepare(values, backend)
+        return [array, exponent], out_dtype
+
+
+def _no_negative_power(self: Tensor, exponent: Any) -> None:
+    if self.dtype.category < dt.FLOAT and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _next_lower_power(self: Tensor, exponent: Any) -> Tensor:
+    squared = exponent.__class__ in (int, float) and exponent == 2
+    return self if squared and not requires_grad(self) else self ** (exponent - 1)  # whose own derivative knows `self`
+
+
+def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
+    return where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
+
+
+def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
+    return zero_gradient(g) if exponent == 0 else g * conj(exponent * _next_lower_power(self, exponent))
+
+
+def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    """Where the base is 0, the power is constant 0 on the right half-plane."""
+    constant = (self == 0) & (
+        (exponent.imag == 0) & (exponent.real >= 0) if exponent.dtype.is_complex else exponent >= 0
+    )
+    return g * where(constant, 0, conj(result * self.log()))
+
+
+def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    if self == 0:
+        return g * where(exponent.real >= 0, 0, conj(result) * -math.inf)
+    log: Any = cmath.log(self) if self == self else math.nan
+    if not (isinstance(self, complex) or exponent.dtype.is_complex):
+        log = math.nan if self < 0 else log.real
+    return g * conj(result * log)
+
+
+pow_scalar = _ScalarPower(
+    "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
+    schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
+    check_form=_no_negative_power,
+)  # fmt: skip
+gradients_on_arrays(
+    pow_scalar,
+    lambda xp, g, edges, self, exponent: [
+        xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
+    ],
+)
+pow_tensor = Elementwise(
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
+    dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",
+)  # fmt: skip
+pow_of_scalar = Contiguous(
+    "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
+    dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
+)  # fmt: skip
+any_pow = publish(pow_tensor, pow_of_scalar, pow_scalar, forms="inplace inplace:__ipow__")
+number_pow = pow_scalar.function()
+
+
+def pow_(*args: Any, **kwargs: Any) -> Tensor:
+    """A power; numbers as exponents of plain tensors are the common case."""
+    if len(args) == 2 and not kwargs and args[0].__class__ is Tensor and args[1].__class__ in (int, float):
+        return number_pow(*args)
+    return any_pow(*args, **kwargs)
+
+
+pow_.__name__ = pow_.__qualname__ = "pow"
+public[any_pow] = public[number_pow] = pow_
+function("pow")(pow_)
+method("pow")(pow_)
+
+
+@method("__pow__")
+def _power(self: Tensor, exponent: Any) -> Any:
+    """`self ** exponent`"""
+    try:
+        return pow_(self, exponent)
+    except TypeError:
+        return NotImplemented
+
+
+@method("__rpow__")
+def _power_of(self: Tensor, base: Any) -> Any:
+    """`base ** self`"""
+    try:
+        return any_pow(base, self)
+    except TypeError:
+        return NotImplemented
+
+
+publish_python("square(Tensor self)", lambda self: number_pow(self, 2))
+functions["square_"] = method("square_")(overridable(lambda self: self.pow_(2)))
+
+
+def _double(*values: Any) -> dt.dtype:
+    dtypes = [v.dtype if isinstance(v, TensorBase) else dt.of_number(v) for v in values]
+    return dt.complex128 if any(d.is_complex for d in dtypes) else dt.float64
+
+
+def float_power(self: Any, exponent: Any) -> Tensor:
+    """The power in double precision."""
+    d = _double(self, exponent)
+    number = complex if d.is_complex else float
+    return pow_(*[v.to(d) if isinstance(v, TensorBase) else number(v) for v in (self, exponent)])
+
+
+@method("float_power_")
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """The power in double precision, written into a tensor that has it."""
+    d = _double(self, exponent)
+    if self.dtype is not d:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.legacy} but the operation's result requires dtype "
+            f"{d.legacy}"
+        )
+    return self.pow_(exponent.to(d) if isinstance(exponent, TensorBase) else exponent)
+
+
+publish_python("float_power(Operand self, Operand exponent)", float_power)
+
+sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float", operators=True)
+publish(sqrt, forms="function method inplace")
+rsqrt = Unary(
+    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result * result * result),
+    result="float", halves="wide", operators=True,
+)  # fmt: skip
+publish(rsqrt, forms="function method inplace")
+
+
+# ---- magnitude and sign
+
+
+def _sgn(xp: Any, x: Any) -> Any:
+    kind = x.dtype.kind
+    if kind == "c":
+        size = xp.absolute(x)
+        return xp.where(size == 0, x.dtype.type(0), x / size)
+    return x.copy() if kind == "b" else ((x > 0) ^ (x < 0)).astype(x.dtype) * xp.where(x < 0, -1, 1).astype(x.dtype)
+
+
+def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """What the gradient has across the direction of a complex number."""
+    if not self.dtype.is_complex:
+        return zero_gradient(g)
+    size = self.abs()
+    return where(size == 0, 0, (g - (g * conj(result)).real * result) / size)
+
+
+class _Magnitude(Unary):
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        if values[0].dtype.is_complex:
+            raise RuntimeError("In-place abs is not supported for complex tensors.")
+        return super().apply_in_place(values)
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        t = values[0]
+        if t.dtype.is_complex:  # what it is written into is a copy of the operand, but for its dtype
+            return in_order_of(t.backend.real, outputs, t.array)
+        return super().arranged(outputs, values)
+
+
+absolute = _Magnitude("abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS)
+for _dtype in dt.COMPLEXES:
+    absolute.direct.pop(_dtype, None)  # the fast path leaves strides to NumPy
+publish(absolute, names=("abs", "absolute"), forms="function method inplace operator:__abs__")
+sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
+publish(sgn, forms="function method inplace")
+sign = Unary(
+    "sign", _sgn, zero_gradient,
+    refuse=no_complex(
+        NotImplementedError,
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+    ),
+)  # fmt: skip
+publish(sign, forms="function method inplace")
+
+copysign = Binary(
+    "copysign", "copysign",
+    (lambda g, self, result: g * (result / self).masked_fill(self == 0, 0), zero_gradient),
+    schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
+)  # fmt: skip
+publish(copysign, forms="function method inplace")
+
+
+def _heaviside(xp: Any, self: Any, values: Any) -> Any:
+    return xp.where(self == 0, values, (self > 0).astype(self.dtype))
+
+
+def _one_dtype(self: Tensor, values: Tensor) -> None:
+    if self.dtype.is_complex or values.dtype.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if self.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+_unknown = undifferentiable("derivative for aten::heaviside is not implemented")
+heaviside = Elementwise(
+    "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
+    check_form=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
+)  # fmt: skip
+publish(heaviside, forms="function method inplace")
+
+hypot = Binary(
+    "hypot", "hypot", (lambda g, self, result: g * (self / result), lambda g, other, result: g * (other / result)),
+    schema=TENSORS, dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(hypot, forms="function method inplace")
+nextafter = Binary(
+    "nextafter", "nextafter",
+    (lambda g, self, other: where(self == other, 0, g), zero_gradient),
+    schema=TENSORS, dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(nextafter, forms="function method inplace")
+for _name in ("gcd", "lcm"):
+    publish(Binary(_name, _name, schema=TENSORS, dtypes=dt.INTEGERS), forms="function method inplace")
+
+
+# ---- between two values
+
+
+def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+    """From whichever side is nearer, so that both ends are exact."""
+    step = end - self
+    return xp.where(xp.absolute(weight) < 0.5, self + weight * step, end - step * (1 - weight))
+
+
+class _Lerp(Elementwise):
+    """Nothing is promoted, but a 0-dim weight is converted."""
+
+    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
+        arguments = super().convert(values, common, backend)
+        if common in dt.HALVES and not isinstance(values[2], TensorBase):
+            arguments[2] = converted(values[2], dt.float32, backend)  # not rounded first
+        return arguments
+
+    def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
+        start, end, weight = values
+        fixed = {"end": end, "weight": weight} if isinstance(weight, TensorBase) and weight.dim() else {"end": end}
+        for name, t in fixed.items():
+            if t.dtype is not start.dtype:
+                raise RuntimeError(f"expected dtype {start.dtype.cname} for `{name}` but got dtype {t.dtype.cname}")
+        return super().compute_dtype((start, end, None))
+
+
+lerp = _Lerp(
+    "lerp(Tensor self, Tensor end, Operand weight)",
+    _lerp,
+    {
+        "self": lambda g, weight: g * (1 - conj(weight)),
+        "end": lambda g, weight: g * conj(weight),
+        "weight": lambda g, self, end: g * conj(end - self),
+    },
+    dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward1",
+    number_nodes={"weight": "LerpBackward0"},
+)  # fmt: skip
+publish(lerp, forms="function method inplace")
+
+
+class _Ldexp(Elementwise):
+    """The exponent stays the integer it is."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        (mantissa, exponent), out_dtype = super().prepare(values, backend)
+        return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
+
+
+def _ldexp(xp: Any, self: Any, exponent: Any) -> Any:
+    return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
+
+
+ldexp = _Ldexp(
+    "ldexp(Tensor self, Tensor other)",
+    _ldexp,
+    {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
+    result="float", halves="wide",
+)  # fmt: skip
+publish(ldexp, forms="function method inplace")

@@ -1,0 +1,263 @@
+"""Comparisons, tests of single values, logic, and bits."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.declare.elementwise import Binary, Elementwise, Unary
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.batching import refuse_batch
+from ...core.machine.tensor import Tensor
+from ...core.machine.view import resolve
+from ...core.machine.write import bump
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values import errors
+from ..making.host_data import from_numpy
+from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# ---- comparisons
+
+
+class _Comparison(Binary):
+    """As an operator, `==` takes arrays of NumPy too."""
+
+    def operator(self, name: str = "") -> Callable[..., Any]:
+        if name != "__eq__":
+            return super().operator(name)
+        twin = copy.copy(self)
+        twin.__class__ = _Equality
+        return Binary.operator(twin, name)
+
+
+class _Equality(_Comparison):
+    def call(self, function: Any, args: tuple[Any, ...], *more: Any) -> Any:
+        if isinstance(args[1], np.ndarray):
+            args = (args[0], from_numpy(args[1]))
+        return super().call(function, args, *more)
+
+
+# Written into its first operand, a comparison has a gradient: zero.
+for _name, _numpy in (
+    ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
+    ("ge", "greater_equal"),
+):  # fmt: skip
+    publish(
+        _Comparison(
+            _name, _numpy, (zero_gradient, zero_gradient), schema=TENSOR_FIRST, result="bool",
+            dtypes=None if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
+            number_nodes={"other": f"{_name.capitalize()}Backward0"},
+        ),
+        names=_name if _name == "eq" else (_name, _numpy),  # `torch.equal` is another function
+        forms=f"function method inplace operator:__{_name}__",
+    )  # fmt: skip
+
+
+def _isclose(xp: Any, self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    close = self == other
+    if equal_nan:
+        close = close | ((self != self) & (other != other))
+    if rtol == 0 and atol == 0:
+        return close
+    if self.dtype.kind in "biu":
+        self, other = self.astype("f8"), other.astype("f8")
+    apart = xp.absolute(self - other)
+    return close | (xp.isfinite(apart) & (apart <= atol + xp.absolute(rtol * other)))
+
+
+def _comparable(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:
+    if self.dtype is not other.dtype:
+        raise RuntimeError(f"{self.dtype.legacy} did not match {other.dtype.legacy}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
+
+
+isclose = Elementwise(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+    _isclose, check=_comparable, result="bool",
+)  # fmt: skip
+publish(isclose)
+
+
+def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Whether all elements are close."""
+    refuse_batch(
+        (self, other),
+        "vmap over torch.allclose isn't supported yet. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
+    )
+    return bool(isclose.apply(self, other, rtol, atol, equal_nan).all())
+
+
+publish_python(
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)", allclose
+)
+
+
+def equal(self: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape and the same elements."""
+    refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
+    if self.backend.home is not other.backend.home:
+        raise errors.different_devices(self.device, other.device)
+    return self.array.shape == other.array.shape and bool((self == other).all())
+
+
+publish_python("equal(Tensor self, Tensor other)", equal)
+
+
+def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:
+    for t in (elements, test_elements):
+        if isinstance(t, Tensor) and t.dtype in (dt.bool_, *dt.COMPLEXES):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype.legacy}")
+
+
+class _IsIn(Op):
+    exact_out = True
+
+
+def _is_in(elements: Tensor, test_elements: Any, assume_unique: bool, invert: bool) -> Tensor:
+    tests = test_elements.reshape(-1) if isinstance(test_elements, Tensor) else test_elements
+    return (elements.unsqueeze(-1) == tests).any(-1) ^ invert
+
+
+isin = _IsIn(
+    "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
+    lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
+    check=_no_bool,
+    promote=("elements", "test_elements"),
+    batch=_is_in,
+)
+isin_number = _IsIn(
+    "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
+    lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
+    check=_no_bool,
+    batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert,
+)
+publish(isin, isin_number, forms="function")
+
+
+# ---- tests of single values
+
+
+def _only_real(xp: Any, x: Any, test: Callable[[Any], Any]) -> Any:
+    return xp.zeros_like(x, dtype=bool) if x.dtype.kind in "biu" else test(x)
+
+
+_TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "isnan": lambda xp, x: _only_real(xp, x, xp.isnan),
+    "isinf": lambda xp, x: _only_real(xp, x, xp.isinf),
+    "isfinite": lambda xp, x: xp.isfinite(x) if x.dtype.kind in "fcV" else xp.ones_like(x, dtype=bool),
+    "isposinf": lambda xp, x: _only_real(xp, x, lambda x: x == xp.inf),
+    "isneginf": lambda xp, x: _only_real(xp, x, lambda x: x == -xp.inf),
+    "isreal": lambda xp, x: x.imag == 0 if x.dtype.kind == "c" else xp.ones_like(x, dtype=bool),
+    "signbit": lambda xp, x: xp.signbit(x) if x.dtype.kind in "fV" else x < 0,
+}
+_REFUSALS = {
+    "isposinf": no_complex(RuntimeError, "isposinf does not support complex inputs."),
+    "isneginf": no_complex(RuntimeError, "isneginf does not support complex inputs."),
+    "signbit": no_complex(NotImplementedError, "signbit is not implemented for complex tensors."),
+}
+
+
+class _StrictTest(Unary):
+    """A test whose `out=` must be of bool too."""
+
+    def into(self, out: Any, values: Any) -> Any:
+        if out.dtype is not dt.bool_:
+            raise RuntimeError(f"{self.name} does not support non-boolean outputs.")
+        return super().into(out, values)
+
+
+class _IsFinite(Unary):
+    """PyTorch's is made of ops that ask for the history.
+
+    For complex numbers, it combines the tests of both parts in place, which counts as a write.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.direct = {}  # no fast path
+
+    def apply(self, *values: Any) -> Any:
+        if local.state.mode.grad:
+            resolve(values[0])
+        result = super().apply(*values)
+        if result.array.ndim > 1 and result.backend is not result.backend.home:
+            result = result & result  # the last of those ops is a product, which lays odd strides anew
+        if values[0].dtype.is_complex:
+            bump(result)
+        return result
+
+
+for _name, _test in _TESTS.items():
+    _kind = _StrictTest if _name in _REFUSALS else _IsFinite if _name == "isfinite" else Unary
+    publish(_kind(_name, _test, result="bool", refuse=_REFUSALS.get(_name)))
+
+
+# ---- logic
+
+
+def _logical(name: str) -> Callable[..., Any]:
+    """The function of this name, which CuPy lacks for complex numbers."""
+
+    def kernel(xp: Any, *operands: Any) -> Any:
+        return getattr(xp, name)(*[x != 0 if x.dtype.kind == "c" else x for x in operands])
+
+    return kernel
+
+
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    publish(Binary(_name, _logical(_name), schema=TENSORS, result="bool"), forms="function method inplace")
+publish(Unary("logical_not", _logical("logical_not"), result="bool"), forms="function method inplace")
+
+
+# ---- bits
+
+
+for _name in ("and", "or", "xor"):
+    publish(
+        Binary(f"bitwise_{_name}", f"bitwise_{_name}", dtypes=INTEGRAL),
+        forms=f"function method inplace operator:__{_name}__ operator:__r{_name}__ inplace:__i{_name}__",
+    )
+
+
+def _left_shift(xp: Any, self: Any, other: Any) -> Any:
+    """0 once all bits are out, which a negative distance also means."""
+    last = self.itemsize * 8 - 1
+    shifted = xp.left_shift(self, xp.clip(other, 0, last))
+    return xp.where((other < 0) | (other > last), 0, shifted).astype(self.dtype)
+
+
+def _right_shift(xp: Any, self: Any, other: Any) -> Any:
+    """Once all bits are out, what remains is the sign."""
+    last = self.itemsize * 8 - 1
+    out = (other < 0) | (other > last)
+    shifted = xp.right_shift(self, xp.where(out, last, other).astype(self.dtype))
+    return shifted if self.dtype.kind == "i" else xp.where(out, 0, shifted).astype(self.dtype)
+
+
+for _name, _short, _shift in (("left", "lshift", _left_shift), ("right", "rshift", _right_shift)):
+    publish(
+        Binary(f"bitwise_{_name}_shift", _shift, dtypes=dt.INTEGERS, label=f"{_short}_cpu"),
+        forms=f"function method inplace operator:__{_short}__ reflected:__r{_short}__ inplace:__i{_short}__",
+    )
+
+invert = Unary("bitwise_not", "invert", dtypes=INTEGRAL)
+publish(invert, forms="function method inplace")
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype not in INTEGRAL:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return self.bitwise_not()
+
+
+Tensor.__invert__ = _invert

@@ -1,0 +1,247 @@
+"""Complex numbers: their parts, conjugates, and making them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...backends.lazy import CONJ, NEG, flipped
+from ...core.declare.elementwise import Elementwise, Unary
+from ...core.declare.publish import publish, publish_python
+from ...core.declare.view_op import ViewOp
+from ...core.machine.operands import values_in_inference
+from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
+from ...core.machine.view import View, settled
+from ...core.values import dtype as dt
+from ..making.copy import clone
+from ..shapes.slicing import select
+from ..vocabulary import zero_gradient
+from .selection import where
+
+# ---- views as pairs of real numbers, and back
+
+
+def _view_as_real(xp: Any, array: Any) -> Any:
+    return array[..., None].view(array.real.dtype)
+
+
+def _check_complex(self: Tensor) -> None:
+    if not self.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conj(self):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
+
+
+def _view_as_complex(xp: Any, array: Any) -> Any:
+    return array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0]
+
+
+def _check_pairs(self: Tensor) -> None:
+    if self.dtype not in (dt.float32, dt.float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{self.dtype.legacy}"
+        )
+    if not self.dim():
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if self.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    *outer, last = self.stride()
+    if last != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in outer):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if self.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+
+
+class _Reinterpreting(ViewOp):
+    """A view whose memory stands for other values, so that strides do not say how it was made."""
+
+    reinterprets = True
+    by_form = False
+
+    def apply(self, *values: Any) -> Any:
+        source: Tensor = values[0]
+        result = super().apply(*values)
+        if source.edge.__class__ is View and result.edge.__class__ is View:
+            result.edge.path = (*settled(source, source.edge), (self, values[1:]))
+        return result
+
+
+view_as_real = _Reinterpreting(
+    "view_as_real(Tensor self)",
+    _view_as_real,
+    {"self": lambda g: view_as_complex.apply(g.contiguous())},
+    check=_check_complex,
+)
+publish(view_as_real, forms="function")
+view_as_complex = _Reinterpreting(
+    "view_as_complex(Tensor self)", _view_as_complex, {"self": lambda g: view_as_real.apply(g)}, check=_check_pairs
+)
+publish(view_as_complex, forms="function")
+
+
+def real(self: Tensor) -> Tensor:
+    """The real parts, as a view; a real tensor itself."""
+    if not self.dtype.is_complex:
+        return self
+    return select.apply(view_as_real.apply(conj(self) if is_conj(self) else self), -1, 0)
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts, as a view."""
+    if not self.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    pairs = neg_view.apply(view_as_real.apply(conj(self))) if is_conj(self) else view_as_real.apply(self)
+    return select.apply(pairs, -1, 1)
+
+
+for _name, _part in (("real", real), ("imag", imag)):
+    publish_python(f"{_name}(Tensor self)", _part, forms="function")
+
+    def _set(self: Tensor, value: Any, part: Any = _part) -> None:
+        part(self).copy_(value) if isinstance(value, Tensor) else part(self).fill_(value)
+
+    setattr(Tensor, _name, property(functions[_name], _set))
+
+
+# ---- conjugates
+
+conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
+in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), node="ConjPhysicalBackward1")
+publish(in_place, forms="inplace")
+publish_python(
+    "conj_physical(Tensor self)",
+    lambda self: conj_physical.apply(self) if self.dtype.is_complex else values_in_inference(self),
+)
+
+
+class _Flip(_Reinterpreting):
+    """A view with other values: those that the same memory stands for with one bit flipped."""
+
+    def __init__(self, name: str, bit: int, vjp: Any, **more: Any) -> None:
+        super().__init__(f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, **more)
+        self.bit = bit
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        return super().wrap_results(outputs, out_dtype, flipped(backend, self.bit))
+
+
+def _only_complex(self: Tensor) -> None:
+    if not self.dtype.is_complex:
+        raise RuntimeError("_conj is only supported for complex tensors")
+
+
+conj_view = _Flip("_conj", CONJ, lambda g: g.conj(), check=_only_complex)
+publish(conj_view)
+neg_view = _Flip("_neg_view", NEG, lambda g: -g)
+publish(neg_view)
+
+
+def conj(self: Tensor) -> Tensor:
+    """The conjugate, as a view: it is computed when it is read. A real tensor itself."""
+    return conj_view.apply(self) if self.dtype.is_complex else self
+
+
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself, or a copy of a conjugate view."""
+    return clone.apply(self, None) if is_conj(self) else self
+
+
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself, or a copy of a negative view."""
+    return clone.apply(self, None) if is_neg(self) else self
+
+
+def is_conj(self: Tensor) -> bool:
+    """Whether this is a view of the memory that holds its conjugate."""
+    return bool(self.backend.bits & CONJ)
+
+
+def is_neg(self: Tensor) -> bool:
+    """Whether this is a view of the memory that holds its negative."""
+    return bool(self.backend.bits & NEG)
+
+
+for _call in (conj, resolve_conj, resolve_neg, is_conj, is_neg):
+    publish_python(f"{_call.__name__}(Tensor self)", _call)
+
+
+# ---- polar form
+
+
+def _angle(xp: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return xp.arctan2(x.imag, x.real)
+    return xp.where(x < 0, math.pi, xp.where(x != x, x, 0)).astype(x.dtype)
+
+
+def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:
+    if not self.dtype.is_complex:
+        return zero_gradient(g)
+    size = self.abs()
+    return where(size == 0, 0, g * self / (size * size) * 1j)
+
+
+class _Angle(Unary):
+    """Real for every dtype; integers become the default dtype."""
+
+    def _result(self, d: dt.dtype) -> dt.dtype:
+        return d.to_real()
+
+
+angle = _Angle("angle", _angle, _angle_vjp, result="float")
+publish(angle)
+
+
+class _Pair(Elementwise):
+    """Two real numbers make a complex one."""
+
+    def _result(self, d: dt.dtype) -> dt.dtype:
+        return d.to_complex()
+
+    def into(self, out: Any, values: Any) -> Any:
+        made, given = values[0].dtype.to_complex(), out.dtype
+        if given is not made:
+            raise RuntimeError(
+                f"Expected object of scalar type {made.legacy} but got scalar type {given.legacy} for argument 'out'"
+            )
+        return super().into(out, values)
+
+
+def _check_parts(one: Tensor, other: Tensor) -> None:
+    floats = (dt.float16, dt.float32, dt.float64)
+    pair = (one.dtype.legacy, other.dtype.legacy)
+    if one.dtype not in floats or other.dtype not in floats:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got {} and {}".format(*pair))
+    if one.dtype is not other.dtype:
+        raise RuntimeError("Expected object of scalar type {} but got scalar type {} for second argument".format(*pair))
+
+
+def _join(xp: Any, real: Any, imag: Any) -> Any:
+    result = xp.asarray(xp.add(real, imag, dtype=dt.of_numpy(real.dtype).to_complex().numpy))
+    result.real, result.imag = real, imag
+    return result
+
+
+complex_ = _Pair(
+    "complex(Tensor real, Tensor imag)", _join, {"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
+    check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
+)  # fmt: skip
+publish(complex_, forms="function")
+polar = _Pair(
+    "polar(Tensor abs, Tensor angle)",
+    lambda xp, abs, angle: _join(xp, abs * xp.cos(angle), abs * xp.sin(angle)),
+    {
+        "abs": lambda g, result: (g * result.sgn().conj()).real,
+        "angle": lambda g, result: (g * (result * 1j).conj()).real,
+    },
+    check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
+)  # fmt: skip
+publish(polar, forms="function")

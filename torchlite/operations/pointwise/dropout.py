@@ -1,0 +1,96 @@
+"""Dropout: setting elements, or whole channels, to zero at random."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Elementwise
+from ...core.declare.publish import publish_python
+from ...core.machine.batching import BROADCAST
+from ...core.machine.tensor import Tensor, wrap
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values.errors import cannot_cast
+from ..making.draws import bernoulli_number, stream_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
+
+
+def _noise(input: Tensor, keep: float, by_channel: bool) -> Tensor:
+    """Ones with probability `keep`, else zeros: one for each element, or for each channel of each example."""
+    home = input.backend.home
+    if not by_channel:
+        array = input.array
+        if home.values and not local.state.levels and array.flags.c_contiguous:
+            ones = stream_of(None, home.real).bernoulli_scalar(array.size, keep, array.dtype)
+            return wrap(home.from_host(ones.reshape(array.shape)), input.dtype, home)
+        return bernoulli_number.fresh_like(input, None, input.dtype, home, keep, None)
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    shape = (*input.shape[:2], *[1] * (input.dim() - 2))
+    return bernoulli_number.fresh_like(input.new_empty(shape), None, input.dtype, home, keep, None)
+
+
+def _kind(by_channel: bool, alpha: bool, in_place: bool) -> Callable[[Tensor, float, bool], Tensor]:
+    """One of the functions: `alpha` ones drop to the floor of selu, and keep mean and variance."""
+
+    def drop(input: Tensor, p: float, train: bool) -> Tensor:
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+        if p == 0 or not train or not input.numel():
+            return input
+        if p == 1:
+            nothing = input.new_zeros(())
+            return input.mul_(nothing) if in_place else input * nothing
+        noise = _noise(input, 1 - p, by_channel)
+        if not alpha:
+            noise.div_(1 - p)
+            return input.mul_(noise) if in_place else input * noise
+        a = 1 / math.sqrt((_FLOOR * _FLOOR * p + 1) * (1 - p))
+        shift = (noise - 1).mul_(_FLOOR * a).add_(_FLOOR * a * p)
+        noise.mul_(a)
+        return (input.mul_(noise) if in_place else input * noise).add_(shift)
+
+    return drop
+
+
+for _name, _by_channel, _alpha in (
+    ("dropout", False, False), ("feature_dropout", True, False), ("alpha_dropout", False, True),
+    ("feature_alpha_dropout", True, True),
+):  # fmt: skip
+    publish_python(f"{_name}(Tensor input, float p, bool train)", _kind(_by_channel, _alpha, False), forms="function")
+    publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), forms="function")
+
+
+class _Masked(Elementwise):
+    """The mask stays as it is."""
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        input, mask, scale = values
+        (array, *_), out_dtype = super().prepare((input, None, scale), backend)
+        return [array, mask.array, scale], out_dtype
+
+
+_masked = _Masked(
+    "native_dropout(Tensor self, Tensor mask, float scale)",
+    lambda xp, x, mask, scale: x * mask * x.dtype.type(scale),
+    {"self": lambda g, mask, scale: g * mask * scale, "mask": None},
+    dtypes=dt.FLOATS, halves="wide", batch=BROADCAST,
+    refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
+)  # fmt: skip
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """`dropout`, and the mask of what was kept."""
+    if train is False or not input.numel():
+        mask = input.new_ones(input.shape, dtype=dt.bool_)
+        return _masked.apply(input, mask, 1.0), mask
+    mask = bernoulli_number.fresh_like(input, None, dt.bool_, input.backend.home, 1 - p, None)
+    return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
+
+
+publish_python("native_dropout(Tensor input, float p, bool? train)", native_dropout, forms="function")

@@ -1,0 +1,229 @@
+"""Elementary functions of one variable (and the arc tangent of two)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Binary, Elementwise, Unary, conj
+from ...core.declare.publish import publish
+from ...core.values import dtype as dt
+from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
+from . import special_kernels
+from .selection import where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...core.machine.tensor import Tensor
+
+# ---- exponential, trigonometric and hyperbolic functions: name, NumPy's name, derivative
+
+# Those whose derivative takes operators alone.
+_ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("exp", "exp", lambda g, result: g * conj(result)),
+    ("exp2", "exp2", lambda g, result: g * conj(result) * math.log(2)),
+    ("expm1", "expm1", lambda g, result: g * (conj(result) + 1)),
+    ("log", "log", lambda g, self: g / conj(self)),
+    ("log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
+    ("log10", "log10", lambda g, self: g / (conj(self) * math.log(10))),
+    ("log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
+    ("tan", "tan", lambda g, result: g * conj(1 + result * result)),
+    ("tanh", "tanh", lambda g, result: g * conj(1 - result * result)),
+    ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
+    ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
+)
+
+
+def _acosh_vjp(g: Tensor, self: Tensor) -> Tensor:
+    """For complex numbers the branch cut decides how the root is taken."""
+    if self.dtype.is_complex:
+        return g * conj((self - 1).rsqrt() * (self + 1).rsqrt())
+    return g * (self * self - 1).rsqrt()
+
+
+_TRANSCENDENTAL: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("sin", "sin", lambda g, self: g * conj(self.cos())),
+    ("cos", "cos", lambda g, self: g * -conj(self.sin())),
+    ("sinh", "sinh", lambda g, self: g * conj(self.cosh())),
+    ("cosh", "cosh", lambda g, self: g * conj(self.sinh())),
+    ("asin", "arcsin", lambda g, self: g * conj((1 - self * self).rsqrt())),
+    ("acos", "arccos", lambda g, self: g * -conj((1 - self * self).rsqrt())),
+    ("asinh", "arcsinh", lambda g, self: g * conj((self * self + 1).rsqrt())),
+    ("acosh", "arccosh", _acosh_vjp),
+)
+for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
+    for _name, _numpy, _vjp in _table:
+        _node = "Log1PBackward0" if _name == "log1p" else None
+        _op = Unary(_name, _numpy, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
+        publish(_op, names=(_name, _numpy), forms="function method inplace")
+
+
+def _one_over_squares(self: Tensor, other: Tensor) -> Tensor:
+    """1 / (self² + other²), but 0 for the angle of nothing."""
+    squares = self * self + other * other
+    return squares.reciprocal().masked_fill(squares == 0, 0)
+
+
+atan2 = Binary(
+    "atan2",
+    "arctan2",
+    (
+        lambda g, self, other: g * other * _one_over_squares(self, other),
+        lambda g, self, other: g * -self * _one_over_squares(self, other),
+    ),
+    schema=TENSORS, result="float", dtypes=dt.FLOATS,
+)  # fmt: skip
+publish(atan2, names=("atan2", "arctan2"), forms="function method inplace")
+
+
+# ---- sigmoid and its inverse
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    below = xp.exp(xp.negative(x))
+    below += 1
+    return xp.reciprocal(below)
+
+
+sigmoid = Unary(
+    "sigmoid", _sigmoid, lambda g, result: g * conj((1 - result) * result),
+    result="float", halves="wide", operators=True,
+)  # fmt: skip
+publish(sigmoid, forms="function method inplace")
+
+
+def _logit(xp: Any, x: Any, eps: float | None) -> Any:
+    if eps is not None:
+        x = xp.minimum(xp.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
+    return xp.log(x / (1 - x))
+
+
+def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    slope = g / (self * (1 - self))
+    if eps is None:
+        return where((self < 0) | (self > 1), math.nan, slope)
+    return where((self >= eps) & (self <= 1 - eps), slope, 0)
+
+
+logit = Elementwise(
+    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS
+)
+publish(logit, forms="function method inplace")
+
+
+# ---- degrees
+
+
+def _scaled(name: str, factor: float, node: str) -> Unary:
+    return Unary(
+        name, lambda xp, x: x * factor, lambda g: g * factor, result="float", halves="wide", node=node,
+        refuse=no_complex(RuntimeError, f"{name} is not supported for complex tensors."),
+    )  # fmt: skip
+
+
+publish(_scaled("deg2rad", math.pi / 180, "Deg2RadBackward0"), forms="function method inplace")
+publish(_scaled("rad2deg", 180 / math.pi, "Rad2DegBackward0"), forms="function method inplace")
+
+
+# ---- whole numbers
+
+
+def _whole(kernel: str) -> Callable[[Any, Any], Any]:
+    """Integers are whole already."""
+    return lambda xp, x: x.copy("K") if x.dtype.kind in "iu" else getattr(xp, kernel)(x)
+
+
+for _name, *_aliases in (("floor",), ("ceil",), ("trunc", "fix")):
+    publish(
+        Unary(
+            _name, _whole(_name), zero_gradient, dtypes=ORDERED - {dt.bool_}, label=f"{_name}_vml_cpu",
+            refuse=no_complex(NotImplementedError, f"{_name} is not supported for complex inputs"),
+        ),
+        names=(_name, *_aliases), forms="function method inplace",
+    )  # fmt: skip
+
+
+def _round(xp: Any, x: Any, decimals: int) -> Any:
+    """Half to even, at a number of decimal places (or, when negative, of zeros)."""
+    if decimals == 0:
+        return xp.rint(x)
+    power = x.dtype.type(10.0 ** abs(decimals) if abs(decimals) < 309 else float("inf"))
+    return xp.rint(x * power) / power if decimals > 0 else xp.rint(x / power) * power
+
+
+round_ = Unary("round", _whole("rint"), zero_gradient, dtypes=ORDERED - {dt.bool_}, label="round_vml_cpu")
+round_decimals = Elementwise(
+    "round.decimals(Tensor self, *, int decimals)", _round, {"self": zero_gradient},
+    dtypes=dt.FLOATS, halves="wide", node="RoundBackward1",
+)  # fmt: skip
+publish(round_, round_decimals, forms="function method inplace")
+frac = Unary("frac", lambda xp, x: x - xp.trunc(x), lambda g: g, dtypes=dt.FLOATS, halves="wide")
+publish(frac, forms="function method inplace")
+
+
+class _Frexp(Elementwise):
+    """The exponent is an integer beside the mantissa."""
+
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+        if outputs.__class__ is not tuple:
+            return super().wrap_results(outputs, out_dtype, backend)
+        mantissa, exponent = outputs
+        return super().wrap_results(mantissa, out_dtype, backend), super().wrap_results(exponent, dt.int32, backend)
+
+
+def _floating_only(d: dt.dtype) -> Exception | None:
+    return None if d.is_floating_point else RuntimeError("torch.frexp() only supports floating-point dtypes")
+
+
+frexp = _Frexp(
+    "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    "frexp",
+    {"self": lambda g, exponent: g / 2.0 ** exponent.to(g.dtype)},
+    refuse=_floating_only, halves="wide",
+)  # fmt: skip
+publish(frexp)
+
+
+# ---- sums of exponentials
+
+
+def _logaddexp(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind != "c":
+        return xp.logaddexp(self, other)
+    swap = other.real > self.real
+    high, low = xp.where(swap, other, self), xp.where(swap, self, other)
+    same = (high == low) & ~xp.isfinite(high.real)
+    return xp.where(same & (high.real < 0), high, high + xp.log1p(xp.exp(xp.where(same, 0, low - high))))
+
+
+logaddexp = Binary(
+    "logaddexp",
+    _logaddexp,
+    (
+        lambda g, self, other: g / conj(1 + (other - self).exp()),
+        lambda g, self, other: g / conj(1 + (self - other).exp()),
+    ),
+    schema=TENSORS, dtypes=INEXACT, halves="wide",
+)  # fmt: skip
+publish(logaddexp)
+logaddexp2 = Binary(
+    "logaddexp2",
+    "logaddexp2",
+    (lambda g, self, other: g / (1 + 2.0 ** (other - self)), lambda g, self, other: g / (1 + 2.0 ** (self - other))),
+    schema=TENSORS, dtypes=dt.FLOATS, halves="wide",
+)  # fmt: skip
+publish(logaddexp2)
+
+
+# ---- sinc
+
+
+def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
+    angle = self * math.pi
+    square = angle * self
+    return where(square == 0, 0, g * conj((angle * angle.cos() - angle.sin()) / square))
+
+
+sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")
+publish(sinc, forms="function method inplace")

@@ -1,0 +1,278 @@
+"""Choosing between values: `where`, relu, clamp, maximum and minimum."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Binary, Elementwise, Unary
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.batching import DYNAMIC, LEADING
+from ...core.machine.operands import converted
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ..making.copy import in_order_of
+from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+# ---- where
+
+
+class _Where(Elementwise):
+    """The choices are promoted together; the condition stays as it is."""
+
+    real_parts = False
+    numbers_count = True
+    apart = 1
+    by_form = True
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        condition, one, other = values
+        mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
+        common = self.compute_dtype(values)
+        return [mask, converted(one, common, backend), converted(other, common, backend)], common
+
+
+def _check_condition(condition: Tensor, *choices: Any) -> None:
+    if condition.dtype is dt.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif condition.dtype is not dt.bool_:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.legacy}"
+        )
+
+
+choose = _Where(
+    "where(Tensor condition, Operand self, Operand other)",
+    "where",
+    {
+        "condition": None,
+        "self": lambda g, condition: where(condition, g, 0),
+        "other": lambda g, condition: where(condition, 0, g),
+    },
+    check_form=_check_condition,
+)
+where_true = Op(
+    "where.condition(Tensor condition)",
+    lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))),
+    batch=DYNAMIC,
+)
+where = publish(choose, where_true, forms="function")
+publish_python(
+    "where(Tensor self, Tensor condition, Operand other)",
+    lambda self, condition, other: choose.apply(condition, self, other),
+    forms="method",
+)
+
+
+# ---- relu
+
+
+def _kept_bits(g: Any, x: Any, threshold: Any) -> Any:
+    """`where(x <= threshold, 0, g)` on arrays, by masking bits: neither slow nor wrong where `g` is not finite."""
+    bits = f"i{g.itemsize}"
+    mask = (x <= threshold).astype(bits)
+    mask -= 1
+    mask &= g.view(bits)
+    return mask.view(g.dtype)
+
+
+threshold_backward = Op(
+    "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
+    lambda xp, grad_output, self, threshold: _kept_bits(grad_output, self, threshold),
+    {
+        "grad_output": lambda g, self, threshold: threshold_backward.apply(g, self, threshold),
+        "self": lambda g: g.new_zeros(g.shape),
+    },
+    batch=LEADING,
+)
+publish(threshold_backward, forms="function")
+
+
+def _relu_backward(g: Any, result: Any) -> Any:
+    """For arrays too, see `operators` of Elementwise."""
+    return threshold_backward.apply(g, result, 0) if isinstance(g, Tensor) else _kept_bits(g, result, 0)
+
+
+relu = Unary(
+    "relu",
+    lambda xp, x: xp.maximum(x.dtype.type(0), x),
+    _relu_backward,
+    dtypes=REAL,
+    operators=True,
+    refuse=lambda d: (
+        RuntimeError("Boolean inputs not supported for relu") if d is dt.bool_
+        else NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
+    ),
+)  # fmt: skip
+publish(relu, forms="function method inplace")
+threshold = Elementwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value)",
+    lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value).astype(x.dtype), x),
+    {"self": lambda g, self, threshold: threshold_backward.apply(g, self, threshold)},
+    dtypes=REAL - {dt.bool_},
+)
+publish(threshold, forms="function inplace")
+
+
+# ---- bounds
+
+
+def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        x = xp.maximum(x, low)
+    return x if high is None else xp.minimum(x, high)
+
+
+def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if self.is_floating_point() and any([isinstance(bound, complex) and bound.imag for bound in (min, max)]):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+
+
+def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
+    if min is None:
+        return self <= max
+    return self >= min if max is None else (self >= min) & (self <= max)
+
+
+def _below(self: Tensor, min: Any, max: Any) -> Tensor:
+    return self < min if max is None else (self < min) & (min < max)
+
+
+def _above(self: Tensor, min: Any, max: Any) -> Tensor:
+    return self > max if min is None else (self > max) | (max < min)
+
+
+clamp = Elementwise(
+    "clamp(Tensor self, Operand? min=None, Operand? max=None)",
+    _clamp,
+    {
+        "self": lambda g, self, min, max: where(_inside(self, min, max), g, 0),
+        "min": lambda g, self, min, max: where(_below(self, min, max), g, 0),
+        "max": lambda g, self, min, max: where(_above(self, min, max), g, 0),
+    },
+    check=_check_bounds,
+    dtypes=REAL,
+    number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
+    refuse=no_complex(NotImplementedError, "clamp is not supported for complex types"),
+)
+publish(clamp, names=("clamp", "clip"), forms="function method inplace")
+
+clamp_min = Elementwise(
+    "clamp_min(Tensor self, Operand min)",
+    "maximum",
+    {
+        "self": lambda g, self, min: where(self >= min, g, 0),
+        "min": lambda g, self, min: where(self < min, g, 0),
+    },
+    dtypes=ORDERED,
+    label="maximum_cpu",
+    node="ClampMinBackward1",
+    number_nodes={"min": "ClampMinBackward0"},
+)
+clamp_max = Elementwise(
+    "clamp_max(Tensor self, Operand max)",
+    "minimum",
+    {
+        "self": lambda g, self, max: where(self <= max, g, 0),
+        "max": lambda g, self, max: where(self > max, g, 0),
+    },
+    dtypes=ORDERED,
+    label="minimum_cpu",
+    node="ClampMaxBackward1",
+    number_nodes={"max": "ClampMaxBackward0"},
+)
+for _op in (clamp_min, clamp_max):
+    publish(_op, forms="function method inplace")
+
+
+# ---- the larger and the smaller of two
+
+
+def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label: str) -> Binary:
+    """An op that picks one of its operands, which gets the gradient."""
+    return Binary(
+        name,
+        kernel,
+        (
+            lambda g, self, other: where(self_wins(self, other), g, 0),
+            lambda g, self, other: where(self_wins(self, other), 0, g),
+        ),
+        schema=TENSORS,
+        dtypes=ORDERED,
+        label=label,
+        refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
+    )
+
+
+def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
+    """As `_winner`, but equal operands share the gradient and both get that of nan."""
+
+    def share(g: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        """The gradient of `one`."""
+        return where(loses(one, other), 0, where(one == other, g / 2, g))
+
+    return Binary(
+        name,
+        name,
+        (lambda g, self, other: share(g, self, other), lambda g, self, other: share(g, other, self)),
+        schema=TENSORS,
+        dtypes=ORDERED,
+        refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
+    )
+
+
+maximum = _extreme("maximum", lambda one, other: one < other)
+minimum = _extreme("minimum", lambda one, other: one > other)
+fmax = _winner("fmax", "fmax", lambda self, other: (self >= other) | other.isnan(), "maximum_cpu")
+fmin = _winner("fmin", "fmin", lambda self, other: (self <= other) | other.isnan(), "minimum_cpu")
+for _op in (maximum, minimum, fmax, fmin):
+    publish(_op)
+
+
+# ---- nan and inf
+
+
+def _nan_to_num(xp: Any, x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+    if x.dtype.kind in "biu":
+        return x.copy()
+    if x.dtype.kind == "c":
+        result = xp.empty_like(x)
+        result.real = _nan_to_num(xp, x.real, nan, posinf, neginf)
+        result.imag = _nan_to_num(xp, x.imag, nan, posinf, neginf)
+        return result
+    limits = dt.finfo(dt.of_numpy(x.dtype))
+    number = x.dtype.type
+    x = xp.where(x != x, number(nan or 0), x)
+    x = xp.where(x == xp.inf, number(limits.max if posinf is None else posinf), x)
+    return xp.where(x == -xp.inf, number(limits.min if neginf is None else neginf), x)
+
+
+class _NanToNum(Elementwise):
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        return in_order_of(values[0].backend.real, outputs, values[0].array)  # what it is written into is such a copy
+
+    def edges(self, values: Sequence[Any]) -> list[Any] | None:
+        edges = super().edges(values)
+        if edges is not None and values[0].dtype.is_complex:
+            raise RuntimeError("nan_to_num does not support automatic differentiation for outputs with complex dtype.")
+        return edges
+
+
+nan_to_num = _NanToNum(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
+    _nan_to_num,
+    {"self": lambda g, self: where(self.isfinite(), g, 0)},
+)
+publish(nan_to_num, forms="function method inplace")

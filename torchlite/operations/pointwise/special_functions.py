@@ -1,0 +1,235 @@
+"""Special functions: the error function, gamma, Bessel and polynomial families."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Unary
+from ...core.declare.publish import publish, publish_python
+from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine.registry import functions
+from ...core.values import dtype as dt
+from ..vocabulary import TENSORS, undifferentiable
+from . import special_kernels as kernels
+from .elementary import round_decimals
+from .selection import where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...core.machine.tensor import Tensor
+
+PRECISE = frozenset((dt.float32, dt.float64))
+
+# What torch.special offers of these: torchlite/special.py hands it on.
+special: dict[str, Callable[..., Any]] = {}
+
+
+def _function(
+    name: str,
+    kernel: Callable[..., Any],
+    vjp: Callable[..., Any],
+    also: str | None = None,
+    forms: str = "function method inplace",
+    **more: Any,
+) -> Unary:
+    """A function of real numbers, in `torch` and, under this name or another, in `torch.special`."""
+    op = Unary(name, kernel, vjp, result="float", halves="wide", **{"dtypes": dt.FLOATS} | more)
+    call = publish(op, forms=forms)
+    special[also or name.removeprefix("special_")] = call
+    return op
+
+
+def _pair(name: str, kernel: Callable[..., Any], vjp: Any, forms: str = "", **more: Any) -> Binary:
+    """The same for two operands."""
+    op = Binary(name, kernel, vjp, **{"dtypes": dt.FLOATS, "result": "float", "halves": "wide"} | more)
+    special[name.removeprefix("special_")] = publish(op, forms=forms)
+    return op
+
+
+# ---- the error function
+
+
+def _gauss(self: Tensor) -> Tensor:
+    """The derivative of erf."""
+    return (-(self * self)).exp() * (2 / math.sqrt(math.pi))
+
+
+_function("erf", kernels.erf, lambda g, self: g * _gauss(self), label="erf_vml_cpu")
+_function("erfc", kernels.erfc, lambda g, self: g * -_gauss(self), label="erfc_vml_cpu")
+_function(
+    "erfinv", kernels.erfinv, lambda g, self: g * (self.erfinv() ** 2).exp() * (math.sqrt(math.pi) / 2),
+    label="erfinv_vml_cpu",
+)  # fmt: skip
+_function(
+    "special_erfcx", kernels.erfcx, lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi)),
+    forms="", dtypes=PRECISE, label="erfcx_cpu",
+)  # fmt: skip
+_function(
+    "special_ndtr", kernels.ndtr, lambda g, self: g * (self * self * -0.5).exp() / math.sqrt(2 * math.pi),
+    forms="", label="erf_vml_cpu",
+)  # fmt: skip
+_function(
+    "special_ndtri", kernels.ndtri, lambda g, result: g * math.sqrt(2 * math.pi) * (result * result / 2).exp(),
+    forms="", dtypes=PRECISE, label="ndtri_cpu",
+)  # fmt: skip
+_function(
+    "special_log_ndtr", kernels.log_ndtr,
+    lambda g, self, result: g / math.sqrt(2 * math.pi) * (-(result + self * self / 2)).exp(),
+    forms="", dtypes=PRECISE, label="log_ndtr_cpu",
+)  # fmt: skip
+_function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), forms="", label="entr_cpu")
+
+
+# ---- the gamma function
+
+lgamma = _function("lgamma", kernels.lgamma, lambda g, self: g * self.digamma(), also="gammaln", label="lgamma_vml_cpu")
+_function("digamma", kernels.digamma, lambda g, self: g * polygamma.apply(self, 1), label="digamma")
+special["psi"] = special["digamma"]
+
+
+def _polygamma_order(self: Tensor, n: int) -> None:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+
+
+polygamma = Elementwise(
+    "polygamma(Tensor self, int n)",
+    lambda xp, x, n: kernels.polygamma(xp, n, x),
+    {"self": lambda g, self, n: g * polygamma.apply(self, n + 1)},
+    check=_polygamma_order, result="float", dtypes=dt.FLOATS, halves="wide",
+)  # fmt: skip
+publish(polygamma, forms="method inplace")
+special["polygamma"] = publish_python(
+    "polygamma(int n, Tensor self)", lambda n, self: polygamma.apply(self, n), forms="function"
+)
+
+
+def _multigamma_order(self: Tensor, p: int) -> None:
+    if self.dtype is dt.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+
+
+def _half_steps(p: int, like: Tensor) -> Tensor:
+    """0, -½, -1, … for the p digammas of its derivative."""
+    return functions["arange"](-p / 2 + 0.5, 0.5, 0.5, dtype=like.dtype, device=like.device)
+
+
+mvlgamma = Contiguous(
+    "mvlgamma(Tensor self, int p)",
+    kernels.multigammaln,
+    {"self": lambda g, self, p: g * (self.unsqueeze(-1) + _half_steps(p, self)).digamma().sum(-1)},
+    check=_multigamma_order, result="float", dtypes=dt.FLOATS, halves="wide", label="arange_cpu",
+)  # fmt: skip
+special["multigammaln"] = publish(mvlgamma, forms="function method inplace")
+
+
+def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
+    """The derivative of the incomplete gamma function in its second argument."""
+    return ((self - 1) * other.log() - other - self.lgamma()).exp()
+
+
+def _incomplete_gamma(name: str, kernel: Callable[..., Any], sign: int) -> Binary:
+    unknown = undifferentiable(f"the derivative for '{name}: input' is not implemented.", NotImplementedError)
+    return Binary(
+        name, kernel, (unknown, lambda g, self, other: g * sign * _gamma_density(self, other)),
+        schema=TENSORS, dtypes=dt.FLOATS, halves="wide",
+    )  # fmt: skip
+
+
+special["gammainc"] = publish(_incomplete_gamma("igamma", kernels.gammainc, 1), forms="function method inplace")
+special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -1), forms="function method inplace")
+
+
+# ---- x log y
+
+_pair(
+    "xlogy", lambda xp, x, y: kernels.xlogy(xp, x, y).astype(x.dtype, copy=False),
+    (
+        lambda g, self, other: g * where((self == 0) & (other <= 0), 0, other.log()),
+        lambda g, self, other: g * self / other,
+    ),
+    forms="function method inplace", halves="own",
+    number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
+)  # fmt: skip
+_pair(
+    "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
+    (
+        lambda g, self, other: g * where((self == 0) & (other <= -1), 0, other.log1p()),
+        lambda g, self, other: g * self / (other + 1),
+    ),
+    halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",
+    number_nodes={"self": "SpecialXlog1PyBackward1", "other": "SpecialXlog1PyBackward2"},
+)  # fmt: skip
+zeta = _pair(
+    "special_zeta", kernels.zeta,
+    (
+        undifferentiable("the derivative for 'self' is not implemented.", NotImplementedError),
+        lambda g, self, other: g * -self * zeta.apply(self + 1, other),
+    ),
+    dtypes=PRECISE, label="zeta_cpu",
+    number_nodes={"self": "SpecialZetaBackward1", "other": "SpecialZetaBackward2"},
+)  # fmt: skip
+
+
+# ---- Bessel functions
+
+_EPS = {dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7, dt.float32: 2.0**-23, dt.float64: 2.0**-52}
+
+
+def _i1_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    small = self.abs() <= _EPS[self.dtype]
+    x = where(small, _EPS[self.dtype], self)
+    return g * where(small, 0.5, x.i0() - result / x)
+
+
+def _i1e_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    small = self.abs() <= _EPS[self.dtype]
+    x = where(small, _EPS[self.dtype], self)
+    return g * where(small, 0.5, i0e.apply(x) - result * (x.sgn() + x.reciprocal()))
+
+
+_function("i0", kernels.i0, lambda g, self: g * i1.apply(self), label="i0_vml_cpu")
+i0e = _function(
+    "special_i0e", kernels.i0e, lambda g, self, result: g * (i1e.apply(self) - self.sgn() * result),
+    forms="", label="i0e_cpu", node="SpecialI0EBackward0",
+)  # fmt: skip
+i1 = _function("special_i1", kernels.i1, _i1_vjp, forms="", label="i1_cpu")
+i1e = _function("special_i1e", kernels.i1e, _i1e_vjp, forms="", label="i1e_cpu", node="SpecialI1EBackward0")
+
+for _name in (
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0", "modified_bessel_i0",
+    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
+):  # fmt: skip
+    _function(
+        f"special_{_name}", getattr(kernels, _name),
+        undifferentiable(f"derivative for aten::special_{_name} is not implemented"),
+        forms="", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
+    )  # fmt: skip
+
+
+# ---- orthogonal polynomials
+
+for _name in (
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+):  # fmt: skip
+    _unknown = undifferentiable(f"derivative for aten::special_{_name} is not implemented")
+    _op = Elementwise(
+        f"special_{_name}(Operand x, Operand n)", getattr(kernels, _name), {"x": _unknown, "n": _unknown},
+        result="float", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
+    )  # fmt: skip
+    special[_name] = publish(_op, forms="")
+
+
+special["round"] = publish_python(
+    "special_round(Tensor self, *, int decimals=0)",
+    lambda self, decimals: round_decimals.apply(self, decimals),
+    forms="",
+)

@@ -1,0 +1,180 @@
+"""Distances between pairs of vectors, and between all vectors of a set; and the losses made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish_python
+from ...core.machine.operands import result_type
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import broadcast_shapes, not_implemented_for
+from ..formulas import tensors
+from ..learning.losses import MEAN, reduced
+from ..reductions.vector_norms import array_norm, count_apart, vector_norm
+
+# ---- of pairs
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; norms count for at least `eps`."""
+    common = result_type(x1, x2)
+    if common not in dt.FLOATS:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")
+    shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+    units = []
+    for t in (x1, x2):
+        wide = t.to(common).expand(shape)
+        norm = vector_norm.apply(wide, 2, (dim,), True, None).clone()
+        norm.detach().clamp_min_(eps)  # gradients pass this by
+        units.append(wide / norm)
+    return (units[0] * units[1]).sum(dim)
+
+
+publish_python(
+    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity, forms="function"
+)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The `p`-norm of the differences, to which `eps` is added, along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+publish_python(
+    "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", pairwise_distance,
+    forms="function",
+)  # fmt: skip
+
+
+# ---- between all vectors of a set
+
+
+def _norm(xp: Any, difference: Any, p: float) -> Any:
+    """The `p`-norm along the last dimension, of arrays or tensors."""
+    if p == 0:
+        return count_apart(xp, difference)
+    if xp is tensors:
+        return vector_norm.apply(difference, p, (-1,), False, None)
+    return array_norm(xp, difference, -1, False, p)
+
+
+def _slope(difference: Tensor, distance: Tensor, p: float) -> Tensor:
+    """The derivative of a norm; that of zero is zero."""
+    if p == 0:
+        return difference * 0
+    if p == 1:
+        return difference.sign()
+    if p == math.inf:
+        return difference.sign() * (difference.abs() == distance)
+    away = distance != 0
+    distance = tensors.where(away, distance, 1)
+    if p == 2:
+        return tensors.where(away, difference / distance, 0)
+    there = difference != 0
+    size = tensors.where(there, difference.abs(), 1)
+    return tensors.where(away & there, difference.sign() * (size / distance) ** (p - 1), 0)
+
+
+def _check_kind(label: str) -> Any:
+    def check(first: Tensor, *_: Any) -> None:
+        if first.dtype not in (dt.float32, dt.float64):
+            raise not_implemented_for(label, first.dtype)
+
+    return check
+
+
+def _pdist(xp: Any, self: Any, p: float) -> Any:
+    first, second = xp.triu_indices(len(self), 1)
+    if not self.shape[1]:
+        return xp.zeros(first.shape, self.dtype)
+    return _norm(xp, self[first] - self[second], p).astype(self.dtype, copy=False)
+
+
+def _differences(self: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    first, second = tensors.triu_indices(self.shape[0], self.shape[0], 1, device=self.device).unbind(0)
+    return self.index_select(0, first) - self.index_select(0, second), first, second
+
+
+def _pdist_vjp(g: Tensor, self: Tensor, p: float, result: Tensor) -> Tensor:
+    difference, first, second = _differences(self)
+    through = g.unsqueeze(-1) * _slope(difference, result.unsqueeze(-1), p)
+    return tensors.zeros_like(self).index_add(0, first, through).index_add(0, second, -through)
+
+
+pdist_forward = Op(
+    "_pdist_forward(Tensor self, float p=2.0)", _pdist, {"self": _pdist_vjp}, node="PdistBackward0",
+    check=_check_kind("pdist"), batch=lambda self, p: _norm(tensors, _differences(self)[0], p).to(self.dtype),
+)  # fmt: skip
+
+
+def pdist(self: Tensor, p: float) -> Tensor:
+    """The distances between all pairs of rows, as the part of `cdist` above its diagonal."""
+    if self.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
+    if not self.is_floating_point():
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return pdist_forward.apply(self.contiguous(), p)
+
+
+publish_python("pdist(Tensor self, float p=2.0)", pdist, forms="function")
+
+
+# ---- losses
+
+_SMALLEST = 1e-12
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
+) -> Tensor:
+    """One less the cosine where the target is 1, and what it has above the margin where that is -1."""
+    if target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    wanted = target.dim() + 1
+    if input1.dim() != wanted or input2.dim() != wanted:
+        raise RuntimeError(
+            f"{target.dim()}D target tensor expects {wanted}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
+        )
+    dim = target.dim()
+    products = (input1 * input2).sum(dim)
+    squares = ((input1 * input1).sum(dim) + _SMALLEST) * ((input2 * input2).sum(dim) + _SMALLEST)
+    cosine = products / squares.sqrt()
+    zeros = tensors.zeros_like(cosine)
+    near = tensors.where(target == 1, 1 - cosine, zeros)
+    far = tensors.where(target == -1, (cosine - margin).clamp_min(0), zeros)
+    return reduced(near + far, reduction)
+
+
+publish_python(
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
+    cosine_embedding_loss, forms="function",
+)  # fmt: skip
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: int
+) -> Tensor:
+    """How much nearer than the margin the negative is to the anchor than the positive."""
+    dims = anchor.dim(), positive.dim(), negative.dim()
+    if len(set(dims)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
+        )
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = tensors.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced((margin + near - far).clamp_min(0), reduction)
+
+
+publish_python(
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
+    "float eps=1e-06, bool swap=False, int reduction=1)",
+    triplet_margin_loss, forms="function",
+)  # fmt: skip

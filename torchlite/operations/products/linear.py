@@ -1,0 +1,168 @@
+"""Linear maps with a weight and a bias."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import conj, sum_to
+from ...core.declare.op import Op
+from ...core.declare.publish import publish_python
+from ...core.machine.array_backward import gradients_on_arrays
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ..places.writing import widened
+from .linear_steps import LinearNode
+from .matmul import H, addmm, matmul, product
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.declare.op_node import OpNode
+
+
+def _rows(t: Any) -> Any:
+    """A tensor or array as a matrix of what lies along its last dimension."""
+    return t if len(t.shape) == 2 else t.reshape((math.prod(t.shape[:-1]), t.shape[-1]))
+
+
+def _product(xp: Any, input: Any, weight: Any) -> Any:
+    if input.dtype.char in "fd":
+        made = _rows(input).dot(weight.T)
+    else:
+        made = product(xp, widened(_rows(input)), widened(weight).T).astype(input.dtype, copy=False)
+    return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
+
+
+def _sum(xp: Any, bias: Any, input: Any, weight: Any) -> Any:
+    if input.dtype.char in "fd" and input.ndim == 2:
+        made = input.dot(weight.T)
+        made += bias
+        return made
+    made = _product(xp, widened(input), widened(weight))
+    made += bias
+    return made.astype(input.dtype, copy=False)
+
+
+class Linear(Op):
+    """`input @ weight.T`, or that plus a bias, for a weight that is a matrix and a bias that is a vector.
+
+    Its node has the name of PyTorch's last step, `view` where the input is no matrix, and the edges of its `addmm` or
+    `mm`, in their order. The other steps are there for those who look (linear_steps.py).
+    """
+
+    node_base = LinearNode
+
+    def __init__(self, *args: Any, view: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.view_class = self.node_class.named(view)
+
+    def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
+        return self.node_class if len(values[-2].array.shape) == 2 else self.view_class
+
+
+_GRADIENTS = {
+    "input": lambda g, weight: product_with.apply(g, H(weight)),
+    "weight": lambda g, input: _rows(g).t().mm(conj(_rows(input))),
+}
+product_with = Linear(
+    "_linear(Tensor input, Tensor weight)", _product, _GRADIENTS, node="MmBackward0", view="UnsafeViewBackward0",
+    linear="each", batch=lambda input, weight: matmul.apply(input, weight.t()),
+)  # fmt: skip
+sum_with = Linear(
+    "_linear.bias(Tensor bias, Tensor input, Tensor weight)", _sum,
+    {"bias": lambda g, bias_shape: sum_to(g, bias_shape), **_GRADIENTS}, node="AddmmBackward0", view="ViewBackward0",
+    batch=lambda bias, input, weight: matmul.apply(input, weight.t()) + bias,
+)  # fmt: skip
+
+
+def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Linear, tuple[Tensor, ...]] | None:
+    """The op that is all of `linear`, with its arguments; None where they do not fit."""
+    dtype, shape = weight.dtype, weight.array.shape
+    if len(shape) != 2 or input.array.shape[-1:] != shape[1:] or input.dtype is not dtype or dtype is dt.bool_:
+        return None
+    if bias is None:
+        return product_with, (input, weight)
+    return (sum_with, (bias, input, weight)) if bias.array.shape == shape[:1] and bias.dtype is dtype else None
+
+
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`input @ weight.T + bias`."""
+    one = _as_one(input, weight, bias)
+    if one is None:
+        return _step_by_step(input, weight, bias)
+    op, arguments = one
+    return op.apply(*arguments)
+
+
+def _step_by_step(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`linear` made of other ops, which say what does not fit."""
+    if not input.dim() or not weight.dim():
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {input.dim()}D and {weight.dim()}D"
+        )
+    if weight.dim() == 1 and bias is None:
+        return matmul.apply(input, weight)
+    rows, turned = _rows(input), weight.t()
+    made = rows.mm(turned) if bias is None else addmm.apply(bias, rows, turned, 1, 1)
+    return made.view((*input.shape[:-1], weight.shape[0]))
+
+
+linear = publish_python(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, forms="aten", comes_to=_as_one
+)
+
+
+def _array_gradients(xp: Any, g: Any, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
+    to_input, to_weight = edges[-2:]
+    rows = _rows(g)
+    of_input = of_weight = None
+    if to_input is not None:
+        of_input = rows.dot(weight)
+        if rows is not g:
+            of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
+    if to_weight is not None:
+        of_weight = rows.T.dot(_rows(input))
+    if len(edges) == 2:
+        return [of_input, of_weight]
+    return [None if edges[0] is None else rows.sum(0), of_input, of_weight]
+
+
+for _op in (product_with, sum_with):
+    gradients_on_arrays(_op, _array_gradients)
+
+
+# ---- of two inputs
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`input1 @ weight[k] @ input2 + bias[k]` for each k."""
+    if input1.dim() != input2.dim():
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
+    for i in range(input1.dim() - 1):
+        if input1.shape[i] != input2.shape[i]:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {i}: got {input1.shape[i]} and "
+                f"{input2.shape[i]}"
+            )
+    for nr, t in enumerate((input1, input2), 1):
+        if t.shape[-1] != weight.shape[nr]:
+            raise RuntimeError(
+                f"bilinear(): input{nr} size does not match weight size: got {t.shape[-1]} but expected "
+                f"{weight.shape[nr]}"
+            )
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
+        )
+    outputs, one, other = weight.shape
+    rows = _rows(input1)
+    # (rows, one) times (outputs, one, other), then the inner product of each row with that of input2.
+    half = rows.mm(weight.transpose(0, 1).reshape((one, outputs * other))).view((rows.shape[0], outputs, other))
+    made = half.bmm(_rows(input2).unsqueeze(2)).view((*input1.shape[:-1], outputs))
+    return made if bias is None else made + bias
+
+
+publish_python(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", bilinear, forms="function"
+)

@@ -1,0 +1,631 @@
+"""Products of vectors, matrices and batches of matrices."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ...core.declare.elementwise import conj, sum_to
+from ...core.declare.op import Op
+from ...core.declare.publish import method, publish, publish_python, reflected
+from ...core.machine import fast
+from ...core.machine.array_backward import gradients_on_arrays
+from ...core.machine.batching import LEADING, Leading
+from ...core.machine.operands import result_type
+from ...core.machine.tensor import Tensor, wrap
+from ...core.machine.view import requires_grad
+from ...core.machine.write import bump, into, write
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values import errors
+from ..places.writing import widened
+from ..pointwise.arithmetic import check_factors, mul, times
+from ..shapes.shape import expand, reshape, squeeze_dim, transpose, unsafe_view, unsqueeze
+from ..vocabulary import scaled
+
+# ---- kernels
+
+
+def product(xp: Any, a: Any, b: Any) -> Any:
+    """`a @ b` for two or three dimensions, by BLAS wherever the numbers fit."""
+    kind = a.dtype.kind
+    if kind in "fc" and a.dtype.itemsize > 2:
+        return a.dot(b) if a.ndim == b.ndim == 2 else xp.matmul(a, b)
+    if kind in "fV":
+        return product(xp, widened(a), widened(b)).astype(a.dtype)
+    if a.size and b.size:
+        # Integers have no BLAS. Doubles give the same sums as long as these stay below 2**53.
+        largest = [max(abs(float(m.max().item())), abs(float(m.min().item()))) for m in (a, b)]
+        if largest[0] * largest[1] * a.shape[-1] < 2**53:
+            return product(xp, a.astype(xp.float64), b.astype(xp.float64)).astype(a.dtype)
+    return xp.matmul(a, b)
+
+
+def _plus_product(xp: Any, base: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
+    a, b = widened(a), widened(b)
+    if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
+        made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
+    else:
+        made = times(xp, product(xp, a, b), alpha)
+    if beta != 0:
+        xp.add(made, times(xp, widened(base), beta), made)
+    return made.astype(base.dtype, copy=False)
+
+
+def _no_bool(label: str, t: Tensor) -> None:
+    if t.dtype is dt.bool_:
+        raise errors.not_implemented_for(label, t.dtype)
+
+
+def _same_dtype(a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.cname} != {b.dtype.cname}")
+
+
+def _expandable(self: Tensor, shape: tuple[int, ...]) -> None:
+    have = self.array.shape
+    if len(have) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(have), reversed(shape))):
+        self.expand(shape)  # which says what does not fit
+
+
+def H(t: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return conj(transpose.apply(t, -2, -1))
+
+
+# ---- matrices
+
+
+class Exact(Op):
+    """Its `out=` is of the result's dtype."""
+
+    exact_out = True
+
+
+class Product(Exact):
+    """A product of two tensors of one dtype, with a fast path."""
+
+    direct = {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)}  # noqa: RUF012
+
+    def function(self, method: bool = False) -> Any:
+        return self.named(fast.binary(self, method))
+
+
+def _check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+def _check_mm(self: Tensor, mat2: Tensor) -> None:
+    a, b = self.array.shape, mat2.array.shape
+    if len(a) != 2:
+        raise RuntimeError("self must be a matrix")
+    if len(b) != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    _check_inner(a, b)
+    _same_dtype(self, mat2)
+    _no_bool("addmm_impl_cpu_", self)
+
+
+def _mm(xp: Any, a: Any, b: Any) -> Any:
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError("not matrices")  # the fast path then leaves it to the check
+    return product(xp, a, b)
+
+
+def _mm_of_batches(self: Tensor, mat2: Tensor) -> Tensor:
+    """One or both are batches of matrices."""
+    if mat2.dim() == 2:  # the batch is folded into the rows of one big matrix
+        count, rows, inner = self.array.shape
+        return unsafe_view.apply(mm.apply(reshape(self, (count * rows, inner)), mat2), (count, rows, mat2.shape[1]))
+    return bmm.apply(self if self.dim() == 3 else expand.apply(self, (mat2.shape[0], *self.shape), False), mat2)
+
+
+def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
+    """One or both are batches."""
+    if self.dim() == 2:
+        return mm.apply(vec, transpose.apply(self, 0, 1))
+    if vec.dim() == 1:
+        count, rows, inner = self.array.shape
+        return unsafe_view.apply(mv.apply(reshape(self, (count * rows, inner)), vec), (count, rows))
+    return squeeze_dim.apply(bmm.apply(self, unsqueeze.apply(vec, 2)), 2)
+
+
+mm = Product(
+    "mm(Tensor self, Tensor mat2)", _mm,
+    {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
+    check_form=_check_mm,
+    linear="each",
+    batch=Leading(call=_mm_of_batches),
+)  # fmt: skip
+publish(mm)
+
+
+def _gradients_of_mm(xp: Any, g: Any, edges: Any, mat2: Any, self: Any) -> list[Any]:
+    to_self, to_mat2 = edges
+    return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else xp.dot(self.T, g)]
+
+
+gradients_on_arrays(mm, _gradients_of_mm)
+
+
+def _check_bmm(self: Tensor, mat2: Tensor) -> None:
+    a, b = self.array.shape, mat2.array.shape
+    for name, shape in (("batch1", a), ("batch2", b)):
+        if len(shape) != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if (a[0], a[2]) != b[:2]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: "
+            f"[{b[0]}, {b[1]}]."
+        )
+    if self.dtype is not mat2.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
+    _no_bool("bmm", self)
+
+
+bmm = Exact(
+    "bmm(Tensor self, Tensor mat2)", product,
+    {"self": lambda g, mat2: g.bmm(H(mat2)), "mat2": lambda g, self: H(self).bmm(g)},
+    check_form=_check_bmm,
+    linear="each",
+    batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
+)  # fmt: skip
+publish(bmm)
+
+
+def _check_mv(self: Tensor, vec: Tensor) -> None:
+    self.size(0)  # a number has none
+    a, b = self.array.shape, vec.array.shape
+    if len(a) != 2 or len(b) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
+    if a[1] != b[0]:
+        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+    if self.dtype is not vec.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {vec.dtype.legacy}")
+    _no_bool("addmv_impl_cpu", self)
+
+
+mv = Exact(
+    "mv(Tensor self, Tensor vec)",
+    lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
+    {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
+    check_form=_check_mv,
+    linear="each",
+    batch=Leading(call=_mv_of_batches),
+)  # fmt: skip
+publish(mv)
+
+
+def _check_dot(self: Tensor, tensor: Tensor) -> None:
+    a, b = self.array.shape, tensor.array.shape
+    if len(a) != 1 or len(b) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if self.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {self.dtype.legacy} and {tensor.dtype.legacy}"
+        )
+    if a != b:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, "
+            f"but got {a[0]} and {b[0]} elements respectively"
+        )
+    _no_bool("dot", self)
+
+
+def _dot(xp: Any, self: Any, tensor: Any) -> Any:
+    return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
+
+
+dot = Exact(
+    "dot(Tensor self, Tensor tensor)", _dot,
+    {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
+    check_form=_check_dot,
+    linear="each",
+    batch=lambda self, tensor: (self * tensor).sum(),
+)  # fmt: skip
+vdot = Exact(
+    "vdot(Tensor self, Tensor other)",
+    lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
+    {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
+    check_form=_check_dot,
+    linear="each",
+    batch=lambda self, other: (conj(self) * other).sum(),
+)  # fmt: skip
+publish(dot)
+publish(vdot)
+
+
+# ---- products added to something
+
+
+def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """What the ops below are made of; each says how to make the product."""
+    made = made if alpha == 1 else made * alpha
+    return made if beta == 0 else made + (self if beta == 1 else self * beta)
+
+
+def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
+    return sum_to(scaled(g, beta), self_shape)
+
+
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
+    a, b = mat1.array.shape, mat2.array.shape
+    if len(a) != 2:
+        raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
+    if len(b) != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
+    _check_inner(a, b)
+    _expandable(self, (a[0], b[1]))
+    for name, t in (("self", self), ("mat1", mat1)):
+        if t.dtype is not mat2.dtype:
+            raise RuntimeError(
+                f"{name} and mat2 must have the same dtype, but got {t.dtype.legacy} and {mat2.dtype.legacy}"
+            )
+    _no_bool("addmm_impl_cpu_", self)
+    check_factors(self.dtype, self, beta, alpha)
+
+
+addmm = Exact(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+    _plus_product,
+    {
+        "self": _of_base,
+        "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
+        "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
+    },
+    check_form=_check_addmm,
+    batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
+)
+publish(addmm, forms="function method inplace")
+
+
+def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> None:
+    a, b = mat.array.shape, vec.array.shape
+    if len(a) != 2 or len(b) != 1 or self.dim() > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
+    if a[1] != b[0] or self.array.shape not in ((a[0],), (1,), ()):
+        raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+    if not self.dtype is mat.dtype is vec.dtype:
+        raise RuntimeError(f"expected scalar type {mat.dtype.legacy} but found {vec.dtype.legacy}")
+    _no_bool("addmv_impl_cpu", self)
+    check_factors(self.dtype, self, beta, alpha)
+
+
+def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    if not mat.size and beta != 0:
+        return times(xp, self, beta)  # not expanded: PyTorch leaves it its shape
+    return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
+
+
+addmv = Exact(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
+    _addmv,
+    {
+        "self": _of_base,
+        "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
+        "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
+    },
+    check_form=_check_addmv,
+    batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
+)
+publish(addmv, forms="function method inplace")
+
+
+def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
+    d = result_type(self, vec1, vec2)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and d is not dt.bool_:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(factor, (float, complex)) and d.category < dt.FLOAT:
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    if vec1.dim() != 1 or vec2.dim() != 1:
+        name, t = ("vec1", vec1) if vec1.dim() != 1 else ("vec2", vec2)
+        raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.dim()}-D")
+    _expandable(self, (vec1.numel(), vec2.numel()))
+    check_factors(d, self, beta, alpha)
+
+
+def _addr(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    made = xp.multiply(times(xp, vec1, alpha).reshape((-1, 1)), vec2)
+    return xp.add(times(xp, self, beta), made) if beta != 0 else made
+
+
+addr = Op(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)", _addr,
+    {
+        "self": _of_base,
+        "vec1": lambda g, vec2, alpha: scaled(g.mv(conj(vec2)), alpha),
+        "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
+    },
+    check_form=_check_addr,
+    promote=("self", "vec1", "vec2"),
+    batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha),
+)  # fmt: skip
+publish(addr, forms="function method inplace")
+
+
+def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+    if not self.dtype is batch1.dtype is batch2.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
+            f"batch2: {batch2.dtype.cname}"
+        )
+    for batch in (batch1, batch2):
+        errors.wrap_dim(2, batch.dim())
+    _check_bmm(batch1, batch2)
+    check_factors(self.dtype, self, beta, alpha)
+
+
+def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+    _check_batches(self, batch1, batch2, beta, alpha)
+    _expandable(self, (*batch1.array.shape[:2], batch2.array.shape[2]))
+
+
+baddbmm = Exact(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    _plus_product,
+    {
+        "self": _of_base,
+        "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
+        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
+    },
+    check_form=_check_baddbmm,
+    batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
+)
+publish(baddbmm, forms="function method inplace")
+
+
+def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
+    _check_batches(self, batch1, batch2, beta, alpha)
+    _expandable(self, (batch1.array.shape[1], batch2.array.shape[2]))
+
+
+def _over_batch(g: Tensor, count: int) -> Tensor:
+    return g.unsqueeze(0).expand((count, *g.shape))
+
+
+def _addbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    count, rows, inner = batch1.shape
+    if count and widened(self) is not self:  # halves are rounded after every product
+        for a, b in zip(batch1, batch2):
+            self, beta = _plus_product(xp, self, a, b, beta, alpha), 1
+        return self
+    side_by_side = xp.moveaxis(batch1, 0, 1).reshape((rows, count * inner))
+    return _plus_product(xp, self, side_by_side, batch2.reshape((count * inner, batch2.shape[2])), beta, alpha)
+
+
+class _Addbmm(Exact):
+    """In place, the sum takes the shape of the products."""
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        result = self.apply(before, *values[1:])
+        if self_.array.shape == result.array.shape:
+            write(self_, result)
+        else:
+            self_.array = result.array
+            bump(self_)
+
+
+addbmm = _Addbmm(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    _addbmm,
+    {
+        "self": _of_base,
+        "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
+        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
+    },
+    check_form=_check_addbmm,
+    batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
+)
+publish(addbmm, forms="function method inplace")
+
+
+# ---- matmul: one of the above, by the ranks of its operands
+
+
+def _alone(t: Tensor, other: Tensor) -> Tensor:
+    """A batch of one matrix as a matrix, so that its gradient is a product too and not a sum of products."""
+    return t.squeeze(0) if t.requires_grad and t.array.shape[0] == 1 != other.array.shape[0] else t
+
+
+def _matmul(a: Tensor, b: Tensor) -> Tensor:
+    if a.dim() == b.dim() == 3:
+        a, b = _alone(a, b), _alone(b, a)
+    m, n = a.dim(), b.dim()
+    if not m or not n:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
+    if m == 2 and n == 2:
+        return mm.apply(a, b)
+    if m == 1 and n == 1:
+        return dot.apply(a, b)
+    if m == 2 and n == 1:
+        return mv.apply(a, b)
+    if m == 1 and n == 2:
+        return a.unsqueeze(0).mm(b).squeeze_(0)
+    if n <= 2:  # fold the batch into the rows of one big matrix
+        lead = a.array.shape[:-1]
+        rows = a.reshape((math.prod(lead), a.shape[-1]))
+        return unsafe_view.apply(rows.mv(b), lead) if n == 1 else unsafe_view.apply(rows.mm(b), (*lead, b.shape[1]))
+    if m == 1 or (m == 2 and a.requires_grad):  # the same, transposed: the gradient needs no sum over the batch
+        flipped = b.transpose(-2, -1)
+        lead = flipped.array.shape[:-1]
+        rows = flipped.reshape((math.prod(lead), flipped.shape[-1]))
+        if m == 1:
+            return unsafe_view.apply(rows.mv(a), lead)
+        return unsafe_view.apply(rows.mm(a.t()), (*lead, a.shape[0])).transpose(-2, -1).contiguous()
+    batch = errors.broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
+    count = math.prod(batch)
+    (rows, inner), (depth, columns) = a.array.shape[-2:], b.array.shape[-2:]
+    first = a.expand((*batch, rows, inner)).reshape((count, rows, inner))
+    second = b.expand((*batch, depth, columns)).reshape((count, depth, columns))
+    return unsafe_view.apply(first.bmm(second), (*batch, rows, columns))
+
+
+def _at_once(a: Tensor, b: Tensor) -> bool:
+    """Whether one call gives all products of two batches: nobody records it, and BLAS takes them as they lie."""
+    mode = local.state.mode
+    if not mode.plain or a.dtype is not b.dtype or a.dtype not in fast.PRECISE or a.backend.real is not b.backend.real:
+        return False
+    if mode.grad and (requires_grad(a) or requires_grad(b)):
+        return False
+    (*batch, _, inner), (*other, depth, _) = a.array.shape, b.array.shape
+    fits = inner == depth and (not other or other == batch)
+    return fits and all([x.array.itemsize in x.array.strides[-2:] for x in (a, b)])
+
+
+class _Matmul(Product):
+    """The fast path knows matrices only, as `mm`; all other ranks come to `apply`."""
+
+    def apply(self, *values: Any) -> Any:
+        autocast = local.state.mode.autocast
+        a, b = values if autocast is None else autocast.cast("matmul", values)
+        backend = a.backend.real
+        if not backend.level:
+            self.find_kernel(backend)
+            if a.array.ndim > 2 and b.array.ndim > 1 and _at_once(a, b):
+                return wrap(local.state.quiet(backend.xp.matmul, a.array, b.array), a.dtype, backend)
+        return _matmul(a, b)
+
+
+matmul = _Matmul(
+    "matmul(Tensor self, Tensor other)", _mm,
+    {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)}, batch=_matmul,
+)  # fmt: skip
+matmul.node_class = mm.node_class
+method("__rmatmul__")(reflected(publish(matmul, forms="function method operator:__matmul__")))
+
+
+# ---- other products
+
+into_exactly = functools.partial(into, exact=True)
+
+
+def _vector(name: str, argument: str, t: Tensor) -> None:
+    if t.dim() != 1:
+        raise RuntimeError(f"{name}: Expected 1-D argument {argument}, but got {t.dim()}-D")
+
+
+# What `outer` is in PyTorch's graphs is a product with broadcasting. For batches of vectors, that takes NumPy twice as
+# long as this, which stands in for it where no graph shows it.
+all_products = Op(
+    "_all_products(Tensor self, Tensor vec2)", lambda xp, self, vec2: xp.einsum("...i,...j->...ij", self, vec2),
+    {
+        "self": lambda g, vec2: (g @ conj(vec2).unsqueeze(-1)).squeeze(-1),
+        "vec2": lambda g, self: (conj(self).unsqueeze(-2) @ g).squeeze(-2),
+    },
+    linear="each",
+    batch=LEADING,
+)  # fmt: skip
+
+
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    """All products of an element of one vector and an element of the other."""
+    _vector("outer", "self", self)
+    _vector("outer", "vec2", vec2)
+    if self.dtype in fast.PRECISE and vec2.dtype is self.dtype and not (requires_grad(self) or requires_grad(vec2)):
+        return all_products.apply(self, vec2)
+    return mul.apply(reshape(self, (self.numel(), 1)), vec2)
+
+
+publish_python("outer(Tensor self, Tensor vec2)", outer)
+publish_python("ger(Tensor self, Tensor vec2)", outer)
+
+
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """Products summed over the last dimension of both."""
+    if not self.dim() or not other.dim():
+        return mul.apply(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(self.shape)} and {list(other.shape)}"
+        )
+    return tensordot(self, other, ((-1,), (-1,)))
+
+
+publish_python("inner(Tensor self, Tensor other)", inner, into=into_exactly)
+
+
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product."""
+    n = max(self.dim(), other.dim())
+    a = (1,) * (n - self.dim()) + tuple(self.shape)
+    b = (1,) * (n - other.dim()) + tuple(other.shape)
+    left = unsafe_view.apply(self, tuple([size for s in a for size in (s, 1)]))
+    right = unsafe_view.apply(other, tuple([size for s in b for size in (1, s)]))
+    return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
+
+
+publish_python("kron(Tensor self, Tensor other)", kron)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if not isinstance(dims, int) and not (isinstance(dims, (tuple, list)) and len(dims) == 2):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+            f"but got dims={dims}"
+        )
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims = (range(-dims, 0), range(dims))
+    over_a, over_b = [[d] if isinstance(d, int) else list(d) for d in dims]
+    if len(over_a) != len(over_b):
+        raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    for x, y in zip(over_a, over_b):
+        n, m = a.shape[x], b.shape[y]
+        if n != m and 1 not in (n, m):
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "
+                f"dim {y}"
+            )
+        if 1 in (n, m):
+            a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
+    first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
+    keep_a = [d for d in range(a.dim()) if d not in first]
+    keep_b = [d for d in range(b.dim()) if d not in second]
+    inner_size = math.prod(a.array.shape[d] for d in first)
+    shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
+    left, right = a.permute([*keep_a, *first]), b.permute([*second, *keep_b])
+    if not keep_a and not keep_b:
+        if left.is_contiguous() and right.is_contiguous():
+            return left.reshape((inner_size,)).dot(right.reshape((inner_size,))).reshape(())
+        return (left.squeeze() * right.squeeze()).sum(dtype=a.dtype).reshape(())
+    left = left.reshape((math.prod(shape_a), inner_size))
+    right = right.reshape((inner_size, math.prod(shape_b)))
+    return left.mm(right).reshape(shape_a + shape_b)
+
+
+publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="function", into=into_exactly)
+
+
+def _check_trace(self: Tensor) -> None:
+    if self.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
+    _no_bool("trace", self)
+
+
+def _trace(xp: Any, self: Any) -> Any:
+    diagonal = xp.diagonal(self)
+    if self.dtype.kind in "biu":
+        return diagonal.sum(dtype=xp.int64)
+    return widened(diagonal).sum().astype(self.dtype)
+
+
+trace = Op(
+    "trace(Tensor self)", _trace,
+    {"self": lambda g, self_shape: g.new_zeros(self_shape).diagonal_scatter(g.expand((min(self_shape),)))},
+    check=_check_trace,
+    linear=True, batch=lambda self: self.diagonal().sum(),
+)  # fmt: skip
+publish(trace)

@@ -1,0 +1,1 @@
+"""Ops along dimensions: sums, extremes, statistics, sorting, scans."""

@@ -1,0 +1,257 @@
+"""The largest, the smallest, the middle and the commonest element, and where they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.publish import Composite, publish
+from ...core.declare.reduction import Reduction, refused
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ..vocabulary import no_complex
+from .scans import positions, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# ---- gradients
+
+
+def put_at(g: Tensor, indices: Tensor, self_shape: tuple[int, ...], dim: int) -> Tensor:
+    """The gradient goes to the element that was chosen."""
+    return g.new_zeros(self_shape).scatter(dim, indices, g)
+
+
+def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:
+    """The gradient goes in equal parts to all elements that are as large; NaNs show that none is."""
+    return g * chosen / chosen.sum(dim, True)
+
+
+def _share_dims(g: Tensor, self: Tensor, result: Tensor, dim: Any) -> Tensor:
+    return _share(g, self == result, dim)
+
+
+def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """As above; when the result is NaN, the NaNs are its equals."""
+    chosen = (self == result) | (self.isnan() & result.isnan())
+    return (g / chosen.sum()).masked_fill(chosen.logical_not(), 0)
+
+
+# ---- kernels
+
+
+def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel for values and indices, from `find(xp, array, axis, *rest)`, whose indices keep the dimension."""
+
+    def kernel(xp: Any, array: Any, axis: int, keepdim: bool, *rest: Any) -> tuple[Any, Any]:
+        check_nonzero(name, array, axis)
+        if array.size:
+            indices = find(xp, array, axis, *rest)
+            values = xp.take_along_axis(array, indices, axis)
+        else:
+            shape = (*array.shape[:axis], 1, *array.shape[axis + 1 :])
+            values, indices = xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
+        return (values, indices) if keepdim else (values.squeeze(axis), indices.squeeze(axis))
+
+    return kernel
+
+
+def check_nonzero(name: str, array: Any, axis: Any) -> None:
+    for a in axis if axis.__class__ is tuple else (axis,):
+        if not array.shape[a]:
+            raise IndexError(f"{name}(): Expected reduction dim {a} to have non-zero size.")
+
+
+def _whole(name: str, which: str) -> Callable[..., Any]:
+    def kernel(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+        if not array.size and axis is None:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                "with the 'dim' argument."
+            )
+        if axis is not None:
+            check_nonzero(name, array, axis)
+        return getattr(array, which)(axis, keepdims=keepdim)
+
+    return kernel
+
+
+def _with_place(name: str) -> Callable[..., Any]:
+    """A kernel for the values and where they stand."""
+
+    def kernel(xp: Any, array: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
+        check_nonzero(name, array, axis)
+        shape = (*array.shape[:axis], *([1] if keepdim else []), *array.shape[axis + 1 :])
+        if not array.size:
+            return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
+        return getattr(array, name)(axis, keepdims=keepdim), getattr(array, "arg" + name)(axis).reshape(shape)
+
+    return kernel
+
+
+INDICES = ("same", dt.int64)
+
+# ---- largest and smallest
+
+
+def _declare_extreme(name: str) -> None:
+    where = "arg" + name
+    binary = {"max": "maximum", "min": "minimum"}[name]
+    publish(
+        Reduction(
+            f"{name}(Tensor self)",
+            _whole(name, name),
+            _share_all,
+            refuse=refused(f"{name}_all", *dt.COMPLEXES),
+            node=f"{name.capitalize()}Backward1",
+            batch=lambda self: extreme.apply(self, (), False),
+        ),
+        Composite(f"{name}.other(Tensor self, Tensor other)", lambda self, other: getattr(self, binary)(other)),
+        Reduction(
+            f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            _with_place(name),
+            put_at,
+            result=INDICES,
+            refuse=no_complex(RuntimeError, f"{name}(): does not support complex input"),
+            exact_out=True,
+        ),
+    )
+    extreme = Reduction(
+        f"a{name}(Tensor self, int[1] dim=(), bool keepdim=False)",
+        _whole("a" + name, name),
+        _share_dims,
+        refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),
+        exact_out=True,
+    )
+    publish(extreme)
+
+    def refuse(d: dt.dtype) -> Exception | None:
+        kind = "bool" if d is dt.bool_ else "complex" if d.is_complex else None
+        return RuntimeError(f"{where}(): does not support {kind} input") if kind else None
+
+    def find(xp: Any, array: Any, axis: int | None, keepdim: bool) -> Any:
+        if axis is not None:
+            check_nonzero(where, array, axis)
+        elif not array.size:
+            raise IndexError(f"{where}(): Expected reduction dim to be specified for input.numel() == 0.")
+        if not array.size:
+            return array.max(axis, keepdims=keepdim, initial=0)
+        return getattr(xp, where)(array, axis, keepdims=keepdim)
+
+    publish(
+        Reduction(
+            f"{where}(Tensor self, int? dim=None, bool keepdim=False)",
+            find,
+            result=dt.int64,
+            refuse=refuse,
+            exact_out=True,
+        )
+    )
+
+
+_declare_extreme("max")
+_declare_extreme("min")
+
+
+def _aminmax(xp: Any, array: Any, axis: int | None, keepdim: bool) -> tuple[Any, Any]:
+    if axis is None and not array.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    if axis is not None and not array.shape[axis]:
+        raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
+    return array.min(axis, keepdims=keepdim), array.max(axis, keepdims=keepdim)
+
+
+def _aminmax_vjp(grads: list[Tensor | None], self: Tensor, min: Tensor, max: Tensor, dim: int | None) -> Tensor | None:
+    parts = [_share(g, self == r, dim) for g, r in zip(grads, (min, max), strict=True) if g is not None]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+aminmax = Reduction(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    _aminmax,
+    _aminmax_vjp,
+    refuse=refused("aminmax_cpu", *dt.COMPLEXES),
+    exact_out=True,
+)
+publish(aminmax)
+
+# ---- the middle
+
+
+def _middle(ignore_nan: bool) -> Callable[..., Any]:
+    """The place of the median in each sorted row, NaNs last: the lower of two, or the first NaN where there is one."""
+
+    def place(xp: Any, array: Any, axis: int) -> Any:
+        n = array.shape[axis]
+        nans = xp.add.reduce(array != array, axis=axis, keepdims=True)
+        if ignore_nan:
+            return xp.maximum(n - nans - 1, 0) // 2
+        return xp.where(nans > 0, n - nans, (n - 1) // 2)
+
+    return place
+
+
+def _of_nothing(xp: Any, dtype: Any) -> Any:
+    """The median of no elements."""
+    return float("nan") if dtype.kind in "fcV" else dtype.kind == "b" or xp.iinfo(dtype).min
+
+
+def _declare_median(name: str, ignore_nan: bool) -> None:
+    place = _middle(ignore_nan)
+
+    def find(xp: Any, array: Any, axis: int) -> Any:
+        return xp.take_along_axis(xp.argsort(array, axis, kind="stable"), place(xp, array, axis), axis)
+
+    def whole(xp: Any, array: Any, axis: None, keepdim: bool) -> Any:
+        flat = array.reshape(-1)
+        if not flat.size:
+            return xp.full((), _of_nothing(xp, array.dtype), array.dtype)
+        if (error := no_order(dt.of_numpy(array.dtype))) is not None:
+            raise error
+        return xp.sort(flat)[place(xp, flat, 0)].reshape(())
+
+    no_order = refused("median_cpu", dt.bool_, *dt.COMPLEXES)
+    by_dim = Reduction(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        along(name, find),
+        put_at,
+        result=INDICES,
+        refuse=no_order,
+        node=f"{name.capitalize()}Backward1",
+    )
+
+    def by_rows(self: Tensor) -> Tensor:
+        return by_dim.apply(self.reshape(-1), 0, False)[0]
+
+    publish(Reduction(f"{name}(Tensor self)", whole, _share_all, batch=by_rows), by_dim)
+
+
+_declare_median("median", ignore_nan=False)
+_declare_median("nanmedian", ignore_nan=True)
+
+# ---- the commonest
+
+
+def _find_mode(xp: Any, array: Any, axis: int) -> Any:
+    """The last of the longest run of equals in each sorted row; the first such run, that of the smallest value."""
+    order = xp.argsort(array, axis, kind="stable")
+    ordered = xp.moveaxis(xp.take_along_axis(array, order, axis), axis, -1)
+    place = positions(xp, ordered, ordered.ndim - 1)
+    starts = xp.zeros(ordered.shape, xp.int64)
+    starts[..., 1:] = xp.where(ordered[..., 1:] != ordered[..., :-1], place[..., 1:], 0)
+    length = place - running(xp, "maximum", starts, starts.ndim - 1)
+    ends = xp.expand_dims(xp.moveaxis(length, -1, axis).argmax(axis), axis)
+    return xp.take_along_axis(order, ends, axis)
+
+
+mode = Reduction(
+    "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    along("mode", _find_mode),
+    put_at,
+    result=INDICES,
+    refuse=refused("mode_cpu", *dt.COMPLEXES),
+    exact_out=True,
+)
+publish(mode)

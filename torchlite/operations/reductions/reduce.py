@@ -1,0 +1,253 @@
+"""Reductions by arithmetic and logic: sums, means, products, `any` and `all`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import conj, sum_to
+from ...core.declare.publish import publish, publish_as, publish_python
+from ...core.declare.reduction import Reduction, reduced_count
+from ...core.machine import fast
+from ...core.machine.array_backward import share_on_arrays, spread_on_arrays
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values import errors
+from ..shapes.joining import cat
+from ..vocabulary import no_complex
+from .summing import add_reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# ---- sums
+
+DIMS = "Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None"
+OPTIONAL_DIMS = "Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None"
+WHOLE = "Tensor self, *, ScalarType? dtype=None"
+
+
+sum_all = Reduction(
+    f"sum({WHOLE})",
+    add_reduce,
+    lambda g: g,
+    integers="int64",
+    linear=True,
+    batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
+)
+sum_dim = Reduction(
+    f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True
+)
+
+
+def publish_total(whole: Any, along: Any) -> None:
+    """Publish a reduction whose result is mostly one number."""
+    name = whole.signature.name
+    publish_as(name, fast.total(whole, publish(whole, along)), "function")
+    publish_as(name, fast.total(whole, getattr(Tensor, name)), "method")
+
+
+sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
+sum_all.node_class.on_arrays = spread_on_arrays
+publish_total(sum_all, sum_dim)
+
+
+def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
+    """This tensor summed down to `size`, to which it could be broadcast from."""
+    shape = input.array.shape
+    lead = len(shape) - len(size)
+    if lead < 0 or any(want not in (have, 1) for want, have in zip(size, shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    return sum_to(input, size) if size else input.sum()
+
+
+publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, forms="method")
+
+
+def _nansum(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    if array.dtype.kind == "f":
+        array = xp.where(xp.isnan(array), array.dtype.type(0), array)
+    return add_reduce(xp, array, axis, keepdim)
+
+
+def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
+    if d is not None and d.category < dt.FLOAT <= t.dtype.category:
+        raise errors.not_implemented_for("nansum_cpu", d)
+
+
+nansum = Reduction(
+    f"nansum({OPTIONAL_DIMS})",
+    _nansum,
+    lambda g, self: g * self.isnan().logical_not(),
+    integers="int64",
+    check_form=_check_nansum,
+    refuse=no_complex(RuntimeError, "nansum on CPU does not support complex inputs"),
+)
+publish(nansum)
+
+# ---- means
+
+
+def _check_mean(t: Tensor, *values: Any) -> None:
+    d = values[-1]
+    if (d or t.dtype).category < dt.FLOAT:
+        what = "Input" if d is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
+            f"Got: {(d or t.dtype).legacy}"
+        )
+
+
+def _mean(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    return add_reduce(xp, array, axis, keepdim) / reduced_count(array, axis)
+
+
+def _mean_vjp(g: Tensor, self_numel: int, result_numel: int) -> Tensor:
+    return g / (self_numel // max(result_numel, 1))
+
+
+mean_all = Reduction(
+    f"mean({WHOLE})",
+    _mean,
+    _mean_vjp,
+    check_form=_check_mean,
+    linear=True,
+    batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
+)
+mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True)
+mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
+mean_all.node_class.on_arrays = share_on_arrays
+publish_total(mean_all, mean_dim)
+
+
+def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """The mean of the elements that are not NaN."""
+    if input.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.legacy}"
+        )
+    count = input.detach().isnan().logical_not().sum(dim, keepdim)
+    return input.nansum(dim, keepdim, dtype=dtype) / count
+
+
+publish_python(f"nanmean({OPTIONAL_DIMS})", nanmean)
+
+# ---- products
+
+_TINY = 1e-8  # by less nothing is divided, since second derivatives would show the rounding
+
+
+def _prod(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    return array.prod(axis, keepdims=keepdim)
+
+
+def products_of_others(x: Tensor, dim: int) -> Tensor:
+    """For each element the product of all others along `dim`, by products from both ends; zeros do no harm."""
+    x = x.float() if x.dtype in dt.HALVES else x
+    n = x.shape[dim] if x.dim() else 1
+    if n < 2:
+        return x.new_ones(x.shape)
+    before = x.narrow(dim, 0, n - 1).cumprod(dim)
+    after = x.narrow(dim, 1, n - 1).flip(dim).cumprod(dim).flip(dim)
+    ends = before.narrow(dim, n - 2, 1), after.narrow(dim, 0, 1)
+    if n == 2:
+        return cat.apply([ends[1], ends[0]], dim)
+    return cat.apply([ends[1], before.narrow(dim, 0, n - 2) * after.narrow(dim, 1, n - 2), ends[0]], dim)
+
+
+def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
+    """A division, where nothing is seen near zero: PyTorch's, which shows when `self` has changed unnoticed."""
+    backend = self.backend.real
+    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() <= _TINY).any()):
+        return g * conj(result / self)
+    return g * conj(products_of_others(self, dim))
+
+
+def _prod_all_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """Zeros where two factors are, whatever the gradient is: but to differentiate again takes the products."""
+    backend = self.backend.real
+    if not local.state.mode.grad and backend.values and not backend.level and int((self == 0).sum()) > 1:
+        return g.new_zeros(self.shape)
+    if self.dim() < 2:
+        return _prod_vjp(g, self, 0, result)
+    return _prod_vjp(g, self.reshape(-1), 0, result).reshape(self.shape)
+
+
+prod_all = Reduction(
+    f"prod({WHOLE})",
+    _prod,
+    _prod_all_vjp,
+    integers="int64",
+    batch=lambda self, dtype: prod_dim.apply(self.reshape(-1), 0, False, dtype),
+)
+prod_dim = Reduction(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)",
+    _prod,
+    _prod_vjp,
+    integers="int64",
+    node="ProdBackward1",
+)
+publish(prod_all, prod_dim)
+
+# ---- logarithm of a sum of exponentials
+
+
+def _logsumexp(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    if not array.size:
+        return xp.log(add_reduce(xp, array, axis, keepdim))
+    top = array.real.max(axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
+    total = xp.log(add_reduce(xp, xp.exp(array - top), axis, keepdim))
+    return total + (top if keepdim else top.reshape(total.shape))
+
+
+logsumexp = Reduction(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False)",
+    _logsumexp,
+    lambda g, self, result: g * conj((self - result).exp()),
+    integers="float",
+)
+publish(logsumexp)
+
+# ---- logic
+
+
+class Logical(Reduction):
+    """`any` and `all`: bool, but uint8 of uint8. No dimensions in the list mean none."""
+
+    def __init__(self, schema: str, kernel: Any, **more: Any) -> None:
+        super().__init__(schema, kernel, result=dt.bool_, none="none", **more)
+
+    def result_dtypes(self, d: dt.dtype) -> Any:
+        return d if d is dt.uint8 else dt.bool_
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        if isinstance(out, TensorBase) and out.dtype not in (dt.bool_, dt.uint8):
+            raise RuntimeError(f"{self.signature.name} only supports bool tensor for result, got: {out.dtype.legacy}")
+        return super().into(out, values)
+
+
+def _any(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    return array.any(axis, keepdims=keepdim)
+
+
+def _all(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    return array.all(axis, keepdims=keepdim)
+
+
+for _name, _kernel in (("any", _any), ("all", _all)):
+    _dims = Logical(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel)
+    publish(
+        Logical(f"{_name}(Tensor self)", _kernel, batch=lambda self, dims=_dims: dims.apply(self, None, False)),
+        Logical(f"{_name}.dim(Tensor self, int dim, bool keepdim=False)", _kernel),
+        _dims,
+    )
+
+
+def _count_nonzero(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    return add_reduce(xp, array != 0, axis, keepdim)
+
+
+count_nonzero = Reduction("count_nonzero(Tensor self, int? dim=None)", _count_nonzero, result=dt.int64)
+count_nonzero_dims = Reduction("count_nonzero.dim_IntList(Tensor self, int[] dim)", _count_nonzero, result=dt.int64)
+publish(count_nonzero, count_nonzero_dims)

@@ -1,0 +1,303 @@
+"""Running totals and differences: an operation carried along one dimension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import conj
+from ...core.declare.publish import Composite, publish, publish_python
+from ...core.declare.reduction import Along, refused
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for, wrap_dim
+from ..shapes.joining import cat
+from ..shapes.shape import along_dim
+from .summing import carried
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def running(xp: Any, combine: str, array: Any, axis: int) -> Any:
+    """All prefixes along `axis` of a ufunc that is associative."""
+    ufunc = getattr(xp, combine)
+    try:
+        return ufunc.accumulate(array, axis)
+    except NotImplementedError:  # CuPy accumulates sums and products only
+        return _doubled(xp, ufunc, array, axis)
+
+
+def _doubled(xp: Any, combine: Any, array: Any, axis: int) -> Any:
+    """The same in log n steps, each over a reach twice as long."""
+    moved = xp.moveaxis(array, axis, 0).copy()
+    step = 1
+    while step < len(moved):
+        moved = xp.concatenate([moved[:step], combine(moved[step:], moved[:-step])])
+        step *= 2
+    return xp.moveaxis(moved, 0, axis)
+
+
+def positions(xp: Any, array: Any, axis: int) -> Any:
+    """0, 1, 2, … along `axis`, to be broadcast against `array`."""
+    return xp.arange(array.shape[axis]).reshape(along_dim(axis, array.ndim))
+
+
+def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
+    """A running total from the last element to the first."""
+    return op(t.flip(dim), dim).flip(dim)
+
+
+class Running(Along):
+    """`cumsum` and its like; in place, the dtype must stay."""
+
+    def apply_in_place(self, values: list[Any]) -> Tensor:
+        asked = values[self.dtype_at] if self.dtype_at is not None else None
+        d = values[0].dtype
+        if asked is not None and asked is not d:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {d.cname} and output tensor dtype {asked.cname} should match"
+            )
+        if self.dtype_at is not None:
+            values[self.dtype_at] = d
+        return super().apply_in_place(values)
+
+    by_form = True
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+        prepared = super().prepare(values, backend)
+        if self.dtype_at is not None and values[self.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
+            raise not_implemented_for(f"{self.signature.name}_out_cpu", dt.bool_)
+        return prepared
+
+
+cumsum = Running(
+    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
+    lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
+    lambda g, dim: from_the_end(g, Tensor.cumsum, dim),
+    integers="int64",
+    linear=True,
+)
+cumsum.real_parts = True
+publish(cumsum, forms="function method inplace")
+
+# ---- products
+
+
+def _shifted(t: Tensor, dim: int, fill: float) -> Tensor:
+    """`t` moved one step towards the start of `dim`, with `fill` at the end."""
+    n = t.shape[dim]
+    return cat.apply([t.narrow(dim, 1, n - 1), t.new_full(t.narrow(dim, 0, 1).shape, fill)], dim)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """a * b, where a zero in `a` makes nothing even of what is not finite."""
+    return a * b.masked_fill((a == 0).logical_and(b.isfinite().logical_not()), 0)
+
+
+def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    """s with s[k] = b[k] + a[k] s[k + 1], by combining stretches of doubling length."""
+    n, step = a.shape[dim], 1
+    while step < n:
+        head, tail = n - step, b.narrow(dim, n - step, step)
+        later = b.narrow(dim, step, head)
+        b = cat.apply([b.narrow(dim, 0, head) + _product(a.narrow(dim, 0, head), later), tail], dim)
+        a = cat.apply([a.narrow(dim, 0, head) * a.narrow(dim, step, head), a.narrow(dim, head, step)], dim)
+        step *= 2
+    return b
+
+
+def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
+    """The product before each element, times the sum over what follows it, without dividing: zeros do no harm."""
+    if not self.dim() or not self.numel():
+        return g
+    g = g.float() if g.dtype in dt.HALVES else g  # products of a few small numbers would vanish
+    x = conj(self).to(g.dtype)
+    after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
+    n = x.shape[dim]
+    before = cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), conj(result).to(g.dtype).narrow(dim, 0, n - 1)], dim)
+    return _product(before, after)
+
+
+cumprod = Running(
+    "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
+    lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)),
+    _cumprod_vjp,
+    integers="int64",
+)
+publish(cumprod, forms="function method inplace")
+
+# ---- extremes
+
+
+def _running_extreme(combine: str) -> Any:
+    def kernel(xp: Any, array: Any, axis: int) -> tuple[Any, Any]:
+        values = running(xp, combine, array, axis)
+        reached = (array == values) | (array != array)
+        return values, running(xp, "maximum", xp.where(reached, positions(xp, array, axis), 0), axis)
+
+    return kernel
+
+
+for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
+    publish(
+        Along(
+            f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+            _running_extreme(_combine),
+            lambda g, indices, self, dim: g.new_zeros(self.shape).scatter_add(dim, indices, g),
+            result=("same", dt.int64),
+            refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
+            exact_out=True,
+        )
+    )
+
+# ---- sums of exponentials
+
+
+def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
+    """The logarithm of exp(a) + exp(b), of complex numbers too."""
+    first = a.real >= b.real
+    high, low = xp.where(first, a, b), xp.where(first, b, a)
+    return xp.where(xp.isfinite(high.real), high + xp.log(1 + xp.exp(low - high)), high + 0 * low.imag)
+
+
+def _logcumsumexp(xp: Any, array: Any, axis: int) -> Any:
+    array = array.astype(carried(xp, array))
+    if array.dtype.kind != "c":
+        return running(xp, "logaddexp", array, axis)
+    total = xp.moveaxis(array, axis, 0)
+    for i in range(1, len(total)):  # in this order, on which the branch of the logarithm depends
+        total[i] = _logaddexp(xp, total[i - 1], total[i])
+    return array
+
+
+def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """g, summed from the end with weights exp(self - result), by logarithms, for positive and negative parts of g."""
+    if not self.dim() or not self.numel():
+        return g
+
+    def weighted(log_g: Tensor) -> Tensor:
+        return (from_the_end(log_g - conj(result), Tensor.logcumsumexp, dim) + conj(self)).exp()
+
+    if g.is_complex():
+        return weighted(g.log())
+    log_g = g.abs().log()
+    nothing = g.new_full((), dt.finfo(g.dtype).min)  # finite, so that this can be differentiated again
+    return weighted(log_g.where(g > 0, nothing)) - weighted(log_g.where(g < 0, nothing))
+
+
+logcumsumexp = Along(
+    "logcumsumexp(Tensor self, int dim)",
+    _logcumsumexp,
+    _logcumsumexp_vjp,
+    refuse=refused("logcumsumexp_out_cpu", dt.bool_, *dt.INTEGERS),
+    exact_out=True,
+)
+publish(logcumsumexp, forms="function method inplace")
+
+# ---- differences and areas
+
+
+def _one_difference(t: Tensor, dim: int) -> Tensor:
+    n = t.shape[dim] - 1
+    later, earlier = t.narrow(dim, 1, n), t.narrow(dim, 0, n)
+    return later.logical_xor(earlier) if t.dtype is dt.bool_ else later - earlier
+
+
+def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
+    """The n-th differences of neighbours along `dim`."""
+    if not input.dim():
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input.dim())
+    for other in (prepend, append):
+        if other is not None and other.dim() != input.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for at, (n_input, n_other) in enumerate(zip(input.shape, () if other is None else other.shape)):
+            if at != dim and n_input != n_other:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({at}) = {n_input}, but got tensor.size({at}) = {n_other}"
+                )
+    if not n:
+        return input.clone()
+    parts = [t for t in (prepend, input, append) if t is not None]
+    t = cat.apply(parts, dim) if len(parts) > 1 else input
+    for _ in range(min(n, t.shape[dim])):
+        t = _one_difference(t, dim)
+    return t
+
+
+publish_python("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)", diff)
+
+
+def _strips(y: Tensor, width: Any, dim: int) -> Tensor:
+    """Twice the area between each two neighbouring points."""
+    n = y.shape[dim] - 1
+    return (y.narrow(dim, 1, n) + y.narrow(dim, 0, n)) * width
+
+
+def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
+    """The steps of `x`, shaped to be multiplied with those of `y`."""
+    if not x.dim():
+        raise IndexError(f"{name}: Currently we do not support dx as a scalar")
+    n = y.shape[dim]
+    if x.dim() == 1:
+        if x.shape[0] != n:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        steps = _one_difference(x, 0)
+        return steps.reshape(along_dim(dim, y.dim()))
+    if x.dim() < y.dim():
+        x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))
+    at = x.shape[dim]
+    if at not in (n, 1) and n != 1:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+    return _one_difference(x, dim)
+
+
+def _sum_of_strips(y: Tensor, dim: int) -> Tensor:
+    """Half of the sum of strips as wide as 1, in which neighbours count once."""
+    return y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5
+
+
+def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
+    """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, dim)` for steps of 1."""
+
+    def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
+        dim = wrap_dim(dim, y.dim())
+        if not y.dim() or not y.shape[dim]:
+            return empty(y, dim)
+        if x.dtype is dt.bool_ or y.dtype is dt.bool_:
+            raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+        return total(_strips(y, _widths(y, x, dim, name), dim), dim) / 2
+
+    def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
+        if not y.dim():
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        dim = wrap_dim(dim, y.dim())
+        if not y.shape[dim]:
+            return empty(y, dim)
+        if y.dtype is dt.bool_:
+            raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+        if isinstance(dx, (bool, complex)):
+            raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+        return evenly(y, dim) * dx
+
+    return (
+        Composite(f"{name}.x(Tensor y, Tensor x, *, int dim=-1)", with_points),
+        Composite(f"{name}.dx(Tensor y, *, Scalar dx=1, int dim=-1)", with_step),
+    )
+
+
+def _zeros(y: Tensor, dim: int) -> Tensor:
+    return y.new_zeros((*y.shape[:dim], *y.shape[dim + 1 :]))
+
+
+for _name in ("trapezoid", "trapz"):
+    publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), forms="function")
+publish(
+    *_area(
+        "cumulative_trapezoid", Tensor.cumsum, lambda y, dim: _strips(y, 1, dim).cumsum(dim) / 2, lambda y, dim: y * 1.0
+    ),
+    forms="function",
+)  # fmt: skip

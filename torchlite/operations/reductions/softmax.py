@@ -1,0 +1,136 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish
+from ...core.declare.reduction import Along, refused
+from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import wrap_dim
+from ..gradient_kernels import gradient_by_kernel
+from .summing import add_reduce
+
+NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
+
+
+def _shifted(xp: Any, array: Any, axis: int) -> Any:
+    """The array less its largest element along `axis`, in fresh memory laid out row by row."""
+    return xp.subtract(array, array.max(axis, keepdims=True), xp.empty(array.shape, array.dtype))
+
+
+def _softmax(xp: Any, array: Any, axis: int) -> Any:
+    if not array.size:
+        return array.copy()
+    result = _shifted(xp, array, axis)
+    xp.exp(result, result)
+    result /= add_reduce(xp, result, axis, True)
+    return result
+
+
+def _log_softmax(xp: Any, array: Any, axis: int) -> Any:
+    if not array.size:
+        return array.copy()
+    result = _shifted(xp, array, axis)
+    result -= xp.log(add_reduce(xp, xp.exp(result), axis, True))
+    return result
+
+
+class Backward(Op):
+    """The gradient of a softmax from that of its result; halves are computed in float32."""
+
+    batch = LEADING
+
+    def prepare(self, values: Any, backend: Any) -> Any:
+        g, output, dim, d = values
+        compute = dt.float32 if output.dtype in dt.HALVES else output.dtype
+        arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
+        axis = wrap_dim(dim, arrays[0].ndim)
+        return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.dtype != out_dtype.numpy:
+            outputs = backend.cast(outputs, out_dtype.numpy)
+        return super().wrap_results(outputs, out_dtype, backend)
+
+    def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
+        return state.quiet(kernel, *arguments).reshape(values[0].array.shape)
+
+
+def _softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
+    weighted = xp.multiply(g, output, xp.empty(g.shape, g.dtype))
+    weighted -= output * add_reduce(xp, weighted, axis, True)
+    return weighted
+
+
+softmax_backward = Backward(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
+    _softmax_backward,
+    {
+        "grad_output": lambda g, output, dim, input_dtype: softmax_backward.apply(g, output, dim, input_dtype),
+        "output": lambda g, grad_output, output, dim: (
+            g * (grad_output - (grad_output * output).sum(dim, True)) - grad_output * (g * output).sum(dim, True)
+        ),
+    },
+)
+publish(softmax_backward, forms="function")
+
+
+def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
+    result = xp.exp(output, xp.empty(output.shape, output.dtype))
+    result *= -add_reduce(xp, g, axis, True)
+    result += g
+    return result
+
+
+log_softmax_backward = Backward(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
+    _log_softmax_backward,
+    {
+        "grad_output": lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
+        "output": lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
+    },
+)
+publish(log_softmax_backward, forms="function")
+
+
+def _real(result: Tensor, self_dtype: dt.dtype) -> dt.dtype:
+    """The dtype of a softmax's gradient, before it is fitted to a complex operand."""
+    return result.dtype if self_dtype.is_complex else self_dtype
+
+
+def _softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
+    return softmax_backward.apply(g, result, dim, _real(result, self_dtype))
+
+
+def _log_softmax_vjp(g: Tensor, result: Tensor, dim: int, self_dtype: dt.dtype) -> Tensor:
+    return log_softmax_backward.apply(g, result, dim, _real(result, self_dtype))
+
+
+def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
+    """The public op, and the one with an underscore, which other ops' gradients are written with."""
+    refuse, refuse_last = refused(label, *NOT_FLOAT), refused(label.replace("_kernel", "_lastdim_kernel"), *NOT_FLOAT)
+
+    def check(self: Tensor, dim: int, d: dt.dtype | None) -> None:
+        if dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
+            raise error
+
+    inner = Along(
+        f"_{name}(Tensor self, int dim, bool half_to_float)",
+        lambda xp, array, axis, half_to_float: kernel(xp, array, axis),
+        vjp,
+        refuse=refuse,
+    )
+    publish(inner, forms="function")
+    schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
+    op = Along(schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True)
+    gradient_by_kernel(op, back, renamed={"output": "result"})
+    publish(op)
+    return op
+
+
+softmax = _declare("softmax", _softmax, softmax_backward, _softmax_vjp, "softmax_kernel_impl")
+log_softmax = _declare("log_softmax", _log_softmax, log_softmax_backward, _log_softmax_vjp, "log_softmax_kernel_impl")

@@ -1,0 +1,375 @@
+"""Sorting, the largest and smallest few, and places in what is sorted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.declare.reduction import Along, Reduction, refused
+from ...core.machine.batching import LEADING
+from ...core.machine.operands import converted, result_type
+from ...core.machine.tensor import Tensor, wrap
+from ...core.machine.view import resolve
+from ...core.machine.write import check_apart, write_out
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values import errors
+from ...core.values.errors import warn_once
+from ...core.values.layout import dense_strides
+from ..making.factories import full
+from ..places.writing import check_range
+from ..products.matmul import into_exactly
+from ..vocabulary import requirement
+from .extremes import INDICES, along, put_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_MEASURED = {dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64} | dt.FLOATS  # what has an order, and kernels for it
+_NO_ORDER = tuple([d for d in dt.DTYPES if d not in _MEASURED])
+
+
+# ---- sorting
+
+
+def _pick(xp: Any, array: Any, places: Any, axis: int) -> Any:
+    return array[places] if array.ndim == 1 else xp.take_along_axis(array, places, axis)
+
+
+def order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+    """The places of the elements in sorted order: equals stay in theirs, NaNs count as largest."""
+    if not descending:
+        return xp.argsort(array, axis, kind="stable")
+    backwards = xp.argsort(xp.flip(array, axis), axis, kind="stable")
+    return array.shape[axis] - 1 - xp.flip(backwards, axis)
+
+
+def _sort(xp: Any, array: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    places = order(xp, array, axis, descending)
+    return _pick(xp, array, places, axis), places
+
+
+def _refuse_sort(d: dt.dtype) -> Exception | None:
+    if d.is_complex:
+        return RuntimeError(" Sort does not support complex dtypes on CPU")
+    known = d.category < dt.FLOAT or d in dt.FLOATS
+    return None if known else errors.not_implemented_for("sorting_kernel_method_name", d)
+
+
+class Sort(Along):
+    """The results lie in memory as the operand does."""
+
+    by_form = False
+
+    def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
+        super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
+
+    def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
+        outputs = super().run(state, kernel, arguments, values)
+        t: Tensor = values[0]
+        backend = t.backend.real
+        if not backend.strided or (t.array.base is None and t.array.flags.c_contiguous):
+            return outputs
+        strides = dense_strides(t.array.shape, t.stride())
+        if outputs.__class__ is tuple:
+            return tuple([backend.ordered(o, strides) for o in outputs])
+        return backend.ordered(outputs, strides)
+
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+        if outputs.__class__ is tuple:
+            return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, out_dtype, strict=True)])
+        if outputs.dtype != out_dtype.numpy:
+            outputs = backend.cast(outputs, out_dtype.numpy)
+        return wrap(outputs, out_dtype, backend)
+
+
+_BY_DIM = "(Tensor self, int dim=-1, bool descending=False)"
+sort = Sort(f"sort{_BY_DIM} -> (Tensor values, Tensor indices)", _sort, put_at, result=INDICES)
+sort_stable = Sort(
+    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    lambda xp, array, axis, stable, descending: _sort(xp, array, axis, descending),
+    put_at,
+    result=INDICES,
+    node="SortBackward1",
+)
+publish(sort, sort_stable)
+
+
+def _ask_history(self: Tensor, *_: Any) -> None:
+    """PyTorch's argsort is a result of its sort, which asks for the history, and raises where that is lost."""
+    if local.state.mode.grad:
+        resolve(self)
+
+
+argsort = Sort(f"argsort{_BY_DIM}", order, result=dt.int64, check=_ask_history)
+argsort_stable = Sort(
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
+    lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),
+    result=dt.int64,
+    check=_ask_history,
+)
+publish(argsort, argsort_stable)
+
+
+def msort(input: Tensor) -> Tensor:
+    """The rows' elements sorted along the first dimension."""
+    return sort.apply(input, 0, False).values
+
+
+publish_python("msort(Tensor self)", msort, into=into_exactly)
+
+
+# ---- the first few of what is sorted
+
+
+def _at(axis: int, which: Any) -> tuple[Any, ...]:
+    return (*(slice(None),) * axis, which)
+
+
+def _check_topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> None:
+    shape = self.array.shape
+    axis = errors.wrap_dim(dim, len(shape))
+    if not 0 <= k <= (shape[axis] if shape else 1):
+        raise RuntimeError("selected index k out of range")
+
+
+def _topk(xp: Any, array: Any, axis: int, k: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+    if not k or not array.size:
+        shape = (*array.shape[:axis], k, *array.shape[axis + 1 :])
+        return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
+    if array.size <= _FEW:
+        places = order(xp, array, axis, largest)[_at(axis, slice(k))]
+        return _pick(xp, array, places, axis), places
+    if largest:
+        places = xp.moveaxis(_largest(xp, xp.moveaxis(array, axis, -1), k), -1, axis)
+    else:
+        places = xp.argpartition(array, k - 1, axis)[_at(axis, slice(k))]
+    values = _pick(xp, array, places, axis)
+    if sorted:
+        ordered = order(xp, values, axis, largest)
+        places, values = [_pick(xp, a, ordered, axis) for a in (places, values)]
+    return values, places
+
+
+_FEW = 256  # elements, which are sorted faster than selected from
+_BLOCK = 64
+
+
+def _largest(xp: Any, rows: Any, k: int) -> Any:
+    """Where the `k` largest elements of each row are, in no order.
+
+    Of a long row, they are sought in the blocks with the largest maxima, of which there are `k` at most.
+    """
+    n = rows.shape[-1]
+    blocks = n // _BLOCK
+    if blocks < 8 * k:
+        return xp.argpartition(rows, n - k, -1)[..., n - k :]
+    inside = blocks * _BLOCK
+    maxima = rows[..., :inside].reshape((*rows.shape[:-1], blocks, _BLOCK)).max(-1)
+    starts = _largest(xp, maxima, k) * _BLOCK
+    places = (starts[..., None] + xp.arange(_BLOCK)).reshape((*rows.shape[:-1], k * _BLOCK))
+    rest = xp.broadcast_to(xp.arange(inside, n), (*rows.shape[:-1], n - inside))
+    places = xp.concatenate([places, rest], -1)
+    chosen = _largest(xp, _pick(xp, rows, places, rows.ndim - 1), k)
+    return _pick(xp, places, chosen, rows.ndim - 1)
+
+
+def _refuse_topk(d: dt.dtype) -> Exception | None:
+    if d is dt.bool_:
+        return RuntimeError("topk does not support bool dtypes on CPU")
+    if d.is_complex:
+        return RuntimeError(" topk does not support complex dtypes on CPU")
+    return refused("topk_cpu", *_NO_ORDER)(d)
+
+
+class _TopK(Along):
+    by_form = True
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+        arguments, dtypes = super().prepare(values, backend)
+        if not values[0].array.ndim:
+            arguments[2] = 1  # there is one, even where none is asked for
+        return arguments, dtypes
+
+
+topk = _TopK(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    _topk,
+    put_at,
+    result=INDICES,
+    refuse=_refuse_topk,
+    exact_out=True,
+    check=_check_topk,
+)
+publish(topk)
+
+
+def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
+    shape = self.array.shape or (1,)
+    axis = errors.wrap_dim(dim, len(shape))
+    if not shape[axis]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
+    if not 1 <= k <= shape[axis]:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+
+
+class _Kth(Reduction):
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        for target in out:
+            check_apart(target, values[0], whole=True)
+        return super().into(out, values)
+
+
+kthvalue = _Kth(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    along(
+        "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))].copy()
+    ),
+    put_at,
+    result=INDICES,
+    refuse=refused("kthvalue_cpu", *_NO_ORDER),
+    exact_out=True,
+    check=_check_kth,
+)
+publish(kthvalue)
+
+
+# ---- where something belongs in what is sorted
+
+
+def _search(xp: Any, sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any) -> Any:
+    right = right or side == "right"
+    if sorter is not None:
+        n = sequence.shape[-1]
+        check_range(xp, sorter, n, lambda i: RuntimeError("torch.searchsorted(): sorter index out of range"))
+        sequence = xp.take_along_axis(sequence, sorter, -1)
+    if sequence.ndim == 1 and not _ends_in_nan(sequence):
+        values = xp.ascontiguousarray(values).reshape(values.shape)
+        places = xp.searchsorted(sequence, values, "right" if right else "left")
+    else:
+        places = _bisect(xp, sequence, values, right)
+    return xp.asarray(places).astype(xp.int32 if out_int32 else xp.int64)
+
+
+def _ends_in_nan(sequence: Any) -> bool:
+    """NaNs are searched for by comparing with them, which is false, and not by their place at the end."""
+    return sequence.dtype.kind == "f" and bool((sequence[-1:] != sequence[-1:]).sum().item())
+
+
+def _bisect(xp: Any, sequence: Any, values: Any, right: bool) -> Any:
+    """For each value the first place in its row of `sequence` whose element is not less (or, `right`, is greater)."""
+    n = sequence.shape[-1]
+    shape = values.shape
+    rows = max(sequence.size // max(n, 1), 1)
+    flat, values = sequence.reshape(-1), values.reshape(rows, -1)
+    start = xp.arange(0, rows * n, max(n, 1)).reshape(-1, 1) if n else 0
+    low = xp.zeros(values.shape, xp.int64)
+    high = xp.full(values.shape, n, xp.int64)
+    for _ in range(n.bit_length()):
+        middle = (low + high) >> 1
+        element = flat[xp.minimum(middle, n - 1) + start]
+        reached = element > values if right else element >= values
+        found = low < high
+        low, high = xp.where(found & ~reached, middle + 1, low), xp.where(found & reached, middle, high)
+    return low.reshape(shape)
+
+
+class _Search(Op):
+    """A search for values of a sequence's own dtype, or one both are converted to."""
+
+    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+        sequence, sought, *rest, sorter = values
+        common = result_type(sequence, sought)
+        if common not in _MEASURED:
+            raise errors.not_implemented_for("searchsorted_out_cpu", common)
+        if common in dt.HALVES:
+            common = dt.float32
+        arrays = [converted(t, common, backend) for t in (sequence, sought)]
+        return [*arrays, *rest, None if sorter is None else sorter.array], None
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        return _into_places(out, self.apply, values, self.name)
+
+
+def _into_places(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    places = apply(*values)
+    if out.dtype is not places.dtype:
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+            "depending on whether out_int32 flag is True, but we got output tensor's dtype "
+            f"{out.dtype.legacy} and out_int32 flag is {places.dtype is dt.int32}"
+        )
+    write_out(out, places)
+    return out
+
+
+_require = requirement("torch.searchsorted(): ")
+
+
+def _check_search(
+    sequence: Tensor, sought: Any, out_int32: bool, right: bool, side: str | None, sorter: Tensor | None
+) -> None:
+    shape, wanted = list(sequence.shape), list(sought.shape) if isinstance(sought, Tensor) else []
+    _require(side in (None, "left", "right"), f"side can only be 'left' or 'right' but got {side}")
+    _require(
+        not (right and side == "left"),
+        "side and right can't be set to opposites, got side of left while right was True",
+    )
+    _require(
+        len(shape) == 1 or bool(wanted),
+        "input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+        f"dim({len(shape)}) and input value's dim(0) numel(1)",
+    )
+    _require(bool(shape), "boundaries tensor should have positive dimension, but got 0 dimension")
+    _require(
+        len(shape) == 1 or shape[:-1] == wanted[:-1],
+        "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+        f"tensor must match, but we got boundaries tensor {shape} and input value tensor {wanted}",
+    )
+    if sorter is not None:
+        _require(
+            list(sorter.shape) == shape,
+            "boundary and sorter must have the same size, but got boundary tensor "
+            f"{shape}and got sorter tensor {list(sorter.shape)}",
+        )
+        _require(sorter.dtype is dt.int64, f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.legacy}")
+    for name, t in (("input value", sought), ("boundary", sequence), ("sorter", sorter)):
+        if isinstance(t, Tensor) and not t.is_contiguous():
+            warn_once(
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
+                f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
+                "if possible. This message will only appear once per program."
+            )
+
+
+_HOW = "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
+_in_rows = _Search(f"_searchsorted(Tensor sorted_sequence, Tensor self, *, {_HOW})", _search, batch=LEADING)
+
+
+def _row_by_row(sequence: Tensor, sought: Any, *how: Any) -> Tensor:
+    """The same with as many rows of values as of sequences, so that a batch is only more rows."""
+    values = sought if isinstance(sought, Tensor) else full((), sought)
+    rows = values.reshape(-1) if sequence.dim() == 1 else values
+    return _in_rows.apply(sequence, rows, *how).reshape(values.shape)
+
+
+searchsorted = _Search(
+    f"searchsorted(Tensor sorted_sequence, Operand self, *, {_HOW})", _search, check=_check_search, batch=_row_by_row
+)
+publish(searchsorted, forms="function")
+
+
+def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
+    """The number of the interval between neighbouring boundaries in which each element lies."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return searchsorted.apply(boundaries, input, out_int32, right, None, None)
+
+
+publish_python(
+    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
+    bucketize,
+    forms="function",
+    into=_into_places,
+)

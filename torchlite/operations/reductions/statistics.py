@@ -1,0 +1,297 @@
+"""Variances, quantiles, covariances."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ...core.declare.elementwise import conj
+from ...core.declare.on_backend import OnBackend
+from ...core.declare.publish import Composite, publish, publish_python
+from ...core.declare.reduction import Reduction, all_dims, reduced_count
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import wrap_dim
+from ..pointwise.selection import where
+from ..vocabulary import requirement
+from .summing import add_reduce, carried
+
+# ---- variance
+
+
+def _refuse(name: str) -> Any:
+
+    def refuse(d: dt.dtype) -> Exception | None:
+        return RuntimeError(f"{name} only support floating point and complex dtypes") if d.category < dt.FLOAT else None
+
+    return refuse
+
+
+def _freedom(count: int, correction: float | None) -> float:
+    """What the sum of squares is divided by."""
+    return max(count - (1 if correction is None else correction), 0)
+
+
+def _moments(name: str, root: bool, with_mean: bool) -> Any:
+    """A kernel for the variance or its root by two passes: the mean, then the squares of what is left.
+
+    All are counted from one element, whose size then takes no digits from the rest, and in double precision.
+    """
+
+    def kernel(backend: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
+        xp, count = backend.xp, reduced_count(array, axis)
+        freedom = _freedom(count, correction)
+        if freedom <= 0 or not array.size:
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                "(input numel divided by output numel).",
+                UserWarning,
+                stacklevel=4,
+            )
+        start = _first(xp, array, all_dims(array, axis))
+        rest = xp.asarray(xp.subtract(array, start, dtype=carried(xp, array)))
+        mean = add_reduce(xp, rest, axis, True) / count
+        rest -= mean
+        squares = rest.real**2 + rest.imag**2 if array.dtype.kind == "c" else xp.multiply(rest, rest, rest)
+        result = add_reduce(xp, squares, axis, keepdim) / xp.asarray(freedom, squares.dtype)
+        if root:
+            result = xp.sqrt(result)
+        if with_mean:
+            mean = (start + mean).astype(array.dtype)
+            if array.size and backend.values and not xp.isfinite(mean).all().item():
+                mean = _running(xp, array, all_dims(array, axis), mean)
+            return result, mean if keepdim else mean.reshape(result.shape)
+        return result
+
+    return kernel
+
+
+def _first(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
+    """The first element along the axes, if it is finite."""
+    if not array.size:
+        return array.dtype.type(0)
+    first = array[tuple([slice(1) if d in axes else slice(None) for d in range(array.ndim)])]
+    return xp.where(xp.isfinite(first), first, first.dtype.type(0))
+
+
+def _running(xp: Any, array: Any, axes: tuple[int, ...], mean: Any) -> Any:
+    """The mean as PyTorch's, which is a running one: what is not finite makes it NaN, unless nothing comes after."""
+    wild = ~xp.isfinite(array)
+    last = wild[tuple([slice(-1, None) if d in axes else slice(None) for d in range(array.ndim)])]
+    return xp.where(wild.sum(axes, keepdims=True) > last, mean.dtype.type(math.nan), mean)
+
+
+def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result_numel: int) -> Tensor:
+    count = self.numel() // max(result_numel, 1)
+    freedom = count - (1 if correction is None else correction)
+    mean = self.mean(dim, True)
+    if dim is None and freedom <= 0:
+        return g * where(self == mean, math.nan, math.inf)
+    rest = self - mean
+    if self.dtype not in dt.HALVES:
+        left = rest.mean(dim, True)  # not zero, since the mean was rounded, which shows where it is large
+        rest = rest - left.masked_fill(left.isfinite().logical_not(), 0)
+    return g * (2 / freedom if freedom else math.inf) * rest
+
+
+def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: float | None) -> Tensor:
+    return _var_vjp((g / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, result.numel())
+
+
+def _mean_vjp(g: Tensor | None, self: Tensor, numel: int) -> Tensor | None:
+    return None if g is None else g / (self.numel() // max(numel, 1))
+
+
+def _total(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    return b if a is None else a if b is None else a + b
+
+
+def _var_mean_vjp(grads: list[Any], self: Tensor, dim: Any, correction: float | None, result0_numel: int) -> Any:
+    spread = None if grads[0] is None else _var_vjp(grads[0], self, dim, correction, result0_numel)
+    return _total(spread, _mean_vjp(grads[1], self, result0_numel))
+
+
+def _std_mean_vjp(grads: list[Any], self: Tensor, result0: Tensor, dim: Any, correction: float | None) -> Any:
+    spread = None if grads[0] is None else _std_vjp(grads[0], self, result0, dim, correction)
+    return _total(spread, _mean_vjp(grads[1], self, result0.numel()))
+
+
+class _Moments(OnBackend, Reduction):
+    """Its kernel looks at values, where the backend has any."""
+
+
+def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
+    root, with_mean = name.startswith("std"), name.endswith("mean")
+    op = _Moments(
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
+        + (" -> (Tensor result0, Tensor result1)" if with_mean else ""),
+        _moments(name, root, with_mean),
+        vjp,
+        result=("real", "same") if with_mean else "real",
+        refuse=_refuse(refused_as),
+    )
+    whole = Composite(
+        f"{name}(Tensor self, bool unbiased=True)", lambda self, unbiased: op.apply(self, None, int(unbiased), False)
+    )
+    dims = Composite(
+        f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)",
+        lambda self, dim, unbiased, keepdim: op.apply(self, dim, int(unbiased), keepdim),
+    )
+    publish(whole, dims, op, forms="function" if with_mean else "function method")
+
+
+_declare_moments("var", _var_vjp, "std and var")
+_declare_moments("std", _std_vjp, "std and var")
+_declare_moments("var_mean", _var_mean_vjp, "var_mean")
+_declare_moments("std_mean", _std_mean_vjp, "std_mean")
+
+# ---- quantiles
+
+_MODES = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check_quantile(name: str, t: Tensor, q: Tensor, interpolation: str) -> None:
+    require = requirement(f"{name}() ")
+    require(t.numel() > 0, "input tensor must be non-empty")
+    require(q.dim() <= 1, "q must be a scalar or 1D tensor")
+    require(t.dtype in (dt.float32, dt.float64), "input tensor must be either float or double dtype")
+    require(t.dtype is q.dtype, "q tensor must be same dtype as the input tensor")
+    require(t.device == q.device, "q tensor must be on the same device as the input tensor")
+    require(
+        interpolation in _MODES,
+        f"interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}",
+    )
+
+
+def _quantile(name: str, t: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    """Between which neighbours of the sorted elements each quantile lies, and how far."""
+    _check_quantile(name, t, q, interpolation)
+    ndim = t.dim()
+    axis = None if dim is None else wrap_dim(dim, ndim)
+    rows = t.reshape(-1) if axis is None or not ndim else t.movedim(axis, -1)
+    kept = [1 if axis is None or d == axis else n for d, n in enumerate(t.shape) if keepdim or axis not in (None, d)]
+    n = rows.shape[-1]
+    ordered = rows.sort(-1).values.view((*kept, n))
+    nan = ordered.detach().isnan()
+    if name == "nanquantile":
+        last = (n - 1 - nan.sum(-1, True)).clamp(min=0)
+        ranks = q.reshape(-1) * last.to(q.dtype)
+    else:
+        ranks = (q.reshape(-1) * (n - 1)).masked_fill(nan.any(-1, True), n - 1)
+    ranks = ranks.expand((*ordered.shape[:-1], q.numel()))
+    if interpolation in ("lower", "higher", "nearest"):
+        ranks = {"lower": Tensor.floor, "higher": Tensor.ceil, "nearest": Tensor.round}[interpolation](ranks)
+    below = ranks.detach().to(dt.int64)
+    found = ordered.gather(-1, below)
+    if interpolation in ("linear", "midpoint"):
+        weight = ranks.new_full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - below
+        found.lerp_(ordered.gather(-1, ranks.detach().ceil().to(dt.int64)), weight)
+    return found.unsqueeze_(0).transpose_(0, -1).squeeze_(-1) if q.dim() else found.squeeze_(-1)
+
+
+def _declare_quantile(name: str) -> None:
+    def of_tensor(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        if q.device.type == "cpu" and not q.backend.home.level and not bool(((q >= 0) & (q <= 1)).all()):
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        return _quantile(name, self, q, dim, keepdim, interpolation)
+
+    def of_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return _quantile(name, self, self.new_full((), q), dim, keepdim, interpolation)
+
+    more = "int? dim=None, bool keepdim=False, *, str interpolation='linear')"
+    publish(
+        Composite(f"{name}(Tensor self, Tensor q, {more}", of_tensor),
+        Composite(f"{name}.scalar(Tensor self, float q, {more}", of_number),
+    )
+
+
+_declare_quantile("quantile")
+_declare_quantile("nanquantile")
+
+# ---- covariance
+
+
+def _check_weights(which: str, weights: Tensor, count: int, kinds: frozenset[dt.dtype], kind: str) -> None:
+    if weights.dim() > 1:
+        raise RuntimeError(
+            f"cov(): expected {which} to have one or fewer dimensions but got {which} with {weights.dim()} dimensions"
+        )
+    if weights.dtype not in kinds:
+        raise RuntimeError(
+            f"cov(): expected {which} to have {kind} dtype but got {which} with {weights.dtype.legacy} dtype"
+        )
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {which} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
+        )
+    if count and not bool((weights >= 0).all()):
+        raise RuntimeError(f"cov(): {which} cannot be negative")
+
+
+def _number(value: Any) -> float:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
+    """The covariances of the rows, whose columns are observations."""
+    if input.dim() > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
+        )
+    if input.dtype is dt.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    t = input if input.dim() == 2 else input.reshape((1, -1))
+    count = t.shape[1]
+    if fweights is not None:
+        _check_weights("fweights", fweights, count, dt.INTEGERS, "integral")
+    if aweights is not None:
+        _check_weights("aweights", aweights, count, dt.FLOATS, "floating point")
+    if aweights is None:
+        weights = fweights
+    else:
+        weights = aweights if fweights is None else fweights * aweights
+    total = count if weights is None else weights.sum()
+    if weights is not None and count and _number(total) == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    mean = (t if weights is None else t * weights).sum(1) / total
+    if aweights is None or not correction:
+        freedom = total - correction
+    else:
+        assert weights is not None
+        freedom = total - correction * (weights * aweights).sum() / total
+    if _number(freedom) <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=3,
+        )
+        freedom = 0
+    rest = t - mean.unsqueeze(1)
+    products = rest.mm(conj(rest if weights is None else rest * weights).t())
+    return products.true_divide(freedom).squeeze()
+
+
+publish_python("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)", cov)
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of the rows, whose columns are observations."""
+    if input.dim() > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
+        )
+    c = cov(input, 1, None, None)
+    if not c.dim():
+        return c / c
+    deviation = (c.real if c.is_complex() else c).diagonal().sqrt()
+    c = c / deviation.reshape((-1, 1)) / deviation.reshape((1, -1))
+    if c.is_complex():
+        return c.real.clip(-1, 1) + c.imag.clip(-1, 1) * 1j
+    return c.clip(-1, 1)
+
+
+publish_python("corrcoef(Tensor self)", corrcoef)

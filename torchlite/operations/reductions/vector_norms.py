@@ -1,0 +1,284 @@
+"""Norms of vectors, and what is measured with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.declare.elementwise import conj, fit_gradient
+from ...core.declare.op import Op
+from ...core.declare.publish import publish, publish_python
+from ...core.declare.reduction import Reduction, all_dims
+from ...core.machine.operands import result_type
+from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
+from ...core.values.errors import wrap_dim
+from ..places.writing import widened
+from .summing import add_reduce
+
+# ---- the norm of a vector
+
+
+def _check_norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
+    name = "linalg.vector_norm"
+    if t.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {t.dtype.legacy}")
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
+    if d is not None:
+        check_norm_dtype(name, t, d)
+
+
+def check_norm_dtype(name: str, t: Tensor, d: dt.dtype) -> None:
+    """Whether a norm of `t` can be computed in another dtype."""
+    if d.category < dt.FLOAT:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {d.legacy}")
+    if d.is_complex is not t.dtype.is_complex:
+        kind = "complex" if t.dtype.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {d.legacy}")
+    if dt.promote_types(d, t.dtype) is not d:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({t.dtype.legacy}) should be convertible without narrowing to the "
+            f"specified dtype ({d.legacy})"
+        )
+
+
+def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
+    if not array.size and (ord < 0 or ord == math.inf):
+        _check_identity(array, axis, ord)
+    if ord == 2 and array.dtype.kind != "c":
+        if axis is None and not keepdim and array.flags.c_contiguous:
+            flat = array.reshape(-1)
+            return xp.sqrt(flat.dot(flat))
+        return xp.sqrt(add_reduce(xp, array * array, axis, keepdim))
+    if ord == 0:
+        return add_reduce(xp, array != 0, axis, keepdim)
+    size = xp.absolute(array)
+    if ord == 1 or size.ndim == 0:
+        return add_reduce(xp, size, axis, keepdim)
+    if ord == 2:
+        return xp.sqrt(add_reduce(xp, size * size, axis, keepdim))
+    if abs(ord) == math.inf:
+        return size.max(axis, keepdims=keepdim) if ord > 0 else size.min(axis, keepdims=keepdim)
+    if abs(ord) < 1:
+        return add_reduce(xp, size**ord, axis, keepdim) ** (1 / ord)
+    scale = _scale(xp, size, axis, ord)
+    total = add_reduce(xp, (size / scale) ** ord, axis, keepdim) ** (1 / ord)
+    return total * (scale if keepdim else scale.reshape(total.shape))
+
+
+def _scale(xp: Any, size: Any, axis: Any, ord: float) -> Any:
+    """The element that decides the norm. Powers of what it is divided out of neither overflow nor vanish."""
+    if not size.size:
+        return add_reduce(xp, size, axis, True) + 1
+    most = size.max(axis, keepdims=True) if ord > 0 else size.min(axis, keepdims=True)
+    return xp.where(xp.isfinite(most) & (most != 0), most, most.dtype.type(1))
+
+
+def _check_identity(array: Any, axis: Any, ord: float) -> None:
+    shown = "inf" if ord == math.inf else "-inf" if ord == -math.inf else f"{ord:g}"
+    why = "because the operation does not have an identity"
+    if axis is None or not array.ndim:
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor {why}")
+    for a in all_dims(array, axis):
+        if not array.shape[a]:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {shown} norm on the dimension {a}because this dimension is "
+                "empty and the operation does not have an identity"
+            )
+
+
+def count_apart(xp: Any, difference: Any) -> Any:
+    """How many elements differ, along the last dimension, of arrays or tensors; NaN where that cannot be told."""
+    return xp.clip(xp.ceil(abs(difference)), 0, 1).sum(-1)
+
+
+def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> Tensor | None:
+    """The gradient of a norm whose dimensions were kept; zero where the norm is zero, none for a count."""
+    if ord == 0:
+        return None
+    if ord == 1:
+        return self.sgn() * g
+    if ord == 2:
+        return g * (self / result).masked_fill(result == 0, 0)
+    size = self.abs()
+    if abs(ord) == math.inf:
+        chosen = (size == result) | (size.isnan() & result.isnan())
+        return self.sgn() * (g / chosen.sum(dim, True)) * chosen
+    share = size / result.masked_fill(result == 0, 1)  # whose powers do not overflow where the norm's could
+    if ord < -2:
+        return self.sgn() * share.pow(ord - 1).masked_fill(result == 0, 0) * g
+    if ord < 1:
+        return self.sgn() * size.pow(ord - 1).masked_fill(self == 0, 0) * g * result.pow(1 - ord)
+    if ord < 2:
+        return self.sgn() * size.pow(ord - 1) * (g / result.pow(ord - 1)).masked_fill(result == 0, 0)
+    return self * share.pow(ord - 2) * (g / result).masked_fill(result == 0, 0)
+
+
+vector_norm = Reduction(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
+    array_norm,
+    norm_vjp,
+    result="real",
+    check=_check_norm,
+    exact_out=True,
+)
+
+
+def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
+    """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
+    if p == "nuc":
+        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    if p == "fro" and dim is not None and len(dim) > 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    order = 2.0 if p is None or p == "fro" else p
+    return vector_norm.apply(input, order, dim, keepdim, dtype)
+
+
+publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm)
+publish_python(
+    "frobenius_norm(Tensor self, int[1]? dim=None, bool keepdim=False)",
+    lambda self, dim, keepdim: vector_norm.apply(self, 2.0, dim, keepdim, None),
+    forms="function",
+)
+
+
+def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
+    if dim is None and input.dim() != 2:
+        raise RuntimeError(
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+            if input.dim() < 2
+            else "Expected a tensor with 2 dimensions, but got a tensor with "
+            f"{input.dim()} dimension{'' if input.dim() == 1 else 's'} instead."
+        )
+    rows, columns = (0, 1) if dim is None else dim
+    values = input.movedim((rows, columns), (-2, -1)).svd().S.sum(-1)
+    if not keepdim:
+        return values
+    first, second = sorted((rows % input.dim(), columns % input.dim()))
+    return values.unsqueeze(first).unsqueeze(second)
+
+
+publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", nuclear_norm, forms="function")
+
+# ---- distances and bounds
+
+
+def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
+    d = result_type(t, other)
+    if d.category < dt.FLOAT:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead.")
+
+
+def _dist(xp: Any, a: Any, b: Any, p: float) -> Any:
+    difference = a - b
+    return xp.asarray(array_norm(xp, widened(difference), None, False, p)).astype(difference.real.dtype)
+
+
+def _dist_vjp(g: Tensor, self: Tensor, other: Tensor, result: Tensor, p: float) -> list[Tensor | None]:
+    through = norm_vjp(g, self - other, result, p, None)
+    if through is None:
+        return [None, None]
+    return [fit_gradient(one, t.array.shape, t.dtype) for one, t in ((through, self), (-through, other))]
+
+
+dist = Op(
+    "dist(Tensor self, Tensor other, Scalar p=2)", _dist, _dist_vjp, promote=("self", "other"), check=_check_dist,
+    batch=lambda self, other, p: vector_norm.apply(self - other, p, None, False, None),
+)  # fmt: skip
+publish(dist)
+
+
+def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
+    return tuple([d for d in range(ndim) if d != dim % ndim])
+
+
+def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
+    if isinstance(p, complex) or isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: p and maxnorm must be real-valued")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if t.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {t.dim()} dimensions")
+    wrap_dim(dim, t.dim())
+
+
+_EPSILON = 1e-7  # keeps the scale finite
+
+
+def _renorm(xp: Any, array: Any, p: float, dim: int, maxnorm: float) -> Any:
+    size = array_norm(xp, widened(array), _other_dims(array.ndim, dim), True, p)
+    scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
+    return xp.multiply(array, scale, xp.empty(array.shape, array.dtype))
+
+
+def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    dims = _other_dims(self.dim(), dim)
+    size = vector_norm.apply(self, p, dims, True, None)
+    inverse = 1 / (size + _EPSILON)
+    along = (conj(self) * g).sum(dims, True)
+    through_norm = norm_vjp(along.real if along.is_complex() else along, self, size, p, dims)
+    return (maxnorm * inverse * (g - inverse * through_norm)).where(size > maxnorm, g)
+
+
+def _renormed(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    size = vector_norm.apply(self, p, _other_dims(self.dim(), dim), True, None)
+    return self * (maxnorm / (size + _EPSILON)).where(size > maxnorm, size.new_ones(()))
+
+
+renorm = Op(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)", _renorm, {"self": _renorm_vjp}, check=_check_renorm,
+    batch=_renormed,
+)  # fmt: skip
+publish(renorm, forms="function method inplace")
+
+
+def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
+    """The norms of the slices along `dim`, as a tensor that broadcasts against `v`; of all of it for -1."""
+    if dim == -1:
+        return vector_norm.apply(v, pow, None, False, None)
+    return vector_norm.apply(v, pow, _other_dims(v.dim(), dim) or None, v.dim() > 1, None)
+
+
+publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, forms="function")
+
+
+def _slice_norms(xp: Any, v: Any, dim: int) -> Any:
+    axes = tuple(d for d in range(v.ndim) if d != dim)
+    return xp.sqrt(add_reduce(xp, v * v, axes, True)) if axes else xp.absolute(v)
+
+
+def _weight_norm(xp: Any, v: Any, g: Any, dim: int) -> Any:
+    norms = _slice_norms(xp, v, dim)
+    return v * (g / norms), norms
+
+
+def _weight_norm_vjp(grads: Any, v: Tensor, g: Tensor, result1: Tensor, dim: int) -> Any:
+    (grad, grad_norms), norms = grads, result1
+    if grad is None:
+        return grad_norms * (v / norms), None
+    along = (grad * v).sum([d for d in range(v.dim()) if d != dim], keepdim=True) if v.dim() > 1 else grad * v
+    grad_v = (grad - v * (along / (norms * norms))) * (g / norms)
+    return grad_v if grad_norms is None else grad_v + grad_norms * (v / norms), along / norms
+
+
+weight_norm_interface = Op(
+    "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor result0, Tensor result1)",
+    _weight_norm, _weight_norm_vjp,
+)  # fmt: skip
+publish(weight_norm_interface, forms="function")
+
+
+def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
+    """`v` with `g` for the norms of its slices along `dim`."""
+    if dim in (0, v.dim() - 1) and not v.is_complex():
+        return weight_norm_interface.apply(v, g, dim)[0]
+    return v * (g / norm_except_dim(v, 2, dim))
+
+
+publish_python("_weight_norm(Tensor v, Tensor g, int dim=0)", weight_norm, forms="function")

@@ -1,0 +1,1 @@
+"""Ops that change what shape elements are in, and which stand beside which."""

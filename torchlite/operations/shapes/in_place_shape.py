@@ -1,0 +1,257 @@
+"""Giving a tensor another shape, or other memory, in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare.op import Op
+from ...core.declare.publish import Composite, publish, publish_python
+from ...core.machine.node import DetachedCounter, shared_counter
+from ...core.machine.operands import requires_grad
+from ...core.machine.overrides import PLAIN
+from ...core.machine.tangent import moves, set_tangent, stop, tangents_of
+from ...core.machine.tensor import Tensor, TensorBase, wrap, wrap_shown
+from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
+from ...core.machine.write import bump
+from ...core.memory.shared_memory import movable
+from ...core.memory.storage import TypedStorage, UntypedStorage
+from ...core.state.mode import local
+from ...core.values import dtype as dt
+from ...core.values.errors import forward_not_implemented
+from ...core.values.layout import (
+    channels_last,
+    channels_last_3d,
+    channels_last_strides,
+    contiguous_format,
+    contiguous_strides,
+    memory_format,
+    preserve_format,
+)
+from ..making.copy import check_format
+from ..making.factories import settled
+from .shape import Ints, as_strided, extent, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
+
+
+class InPlaceView(Op):
+    """A view op whose result takes the place of its operand."""
+
+    def __init__(self, viewed: Op, node: str) -> None:
+        name = viewed.signature.name
+        schema = viewed.signature.text.replace(name, f"{name}_", 1)
+        super().__init__(schema, viewed.kernel, {"self": viewed.rules[0][1].fn}, node=node)
+        self.viewed = viewed
+
+    def apply(self, *values: Any) -> Any:
+        target: Tensor = values[0]
+        arguments = values[1:]
+        grad = local.state.mode.grad
+        if grad:
+            check_writable(target, False)
+        viewed = self.viewed
+        backend = target.backend.real
+        shown = target.alias()
+        if backend.level:
+            shown.array = viewed.apply(shown, *arguments).array
+        else:
+            kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
+            array = target.array
+            shown.array = kernel(array if array.size else backend.definite(array), *arguments)
+        if grad and resolve(target) is not None:
+            before = target.alias()
+            before.edge = resolve(target)
+            self.record((before, *arguments), (shown,))
+        tangents = [(level, tangent) for level, tangent in tangents_of(target)]
+        view = target.edge
+        path = reshaped(target, view, viewed, arguments) if view.__class__ is View else ()
+        target.array = shown.array
+        if backend.strided and not backend.level and target.__class__ in PLAIN:
+            target.backend = wrap_shown(target.array, target.dtype, backend).backend  # its strides may be odd now
+        bump(target)
+        for level, tangent in tangents:
+            set_tangent(target, level, viewed.apply(tangent, *arguments))
+        if view.__class__ is View:
+            target.edge = View(view.base, shown.edge or view.edge, view.kind, path)
+            if shown.edge is None:
+                target.edge.seen = -1  # stale: its history is that of the old shape
+        elif shown.edge is not None:
+            target.edge = shown.edge
+        return target
+
+
+transpose_ = InPlaceView(transpose, "TransposeBackward1")
+publish(transpose_, forms="method")
+publish_python("swapdims_(Tensor self, int dim0, int dim1)", transpose_.apply, forms="method")
+publish_python("swapaxes_(Tensor self, int axis0, int axis1)", transpose_.apply, forms="method")
+publish(InPlaceView(t, "TBackward1"), forms="method")
+publish(InPlaceView(unsqueeze, "UnsqueezeBackward1"), forms="method")
+publish(InPlaceView(as_strided, "AsStridedBackward1"))
+publish(
+    InPlaceView(squeeze, "SqueezeBackward3"),
+    InPlaceView(squeeze_dim, "SqueezeBackward4"),
+    InPlaceView(squeeze_dims, "SqueezeBackward5"),
+    forms="method",
+)
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Forget this tensor's history; in inference mode, which leaves histories alone, nothing happens."""
+    if local.state.mode.inference:
+        return self
+    if self.edge.__class__ is View:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+        )
+    if self.edge.__class__ is tuple:
+        written = self.edge[0].written() if self.edge[0].__class__ is CopySlices else None
+        if written is not None:
+            resolve(written)  # a view last written through keeps the history that leads here
+        if self.counter.__class__ is not DetachedCounter:
+            self.counter = DetachedCounter(shared_counter(self))
+    self.edge = None
+    stop(self)
+    return self
+
+
+publish_python("detach_(Tensor self)", detach_)
+
+
+# ---- other memory
+
+
+def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) -> Tensor:
+    """Show the memory of the array `source` with this geometry, in more memory if that is too small."""
+    backend = self.backend.real
+    if min(size, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if min(strides, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+    needed = extent(size, strides, offset)
+    storage = backend.storage(source)
+    if needed * source.itemsize > storage.size:
+        if backend.device.type == "cpu" and not movable(source):
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        larger = settled(wrap(backend.empty((needed,), source.dtype), self.dtype, backend)).array
+        backend.storage(larger)[: storage.size] = storage
+        source = larger
+    self.array = backend.as_strided(source, size, strides, offset)
+    return self
+
+
+def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
+    """Give this tensor another size; its memory is kept as long as it suffices."""
+    if requires_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    if moves(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    given = self.array
+    _resized(self, size, memory_format)
+    if self.array is not given:
+        bump(self)
+    return self
+
+
+def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
+    strides = contiguous_strides(size)
+    if memory_format not in (None, contiguous_format):
+        if memory_format is preserve_format:
+            raise RuntimeError("Unsupported memory format: Preserve")
+        check_format(len(size), memory_format)
+        strides = channels_last_strides(size)
+    elif size == self.array.shape:
+        return self
+    if self.backend.home.level:
+        self.array = self.backend.home.resized(self.array, size, memory_format)
+        return self
+    return _place(self, self.array, size, strides, self.storage_offset())
+
+
+publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, forms="method")
+# What `out=` does to a tensor of another size, whose history it does not look at.
+publish_python(
+    "_resize_output_(Tensor self, int[] size, Device device)", lambda self, size, device: _resized(self, size)
+)
+
+
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """Give this tensor the size of another, and with `preserve_format` its order of dimensions too."""
+    if memory_format is preserve_format:
+        found = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
+        memory_format = found[0] if found and not the_template.is_contiguous() else None
+    return resize_(self, the_template.array.shape, memory_format)
+
+
+publish_python("resize_as_(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None)", resize_as_)
+
+
+def _set(self: Tensor) -> Tensor:
+    """Leave this tensor without elements."""
+    return _set_geometry(self, self.new_empty((0,)), 0, (0,), (1,))
+
+
+def _in_storage(source: Any, d: dt.dtype) -> Tensor:
+    """A tensor as it is; all of a storage as elements of `d`."""
+    if isinstance(source, TensorBase):
+        return source
+    if isinstance(source, TypedStorage) and source.dtype is not d:
+        raise RuntimeError(
+            f"Expected a Storage of type {d.cname} or an UntypedStorage, but got type {source.dtype.legacy} for "
+            "argument 1 'storage'"
+        )
+    if not isinstance(source, (UntypedStorage, TypedStorage)):
+        raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
+    storage = source.untyped()
+    return wrap(storage.as_array(d), d, storage.backend)
+
+
+def _set_tensor(self: Tensor, source: Any) -> Tensor:
+    """Show the memory of `source`, a tensor or a storage, as it does."""
+    source = _in_storage(source, self.dtype)
+    return _set_geometry(self, source, source.storage_offset(), source.array.shape, source.stride())
+
+
+def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
+    """Show the memory of `source`, a tensor or a storage, with another geometry."""
+    source = _in_storage(source, self.dtype)
+    if source.device != self.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
+            f'"{source.device}".  This is no longer allowed; the devices must match.'
+        )
+    if storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if stride and len(size) != len(stride):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
+    if local.state.mode.grad:
+        check_writable(self, False)
+    if moves(self):
+        raise forward_not_implemented("set", in_place=True)
+    _place(self, source.array, size, stride or contiguous_strides(size), storage_offset)
+    bump(self)
+    return self
+
+
+publish(
+    Composite("set_(Tensor self)", _set),
+    Composite("set_(Tensor self, any source)", _set_tensor),
+    Composite("set_(Tensor self, any source, int storage_offset, int[] size, int[] stride=[])", _set_geometry),
+    forms="method",
+)
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both show the same memory with the same geometry."""
+    return (
+        self.dtype is tensor.dtype
+        and self.array.shape == tensor.array.shape
+        and self.stride() == tensor.stride()
+        and self.data_ptr() == tensor.data_ptr()
+        and not (self.backend.lazy or tensor.backend.lazy)
+    )
+
+
+publish_python("is_set_to(Tensor self, Tensor tensor)", is_set_to, forms="method")

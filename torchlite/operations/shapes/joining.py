@@ -1,0 +1,546 @@
+"""Cutting a tensor into several, and joining several into one: each is the derivative of the other."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import fit_gradient
+from ...core.declare.on_backend import LaidOp, LaidView, OnBackend
+from ...core.declare.op import Op
+from ...core.declare.publish import Composite, function, publish, publish_python
+from ...core.declare.view_op import ViewOp
+from ...core.machine.batching import LEADING, Leading
+from ...core.machine.operands import result_type
+from ...core.machine.overrides import dispatch, needs_dispatch, overridable
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.machine.write import into
+from ...core.values import dtype as dt
+from ...core.values.errors import wrap_dim
+from ...core.values.layout import channels_last_strides
+from ..making.factories import arange, empty
+from .shape import (
+    Ints,
+    along_dim,
+    at_least_1d,
+    at_least_2d,
+    at_least_3d,
+    expand,
+    flatten,
+    reshape,
+    several,
+    spread,
+    view,
+)
+from .slicing import cut_slice, select, slice_
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def _cut(backend: Any, array: Any, sizes: Sequence[int], dim: int) -> list[Any]:
+    parts, at = [], 0
+    for n in sizes:
+        parts.append(cut_slice(backend, array, dim, at, at + n, 1))
+        at += n
+    return parts
+
+
+def _split(backend: Any, array: Any, split_size: int, dim: int) -> Any:
+    if not array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, array.ndim)
+    return _cut(backend, array, _equal_sizes(array.shape[dim], split_size), dim)
+
+
+def _equal_sizes(length: int, size: int) -> list[int]:
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if not size:
+        if length:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
+        return [0]
+    count = max(-(-length // size), 1)
+    return [size] * (count - 1) + [length - size * (count - 1)]
+
+
+def _split_with_sizes(backend: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
+    if not array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, array.ndim)
+    if min(split_sizes, default=0) < 0:
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
+        )
+    if sum(split_sizes) != array.shape[dim]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {array.shape[dim]} (input tensor's size at "
+            f"dimension {dim}), but got split_sizes={list(split_sizes)}"
+        )
+    return _cut(backend, array, split_sizes, dim)
+
+
+def _joined(grads: Sequence[Tensor | None], self_shape: Ints, split_sizes: Sequence[int], dim: int) -> Tensor:
+    """The gradient of what was cut: those of the pieces side by side, zeros for unused ones."""
+    dim = wrap_dim(dim, len(self_shape))
+    some = next(g for g in grads if g is not None)
+    return cat.apply(
+        tuple([
+            some.new_zeros((*self_shape[:dim], n, *self_shape[dim + 1 :])) if g is None else g
+            for g, n in zip(grads, split_sizes, strict=True)
+        ]),
+        dim,
+    )  # fmt: skip
+
+
+split_vjp = {
+    "self": lambda grads, self_shape, split_size, dim: _joined(
+        grads, self_shape, _equal_sizes(self_shape[dim], split_size), dim
+    )
+}
+split_with_sizes_vjp = {
+    "self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)
+}
+split = LaidView("split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, multi=True)
+split_with_sizes = LaidView(
+    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", _split_with_sizes, split_with_sizes_vjp, multi=True
+)
+unsafe_split = LaidOp(
+    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, linear=True, batch=LEADING
+)
+unsafe_split_with_sizes = LaidOp(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
+    _split_with_sizes,
+    split_with_sizes_vjp,
+    linear=True,
+    batch=LEADING,
+)
+publish(split_with_sizes)
+publish(unsafe_split)
+publish(unsafe_split_with_sizes)
+
+
+def split_any(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of one size (the last may be smaller) or of given sizes along a dimension."""
+    if isinstance(split_size, (list, tuple)):
+        return split_with_sizes.apply(*split_with_sizes.bind((self, split_size, dim), {}))
+    return split.apply(*split.bind((self, split_size, dim), {}))
+
+
+publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0)", split_any, forms="function")
+publish_python("split(Tensor self, any split_size, int dim=0)", split_any, forms="method")
+
+
+def _chunk(name: str, one: Op, several: Op) -> None:
+    def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most so many pieces of equal size (the last may be smaller)."""
+        shape = self.array.shape
+        if not shape:
+            raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+        if chunks <= 0:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        length = shape[wrap_dim(dim, len(shape))]
+        size = -(-length // chunks)
+        return one.apply(self, size, dim) if size else several.apply(self, (0,) * chunks, dim)
+
+    publish_python(f"{name}(Tensor self, int chunks, int dim=0)", chunk)
+
+
+_chunk("chunk", split, split_with_sizes)
+_chunk("unsafe_chunk", unsafe_split, unsafe_split_with_sizes)
+
+
+def _cut_at(self: Tensor, ends: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    pieces = zip((0, *ends), (*ends, self.array.shape[dim]), strict=True)
+    return tuple([slice_.apply(self, dim, start, end, 1) for start, end in pieces])
+
+
+_HANDLE = 64  # bytes that a view takes at the very least
+
+
+def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """So many pieces, of sizes that differ by one at most, or pieces that end at these places."""
+    shape = self.array.shape
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap_dim(dim, len(shape))
+    if isinstance(where, TensorBase):
+        if where.dim() > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {where.dim()} dims"
+            )
+        if where.dtype is not dt.int64:
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype.legacy}"
+            )
+        if where.device.type != "cpu":
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {where.device.type}"
+            )
+        where = where.tolist()
+    if isinstance(where, (list, tuple)):
+        return _cut_at(self, [i.__index__() for i in where], dim)
+    if where <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+    self.backend.real.check_room((where, _HANDLE), dt.uint8.numpy)
+    size, larger = divmod(shape[dim], where)
+    return _cut_at(self, [i * size + min(i, larger) for i in range(1, where)], dim)
+
+
+publish(
+    Composite("tensor_split(Tensor self, int sections, int dim=0)", tensor_split),
+    Composite("tensor_split(Tensor self, int[] indices, int dim=0)", tensor_split),
+    Composite("tensor_split(Tensor self, Tensor tensor_indices_or_sections, int dim=0)", tensor_split),
+)
+
+
+def _dimension_split(name: str, least: int) -> None:
+    def split_along(self: Tensor, where: Any) -> tuple[Tensor, ...]:
+        ndim = self.dim()
+        if ndim < least:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} "
+                "dimensions!"
+            )
+        dim = {"hsplit": 0 if ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
+        length = self.array.shape[dim]
+        if where.__class__ is int and (where <= 0 or length % where):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {length} is not "
+                f"divisible by the split_size {where}!"
+            )
+        return tensor_split(self, where, dim)
+
+    split_along.__doc__ = "Equal pieces, or pieces that end at these places."
+    publish(
+        Composite(f"{name}(Tensor self, int sections)", split_along),
+        Composite(f"{name}(Tensor self, int[] indices)", split_along),
+    )
+
+
+_dimension_split("hsplit", 1)
+_dimension_split("vsplit", 2)
+_dimension_split("dsplit", 3)
+
+
+def _unbind(xp: Any, array: Any, dim: int) -> Any:
+    if not array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    before = (slice(None),) * wrap_dim(dim, array.ndim)
+    return [array[(*before, i, ...)] for i in range(array.shape[dim])]
+
+
+def _stacked(grads: Sequence[Tensor | None], dim: int) -> Tensor:
+    some = next(g for g in grads if g is not None)
+    return stack.apply(tuple([some.new_zeros(some.shape) if g is None else g for g in grads]), dim)
+
+
+unbind = ViewOp("unbind.int(Tensor self, int dim=0)", _unbind, {"self": _stacked}, multi=True)
+publish(unbind)
+
+
+# ---- joining
+
+
+def _cat(backend: Any, arrays: Sequence[Any], dim: int) -> Any:
+    xp = backend.xp
+    if all([array.flags.c_contiguous for array in arrays]):
+        try:
+            return xp.concatenate(arrays, dim)
+        except (TypeError, ValueError):  # there are empty vectors to leave out, or errors to name
+            pass
+    for at, array in enumerate(arrays):
+        if not array.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
+    real = [array for array in arrays if array.shape != (0,)]  # these may stand beside any shape
+    if not real:
+        return arrays[0].copy()
+    first = real[0].shape
+    dim = wrap_dim(dim, len(first))
+    for at, array in enumerate(arrays):
+        shape = array.shape
+        if shape == (0,):
+            continue
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        for d, (n, have) in enumerate(zip(first, shape, strict=True)):
+            if n != have and d != dim:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got size {have} for "
+                    f"tensor number {at} in the list."
+                )
+    shape = (*first[:dim], sum([array.shape[dim] for array in real]), *first[dim + 1 :])
+    out = backend.empty(shape, real[0].dtype)
+    if len(first) in (4, 5) and all([backend.strides(a) == channels_last_strides(a.shape) for a in real]):
+        out = backend.lay(out, shape, channels_last_strides(shape))
+    return xp.concatenate(real, dim, out=out)
+
+
+def _cat_backward(
+    g: Tensor, tensors_shape: Sequence[Ints], tensors_dtype: Sequence[dt.dtype], dim: int, needs: Sequence[bool]
+) -> list[Tensor | None]:
+    grads: list[Tensor | None] = []
+    dim, at = wrap_dim(dim, g.dim()) if g.array.shape != (0,) else 0, 0
+    for shape, d, needed in zip(tensors_shape, tensors_dtype, needs, strict=True):
+        empty = shape == (0,)
+        end = at if empty else at + shape[dim]
+        part = None
+        if needed:
+            part = g.new_zeros((0,)) if empty else slice_.apply(g, dim, at, end, 1)
+        grads.append(fit_gradient(part, shape, d))
+        at = end
+    return grads
+
+
+def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], name: str) -> Any:
+    """The `out=` form of what joins tensors."""
+    tensors = values[0]
+    if isinstance(out, TensorBase):
+        if tensors and not dt.can_cast(result_type(*tensors), out.dtype):
+            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.legacy}")
+        if any([out is t or out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
+            )
+    return into(out, join, values, name)
+
+
+class Joining(Op):
+    """An op that joins tensors of one dtype."""
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        return into_joined(out, self.apply, values, self.signature.name)
+
+
+class Cat(OnBackend, Joining):
+    """`cat`, whose kernel may have to lay its result out channels-last."""
+
+
+def _some(error: Exception) -> Callable[..., None]:
+    """The check that there are tensors to join."""
+
+    def check(tensors: Sequence[Tensor], *more: Any) -> None:
+        if not tensors:
+            raise error
+
+    return check
+
+
+def _filled_up(tensors: Sequence[Tensor], dim: int) -> tuple[Any, ...]:
+    """Tensors of shape (0,), which may stand beside any others, in a shape that batches of them may have too."""
+    shape = next((t.array.shape for t in tensors if len(t.array.shape) != 1), None)
+    if shape is None or all([t.array.shape != (0,) for t in tensors]):
+        return tensors, dim
+    at = wrap_dim(dim, len(shape))
+    empty = (*shape[:at], 0, *shape[at + 1 :])
+    return tuple([t.reshape(empty) if t.array.shape == (0,) else t for t in tensors]), dim
+
+
+cat = Cat(
+    "cat(Tensor[] tensors, int dim=0)",
+    _cat,
+    {"tensors": _cat_backward},
+    promote=("tensors",),
+    check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+    linear=True,
+    batch=Leading(given=_filled_up),
+)
+publish(cat, names=("cat", "concat", "concatenate"), forms="function")
+
+
+def _stack(xp: Any, arrays: Sequence[Any], dim: int) -> Any:
+    first = arrays[0].shape
+    dim = wrap_dim(dim, len(first) + 1)
+    for at, array in enumerate(arrays):
+        if array.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(array.shape)} "
+                f"at entry {at}"
+            )
+    out = xp.empty((*first[:dim], len(arrays), *first[dim:]), arrays[0].dtype)
+    if dim == 0 and first and out.size:  # one after the other
+        xp.concatenate(arrays, 0, out=out.reshape((-1, *first[1:])))
+        return out
+    before = (slice(None),) * dim
+    return xp.concatenate([array[(*before, None)] for array in arrays], dim, out=out)
+
+
+def _stack_backward(
+    g: Tensor, tensors_dtype: Sequence[dt.dtype], dim: int, needs: Sequence[bool]
+) -> list[Tensor | None]:
+    grads = []
+    for at, (d, needed) in enumerate(zip(tensors_dtype, needs, strict=True)):
+        part = select.apply(g, dim, at) if needed else None
+        grads.append(part if part is None else fit_gradient(part, part.array.shape, d))
+    return grads
+
+
+stack = Joining(
+    "stack(Tensor[] tensors, int dim=0)",
+    _stack,
+    {"tensors": _stack_backward},
+    promote=("tensors",),
+    check_form=_some(RuntimeError("stack expects a non-empty TensorList")),
+    linear=True,
+    batch=Leading(more=1),
+)
+publish(stack, forms="function")
+
+
+def _stacker(name: str, raised: Callable[[Tensor], Tensor], dim: int, doc: str) -> None:
+    def join(tensors: Sequence[Tensor]) -> Tensor:
+        if not tensors:
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        given = tuple([raised(t) for t in tensors])
+        return cat.apply(given, 0 if dim == 1 and given[0].dim() == 1 else dim)
+
+    join.__doc__ = doc
+    publish_python(f"{name}(Tensor[] tensors)", join, forms="function", into=into_joined)
+
+
+def _column(t: Tensor) -> Tensor:
+    return reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t
+
+
+_stacker("hstack", at_least_1d, 1, "Side by side: along the second dimension, or the first of what has only one.")
+_stacker("vstack", at_least_2d, 0, "On top of each other: along the first dimension, after making rows of vectors.")
+_stacker("row_stack", at_least_2d, 0, "On top of each other: along the first dimension, after making rows of vectors.")
+_stacker("dstack", at_least_3d, 2, "Behind each other: along the third dimension.")
+_stacker("column_stack", _column, 1, "Side by side, after making columns of vectors.")
+
+
+def _block_diag(xp: Any, arrays: Sequence[Any]) -> Any:
+    for at, array in enumerate(arrays):
+        if array.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {at} has {array.ndim} "
+                "dimensions"
+            )
+    blocks = [array.reshape((1,) * (2 - array.ndim) + array.shape) for array in arrays]
+    whole = xp.zeros((sum([b.shape[0] for b in blocks]), sum([b.shape[1] for b in blocks])), blocks[0].dtype)
+    row = column = 0
+    for b in blocks:
+        whole[row : row + b.shape[0], column : column + b.shape[1]] = b
+        row += b.shape[0]
+        column += b.shape[1]
+    return whole
+
+
+def _block_diag_backward(
+    g: Tensor, tensors_shape: Sequence[Ints], tensors_dtype: Sequence[dt.dtype], needs: Sequence[bool]
+) -> list[Tensor | None]:
+    grads: list[Tensor | None] = []
+    row = column = 0
+    for shape, d, needed in zip(tensors_shape, tensors_dtype, needs, strict=True):
+        rows, columns = (1,) * (2 - len(shape)) + tuple(shape)
+        part = None
+        if needed:
+            part = slice_.apply(slice_.apply(g, 0, row, row + rows, 1), 1, column, column + columns, 1)
+            part = fit_gradient(reshape(part, tuple(shape)), tuple(shape), d)
+        grads.append(part)
+        row += rows
+        column += columns
+    return grads
+
+
+def _padded_rows(tensors: Sequence[Tensor]) -> Tensor:
+    """The same, each matrix being filled up with zeros to rows of the whole."""
+    blocks = [at_least_2d(t) for t in tensors]
+    width, column, rows = sum([b.shape[1] for b in blocks]), 0, []
+    for b in blocks:
+        height, columns = b.shape
+        sides = [b.new_zeros((height, column)), b, b.new_zeros((height, width - column - columns))]
+        rows.append(cat.apply(tuple(sides), 1))
+        column += columns
+    return cat.apply(tuple(rows), 0)
+
+
+_block_diag_op = Op(
+    "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",), linear=True,
+    batch=_padded_rows,
+)  # fmt: skip
+
+
+@function("block_diag")
+@overridable
+def block_diag(*tensors: Any) -> Tensor:
+    """A matrix with these matrices along its diagonal, and zeros elsewhere."""
+    tensors = several(tensors)
+    if not tensors:
+        return empty((1, 0))
+    return _block_diag_op.apply(tuple(tensors))
+
+
+# ---- all combinations of the elements of vectors
+
+
+@function("meshgrid")
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """For each vector, its values over the grid that all of them span."""
+    if needs_dispatch(tensors, {}):
+        return dispatch(meshgrid, tensors, {"indexing": indexing})
+    tensors = spread(tensors)
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if t.device != tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for t in tensors:
+        if t.dim() > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+    places = list(range(len(tensors)))
+    if indexing == "xy":
+        places[:2] = places[1::-1]
+    shape = tuple([tensors[p].numel() for p in places])
+    return tuple([
+        expand.apply(view.apply(t, along_dim(places.index(at), len(places))), shape, False)
+        for at, t in enumerate(tensors)
+    ])  # fmt: skip
+
+
+@function("cartesian_prod")
+@overridable
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Every way to take one element of each vector, a row for each."""
+    tensors = several(tensors)
+    for t in tensors:
+        _check_vector(t)
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack.apply(tuple([flatten(grid) for grid in meshgrid(*tensors, indexing="ij")]), 1)
+
+
+def _check_vector(t: Tensor) -> None:
+    if t.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+
+
+def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every way to take `r` elements of a vector, in order, a row for each."""
+    _check_vector(self)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if not r:
+        return self.new_empty((0,))
+    chosen = meshgrid(*[arange(self.numel(), device=self.device)] * r, indexing="ij")
+    mask = chosen[0].new_ones(chosen[0].shape, dtype=dt.bool_)
+    for a, b in itertools.pairwise(chosen):
+        mask = mask & (a <= b if with_replacement else a < b)
+    return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)
+
+
+publish_python("combinations(Tensor self, int r=2, bool with_replacement=False)", combinations, forms="function")

@@ -1,0 +1,247 @@
+"""Copies with the elements in another order, repeated, or partly zeroed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare.on_backend import LaidOp
+from ...core.declare.op import Op
+from ...core.declare.publish import Composite, publish, publish_python
+from ...core.machine.batching import LEADING, Leading
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for, wrap_dim, wrap_dims
+from ...core.values.layout import contiguous_format
+from ..making.copy import clone, in_order_of
+from .shape import Ints, expand, flatten, unsqueeze, with_ndim
+
+# ---- another order
+
+
+def _flip(backend: Any, array: Any, dims: Ints) -> Any:
+    turned = wrap_dims(dims, array.ndim)
+    if not array.ndim:
+        return array.copy()
+    backwards = slice(None, None, -1)
+    result = array[tuple([backwards if d in turned else slice(None) for d in range(array.ndim)])].copy("K")
+    return in_order_of(backend, result, array)
+
+
+flip = LaidOp(
+    "flip(Tensor self, int[] dims)",
+    _flip,
+    {"self": lambda g, dims: flip.apply(g, dims)},
+    linear=True,
+    batch=LEADING,
+)
+publish(flip)
+
+
+def _flip_one(name: str, dim: int) -> None:
+    def flip_one(self: Tensor) -> Tensor:
+        if self.dim() <= dim:
+            raise RuntimeError(f"Input must be >= {dim + 1}-d.")
+        return flip.apply(self, (dim,))
+
+    flip_one.__doc__ = f"The tensor turned round along dimension {dim}."
+    publish_python(f"{name}(Tensor self)", flip_one)
+
+
+_flip_one("flipud", 0)
+_flip_one("fliplr", 1)
+
+
+def _roll(backend: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(dims) != len(shifts) and (dims or len(shifts) != 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if dims and not array.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    axes = tuple([wrap_dim(d, array.ndim) for d in dims]) if array.size or len(dims) > 1 else ()
+    if not array.size:
+        return in_order_of(backend, array.copy(), array)
+    xp = backend.xp
+    return xp.roll(xp.ascontiguousarray(array).reshape(array.shape), shifts if dims else shifts[0], axes or None)
+
+
+def _roll_batch(self: Tensor, shifts: Ints, dims: Ints) -> Tensor:
+    if dims:
+        return roll.apply(self, shifts, tuple([d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
+    flat = flatten(self, 1) if self.dim() > 1 else unsqueeze.apply(self, 1)
+    return roll.apply(flat, shifts, (1,)).reshape(self.shape)
+
+
+roll = LaidOp(
+    "roll(Tensor self, int[1] shifts, int[1] dims=[])",
+    _roll,
+    {"self": lambda g, shifts, dims: roll.apply(g, tuple([-n for n in shifts]), dims)},
+    linear=True,
+    batch=Leading(call=_roll_batch),
+)
+publish(roll)
+
+
+def _rot90(backend: Any, array: Any, k: int, dims: Ints) -> Any:
+    ndim = array.ndim
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    first, second = [wrap_dim(d, ndim) for d in dims]
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    k %= 4
+    if not k:
+        return array.copy("C")
+    turned = _flip(backend, array, ((second,), (first, second), (first,))[k - 1])
+    if k == 2:
+        return turned
+    return (turned if turned.size else backend.definite(turned)).swapaxes(first, second)
+
+
+rot90 = LaidOp(
+    "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
+    _rot90,
+    {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},
+    linear=True,
+    batch=LEADING,
+)
+publish(rot90)
+
+
+# ---- repeated
+
+
+def _repeat(xp: Any, array: Any, repeats: Ints) -> Any:
+    lead = len(repeats) - array.ndim
+    if lead < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape = [n * have for n, have in zip(repeats, (1,) * lead + array.shape, strict=True)]
+    if min(repeats, default=1) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
+    if 0 in shape:
+        return xp.empty(shape, array.dtype)
+    return xp.ascontiguousarray(xp.tile(array, repeats)).reshape(shape)
+
+
+def _repeat_backward(g: Tensor, self_shape: Ints, repeats: Ints) -> Tensor:
+    """The sum over all copies: each dimension is split into copies and the places within one."""
+    lead = len(repeats) - len(self_shape)
+    if 0 in repeats:
+        return g.new_zeros(self_shape)
+    if lead:
+        g = g.sum(list(range(lead)))
+    split: list[int] = []
+    copies = []
+    for n, size in zip(repeats[lead:], self_shape, strict=True):
+        if n > 1:
+            copies.append(len(split))
+            split.append(n)
+        split.append(size)
+    return g.reshape(split).sum(copies) if copies else g
+
+
+repeat = Op(
+    "repeat(Tensor self, int[] repeats)",
+    _repeat,
+    {"self": _repeat_backward},
+    linear=True,
+    batch=Leading(call=lambda self, repeats: repeat.apply(with_ndim(self, len(repeats)), (1, *repeats))),
+)
+publish(repeat, forms="method")
+
+
+def tile(self: Tensor, dims: Ints) -> Tensor:
+    """Copies of the tensor side by side, so many along each of the last dimensions."""
+    return repeat.apply(self, (1,) * (self.dim() - len(dims)) + dims)
+
+
+publish_python("tile(Tensor self, int[] dims)", tile)
+
+
+def _places(xp: Any, repeats: Any, output_size: int | None) -> Any:
+    if repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype.name not in ("int64", "int32"):
+        raise not_implemented_for("repeat_interleave_cpu", dt.of_numpy(repeats.dtype))
+    if not repeats.size:
+        return xp.empty((0,), repeats.dtype)
+    if (repeats < 0).any().item():
+        raise RuntimeError("repeats can not be negative")
+    ends = repeats.cumsum()
+    total = ends[-1].item()
+    if output_size is not None and output_size != total:
+        raise RuntimeError("allocated size does not match required size")
+    return xp.searchsorted(ends, xp.arange(total), side="right").astype(repeats.dtype, copy=False)
+
+
+places_of_repeats = Op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None)", _places)
+
+
+def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Tensor:
+    """Each element (or slice along `dim`) so many times in a row."""
+    if dim is None:
+        self, dim = flatten(self), 0
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    if not isinstance(repeats, TensorBase):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        size = shape[dim] if shape else 1
+        if output_size is not None and output_size != size * repeats:
+            raise RuntimeError(
+                f"repeat_interleave: Invalid output_size, expected {size * repeats} but got {output_size}"
+            )
+        if not shape:  # the dimension that the copies would fill is looked for in the result
+            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+        wide = expand.apply(unsqueeze.apply(self, dim + 1), (*shape[: dim + 1], repeats, *shape[dim + 1 :]), False)
+        return flatten(clone.apply(wide, contiguous_format), dim, dim + 1)
+    if repeats.dim() > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    size = shape[dim] if shape else 1
+    if repeats.numel() == 1:
+        repeats = expand.apply(repeats.reshape((1,)), (size,), False)
+    elif repeats.numel() != size:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got "
+            f"repeats.size(0) = {repeats.numel()} and input.size({dim}) = {size}"
+        )
+    return self.index_select(dim, places_of_repeats.apply(repeats, output_size))
+
+
+_interleave_overloads = (
+    Composite(
+        "repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None)", repeat_interleave
+    ),
+    Composite(
+        "repeat_interleave(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None)", repeat_interleave
+    ),
+)
+publish(*_interleave_overloads, forms="method")
+publish(*_interleave_overloads, places_of_repeats, forms="function")
+
+
+# ---- triangles
+
+
+def _triangle(name: str) -> Op:
+    def kernel(xp: Any, array: Any, diagonal: int) -> Any:
+        if array.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return getattr(xp, name)(xp.ascontiguousarray(array), diagonal)
+
+    op = Op(
+        f"{name}(Tensor self, int diagonal=0)",
+        kernel,
+        {"self": lambda g, diagonal: op.apply(g, diagonal)},
+        linear=True,
+        batch=LEADING,
+    )
+    op.repeats = True
+    publish(op, forms="function method inplace")
+    return op
+
+
+tril = _triangle("tril")
+triu = _triangle("triu")

@@ -1,0 +1,627 @@
+"""Views that keep all elements: other shapes and orders of the same memory."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.elementwise import sum_to
+from ...core.declare.on_backend import LaidOp, LaidView, OnBackend
+from ...core.declare.op import Op
+from ...core.declare.publish import function, publish, publish_as, publish_python
+from ...core.declare.schema import is_tensor
+from ...core.declare.view_op import ViewOp
+from ...core.machine import fast
+from ...core.machine.batching import LEADING, Leading
+from ...core.machine.node import UNVERSIONED, shared_counter
+from ...core.machine.operands import values_in_inference
+from ...core.machine.overrides import overridable, public
+from ...core.machine.tensor import Tensor
+from ...core.machine.view import AS_STRIDED
+from ...core.state.mode import local
+from ...core.values.dtype import dtype, of_numpy
+from ...core.values.errors import broadcast_shapes as common_shape
+from ...core.values.errors import type_name, type_text, wrap_dim, wrap_dims
+from ...core.values.layout import contiguous_format, reshaped_strides
+from ...core.values.size import Size
+from ..making.copy import clone
+from ..making.factories import arange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Ints = tuple[int, ...]
+
+
+def along_dim(dim: int, ndim: int) -> Ints:
+    """The shape in which a vector lies along one of `ndim` dimensions."""
+    return tuple([-1 if d == dim else 1 for d in range(ndim)])
+
+
+def several(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of a call `f(a, b)`."""
+    for at, t in enumerate(tensors):
+        if not is_tensor(t):
+            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type_name(t)}")
+    return values_in_inference(tensors)
+
+
+def spread(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of a call `f(a, b)` or `f([a, b])`."""
+    listed = len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
+    return several(tuple(tensors[0]) if listed else tensors)
+
+
+# ---- as_strided: geometry in elements over the whole storage
+
+
+def _as_strided(backend: Any, array: Any, size: Ints, strides: Ints, offset: int | None) -> Any:
+    if len(size) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}"
+        )
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+    if offset is None:
+        offset = backend.offset(array)
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    needed = extent(size, strides, offset) * array.itemsize
+    available = backend.storage(array).size if needed else 0
+    if needed > available:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(strides)}, storage offset {offset}, and itemsize "
+            f"{array.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {available}"
+        )
+    return backend.as_strided(array, size, strides, offset)
+
+
+def extent(size: Ints, strides: Ints, offset: int) -> int:
+    """How many elements from the start of the storage on a geometry takes in."""
+    return 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+
+
+def _overlaps(size: Ints, strides: Ints) -> bool:
+    """Whether two elements of this geometry may share a place."""
+    reach = 0
+    for s, n in sorted(zip(strides, size, strict=True)):
+        if n > 1:
+            if s <= reach:
+                return True
+            reach += (n - 1) * s
+    return False
+
+
+def _as_strided_backward(
+    g: Tensor,
+    self_shape: Ints,
+    self_stride: Ints,
+    self_storage_offset: int,
+    size: Ints,
+    stride: Ints,
+    storage_offset: Any,
+) -> Tensor:
+    """Add each element of `g` to the place in the input that it was read from."""
+    if 0 in size or 0 in self_shape:
+        return g.new_zeros(self_shape)
+    start = self_storage_offset if storage_offset is None else storage_offset
+    low = min(start, self_storage_offset)
+    reach = max(extent(self_shape, self_stride, self_storage_offset), extent(size, stride, start), low) - low
+    flat = g.new_zeros((reach,))
+    if _overlaps(size, stride):
+        places = _places(flat).as_strided(size, stride, start - low)
+        flat = flat.index_add(0, places.reshape((-1,)), g.reshape((-1,)))
+    else:
+        flat.as_strided(size, stride, start - low).copy_(g)
+    if _overlaps(self_shape, self_stride):  # an element of the input is there several times: each gets its share
+        places = _places(flat).as_strided(self_shape, self_stride, self_storage_offset - low).reshape((-1,))
+        times = flat.new_zeros((reach,)).index_add(0, places, flat.new_ones((places.numel(),)))
+        flat = flat / times
+    return flat.as_strided(self_shape, self_stride, self_storage_offset - low)
+
+
+def _places(flat: Tensor) -> Tensor:
+    return arange(flat.numel(), device=flat.device)
+
+
+def _as_strided_batch(self: Tensor, size: Ints, strides: Ints, offset: int | None) -> Tensor:
+    """The op on every element, which may not reach into the memory of others."""
+    if len(size) != len(strides):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+            f"{list(size)} and stride {list(strides)}"
+        )
+    own = self.storage_offset()
+    start = own if offset is None else offset
+    end = start + _reach(size, strides)
+    limit = own + _reach(self.shape[1:], self.stride()[1:])
+    if 0 not in size and min(strides, default=0) >= 0 and not own <= start <= end <= limit:
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(size)}, {list(strides)}, {start}) can access memory outside of "
+            f"`tensor`. `result` can access some memory in range [{start}, {end}], but `tensor` can only access some "
+            f"memory in range [{own}, {limit}]. This is not supported inside of vmap, please try to rewrite the "
+            "`as_strided` call as a sequence of PyTorch view operations"
+        )
+    return as_strided.apply(self, (self.shape[0], *size), (self.stride(0), *strides), offset)
+
+
+def _reach(size: Ints, strides: Ints) -> int:
+    """How far the last element lies behind the first, and one more."""
+    return 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+
+
+as_strided = LaidView(
+    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
+    _as_strided,
+    {"self": _as_strided_backward},
+    linear=False,  # in the memory, not in the elements
+    batch=Leading(call=_as_strided_batch),
+)
+publish(as_strided)
+AS_STRIDED.append(as_strided.apply)
+
+
+# ---- other shapes
+
+
+def infer_size(shape: Ints, numel: int) -> Ints:
+    """`shape` with its -1 worked out; RuntimeError when it cannot hold `numel` elements."""
+    if -1 in shape:
+        at = shape.index(-1)
+        if -1 in shape[at + 1 :]:
+            raise RuntimeError("only one dimension can be inferred")
+        rest = math.prod(shape[:at]) * math.prod(shape[at + 1 :])
+        if rest == 0 and numel == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                "-1 can be any value and is ambiguous"
+            )
+        if rest > 0 and numel % rest == 0:
+            return (*shape[:at], numel // rest, *shape[at + 1 :])
+    elif math.prod(shape) == numel and min(shape, default=0) >= 0:
+        return shape
+    for d in shape:
+        if d < -1:
+            raise RuntimeError(f"invalid shape dimension {d} at index {shape.index(d)} of shape {list(shape)}")
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+def _view(backend: Any, array: Any, size: Ints) -> Any:
+    shape = infer_size(size, array.size)
+    if array.size and array.flags.c_contiguous and 1 not in array.shape:
+        return array.reshape(shape)
+    strides = reshaped_strides(array.shape, backend.strides(array), shape)
+    if strides is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return backend.lay(array, shape, strides)
+
+
+view = LaidView("view(Tensor self, int[] size)", _view, {"self": lambda g, self_shape: g.reshape(self_shape)})
+reshape_alias = LaidView(
+    "_reshape_alias(Tensor self, int[] size, int[] stride)",
+    lambda backend, array, size, stride: backend.lay(array, size, stride),
+    {"self": lambda g, self_shape: g.reshape(self_shape)},
+    batch=Leading(call=lambda self, size, stride: reshape(self, (self.shape[0], *size))),
+)
+
+
+class _UnsafeView(LaidOp):
+    """It shows the operand's memory, and counts as made where that was, but has a version of its own."""
+
+    def apply(self, *values: Any) -> Any:
+        result = super().apply(*values)
+        if values[0].counter is UNVERSIONED:
+            result.counter = UNVERSIONED
+        return result
+
+
+unsafe_view = _UnsafeView(
+    "_unsafe_view(Tensor self, int[] size)",
+    _view,
+    {"self": lambda g, self_shape: g.reshape(self_shape)},
+    linear=True,
+    batch=Leading(call=lambda self, size: reshape(self, (self.shape[0], *size))),
+)
+
+
+class _Alias(Op):
+    """The result shares memory and version with the operand, but is no view of it for autograd."""
+
+    batch = LEADING
+
+    def apply(self, *values: Any) -> Any:
+        result = super().apply(*values)
+        result.counter = shared_counter(values[0])
+        return result
+
+
+def _view_dtype(backend: Any, array: Any, dtype: dtype) -> Any:
+    old, new = array.itemsize, dtype.itemsize
+    if old == new:
+        return array.view(dtype.numpy)
+    named = f"to view {of_numpy(array.dtype).legacy} as {dtype.legacy} (different element sizes)"
+    if not array.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 {named}")
+    strides, offset = backend.strides(array), backend.offset(array)
+    by = max(new // old, 1)
+    if array.shape[-1] % by:
+        raise RuntimeError(f"self.size(-1) must be divisible by {by} {named}, but got {array.shape[-1]}")
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {named}, but got {strides[-1]}")
+    if offset % by:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {by} {named}, but got {offset}")
+    for d, s in enumerate(strides[:-1]):
+        if s % by:
+            raise RuntimeError(f"self.stride({d}) must be divisible by {by} {named}, but got {s}")
+    return array.view(dtype.numpy)
+
+
+class _ViewDtype(OnBackend, _Alias):
+    pass
+
+
+def _check_resolved(self: Tensor, dtype: dtype) -> None:
+    for marked, what in ((self.is_conj(), "conjugate view tensors"), (self.is_neg(), "tensors with negative bit set")):
+        if marked:
+            raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
+
+
+view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype, check=_check_resolved)
+publish(view, view_dtype, forms="method")
+publish_python(
+    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), forms="method"
+)
+
+
+class _Detach(_Alias):
+    def apply(self, *values: Any) -> Any:
+        t: Tensor = values[0]
+        return t.alias() if t.backend.lazy else super().apply(t)
+
+    def function(self, method: bool = False) -> Any:
+        general = super().function(method)
+
+        def call(*args: Any, **named: Any) -> Tensor:
+            if len(args) == 1 and not named and local.state.mode.plain and args[0].__class__ is Tensor:
+                return args[0].alias()
+            return general(*args, **named)
+
+        public[general] = call
+        return self.named(call)
+
+
+detach = _Detach("detach(Tensor self)", lambda xp, self: self)
+publish(detach)
+alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
+publish(alias, forms="aten")
+
+
+def reshape(input: Tensor, shape: Ints) -> Tensor:
+    """The same elements in another shape: a view where strides allow it, a copy elsewhere."""
+    viewed = _viewed(input, shape)
+    if viewed is None:
+        return unsafe_view.apply(clone.apply(input, contiguous_format), infer_size(shape, input.array.size))
+    op, arguments = viewed
+    return op.apply(*arguments)
+
+
+def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
+    """The view, with its arguments, that shows a tensor in another shape; None where strides do not allow it."""
+    array = input.array
+    shape = infer_size(shape, array.size)
+    if array.flags.c_contiguous:
+        return view, (input, shape)
+    strides = reshaped_strides(array.shape, input.backend.strides(array), shape)
+    return None if strides is None else (reshape_alias, (input, shape, strides))
+
+
+publish_python("reshape(Tensor self, int[] shape)", reshape, comes_to=_viewed)
+for _name in ("view", "reshape"):
+    publish_as(_name, fast.reshape(view, getattr(Tensor, _name)), forms="method")
+publish_python(
+    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), forms="method"
+)
+
+
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """These dimensions as one."""
+    shape = self.array.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(self, (1,))
+    if start == end:
+        return self
+    return self.reshape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+publish_python("flatten(Tensor self, int start_dim=0, int end_dim=-1)", flatten)
+publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)))
+
+
+def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
+    """One dimension as several."""
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+    try:
+        sizes = infer_size(sizes, shape[dim])
+    except RuntimeError as e:
+        if "is invalid" not in str(e):
+            raise RuntimeError(f"unflatten got an unexpected error:\n{e}") from None
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the "
+            "input tensor"
+        ) from None
+    return view.apply(self, (*shape[:dim], *sizes, *shape[dim + 1 :]))
+
+
+publish_python("unflatten(Tensor self, int dim, int[] sizes)", unflatten)
+
+
+# ---- dimensions of size one
+
+
+def _squeeze(xp: Any, array: Any) -> Any:
+    return array.squeeze()
+
+
+def _squeeze_dims(xp: Any, array: Any, dim: Any) -> Any:
+    dims = wrap_dims((dim,) if dim.__class__ is int else dim, array.ndim)
+    return array.squeeze(tuple([d for d in dims if array.ndim and array.shape[d] == 1]))
+
+
+squeeze_vjp = {"self": lambda g, self_shape: g.reshape(self_shape)}
+squeeze = ViewOp(
+    "squeeze(Tensor self)",
+    _squeeze,
+    squeeze_vjp,
+    batch=lambda self: squeeze_dims.apply(self, tuple([d for d, n in enumerate(self.shape) if n == 1])),
+)
+squeeze_dim = ViewOp("squeeze.dim(Tensor self, int dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward1")
+squeeze_dims = ViewOp("squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward2")
+publish(squeeze, squeeze_dim, squeeze_dims)
+
+
+def _unsqueeze(backend: Any, array: Any, dim: int) -> Any:
+    shape = array.shape
+    dim = wrap_dim(dim, array.ndim + 1)
+    wider = (*shape[:dim], 1, *shape[dim:])
+    if array.size and array.flags.c_contiguous and 1 not in shape:
+        return array.reshape(wider)
+    strides = backend.strides(array)
+    step = shape[dim] * strides[dim] if dim < len(shape) else 1
+    return backend.lay(array, wider, (*strides[:dim], step, *strides[dim:]))
+
+
+unsqueeze = LaidView(
+    "unsqueeze(Tensor self, int dim)", _unsqueeze, {"self": lambda g, dim: g.squeeze(dim)}, batch=Leading(more=1)
+)
+publish(unsqueeze)
+
+
+# ---- repeating without copying
+
+
+def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
+    have, steps = array.shape, backend.strides(array)
+    lead = len(size) - len(have)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand({type_text(of_numpy(array.dtype), backend.device)}{{{list(have)}}}, size={list(size)}): "
+            f"the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({len(have)})"
+        )
+    shape: list[int] = []
+    strides: list[int] = []
+    for d in range(len(size) - 1, -1, -1):
+        n = size[d]
+        if d >= lead:
+            old, step = have[d - lead], steps[d - lead]
+        elif n == -1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d}"
+            )
+        else:
+            old, step = 1, shape[-1] * strides[-1] if shape else 0
+        if n not in (old, -1):
+            if old != 1 or n < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton "
+                    f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
+                )
+            old, step = n, 0
+        shape.append(old)
+        strides.append(step)
+    return backend.lay(array, tuple(reversed(shape)), tuple(reversed(strides)))
+
+
+def with_ndim(batch: Tensor, ndim: int) -> Tensor:
+    """A batch of tensors given dimensions of size one in front of their own until there are `ndim`."""
+    return reshape(batch, (batch.shape[0],) + (1,) * (ndim + 1 - batch.dim()) + tuple(batch.shape[1:]))
+
+
+def _expand_batch(self: Tensor, size: Ints, implicit: bool) -> Tensor:
+    return expand.apply(with_ndim(self, len(size)), (self.shape[0], *size), implicit)
+
+
+expand = LaidView(
+    "expand(Tensor self, int[] size, *, bool implicit=False)",
+    _expand,
+    {"self": lambda g, self_shape: sum_to(g, self_shape)},
+    batch=Leading(call=_expand_batch),
+)
+publish(expand, forms="method")
+publish_python(
+    "expand_as(Tensor self, Tensor other)",
+    lambda self, other: expand.apply(self, other.array.shape, False),
+    forms="method",
+)
+publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
+
+
+@function("broadcast_tensors")
+@overridable
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape."""
+    tensors = several(tensors)
+    shape = common_shape(*[t.array.shape for t in tensors])
+    return tuple([t if t.array.shape == shape else expand.apply(t, shape, True) for t in tensors])
+
+
+@function("broadcast_shapes")
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have when broadcast together."""
+    given = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]
+    result = [1] * max([len(s) for s in given], default=0)
+    for at, shape in enumerate(given):
+        for back in range(1, len(shape) + 1):
+            n = shape[-back].__index__()
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if n not in (1, result[-back]):
+                if result[-back] != 1:
+                    raise RuntimeError(
+                        f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching argument at index "
+                        f"{at} had {shape}; but expected shape should be broadcastable to {result}"
+                    )
+                result[-back] = n
+    return Size(result)
+
+
+# ---- other orders
+
+
+def _permute(xp: Any, array: Any, dims: Ints) -> Any:
+    ndim = array.ndim
+    if len(dims) != ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return array.transpose(wrapped)
+
+
+def inverse(order: Sequence[int]) -> Ints:
+    """The order of dimensions that undoes another."""
+    return tuple([order.index(d) for d in range(len(order))])
+
+
+def _unpermute(g: Tensor, dims: Ints) -> Tensor:
+    return permute.apply(g, inverse(wrap_dims(dims, len(dims))))
+
+
+def _permute_batch(self: Tensor, dims: Ints) -> Tensor:
+    return permute.apply(self, (0, *[d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
+
+
+permute = ViewOp("permute(Tensor self, int[] dims)", _permute, {"self": _unpermute}, batch=Leading(call=_permute_batch))
+publish(permute)
+
+
+def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
+    """The dimensions `source` put where `destination` says, the others left in order."""
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"of dims as destination ({list(destination)} dims)"
+        )
+    ndim = len(self.array.shape)
+    places: list[Ints] = []
+    for name, dims in (("source", source), ("destination", destination)):
+        places.append(tuple([wrap_dim(d, ndim) for d in dims]))
+        if len(set(places[-1])) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if not ndim:
+        return alias.apply(self)
+    goes = dict(zip(places[1], places[0], strict=True))
+    rest = iter([d for d in range(ndim) if d not in places[0]])
+    return permute.apply(self, tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
+
+
+for _name in ("movedim", "moveaxis"):
+    publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim)
+
+
+def _transpose(xp: Any, array: Any, dim0: int, dim1: int) -> Any:
+    ndim = array.ndim
+    a, b = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
+    return array.swapaxes(a, b) if ndim else array
+
+
+transpose = ViewOp(
+    "transpose(Tensor self, int dim0, int dim1)", _transpose, {"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)}
+)
+publish(transpose)
+publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
+publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
+
+
+def _t(xp: Any, array: Any) -> Any:
+    if array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
+    return array.transpose()
+
+
+t = ViewOp(
+    "t(Tensor self)",
+    _t,
+    {"self": lambda g: g.t()},
+    node="TBackward0",
+    batch=lambda self: transpose.apply(self, 0, 1) if self.dim() == 2 else alias.apply(self),
+)
+publish(t)
+
+
+# ---- at least so many dimensions
+
+
+def _at_least(ndim: int, raised: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    @overridable
+    def call(*tensors: Any) -> Any:
+        if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
+            return raised(values_in_inference(tensors[0]))
+        return tuple([raised(t) for t in spread(tensors)])
+
+    call.__name__ = call.__qualname__ = f"atleast_{ndim}d"
+    call.__doc__ = f"The tensor, or each tensor, with at least {ndim} dimension{'s' if ndim > 1 else ''}."
+    return function(call.__name__)(call)
+
+
+def at_least_1d(t: Tensor) -> Tensor:
+    return t if t.array.shape else reshape(t, (1,))
+
+
+def at_least_2d(t: Tensor) -> Tensor:
+    if not t.array.shape:
+        return reshape(t, (1, 1))
+    return unsqueeze.apply(t, 0) if t.dim() == 1 else t
+
+
+def at_least_3d(t: Tensor) -> Tensor:
+    if not t.array.shape:
+        return reshape(t, (1, 1, 1))
+    if t.dim() == 1:
+        return unsqueeze.apply(unsqueeze.apply(t, 0), 2)
+    return unsqueeze.apply(t, 2) if t.dim() == 2 else t
+
+
+_at_least(1, at_least_1d)
+_at_least(2, at_least_2d)
+_at_least(3, at_least_3d)
+
+
+publish_python("is_same_size(Tensor self, Tensor other)", lambda self, other: self.array.shape == other.array.shape)
+publish_python("numel(Tensor self)", lambda self: self.array.size, forms="function")

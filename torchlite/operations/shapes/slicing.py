@@ -1,0 +1,326 @@
+"""Views of a part of a tensor, and the ops that write to such a part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.on_backend import LaidOp, LaidView
+from ...core.declare.publish import Composite, publish
+from ...core.machine.batching import LEADING, Leading
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.values import dtype as dt
+from ...core.values.errors import wrap_dim
+from ...core.values.layout import contiguous_format
+from ..making.copy import clone
+from .shape import Ints, as_strided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def in_zeros(part: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel that puts a gradient of this part into zeros of the whole's shape."""
+
+    def kernel(backend: Any, g: Any, sizes: Ints, *arguments: Any) -> Any:
+        whole = backend.xp.zeros(sizes, g.dtype)
+        part(backend, whole, *arguments)[...] = g
+        return whole
+
+    return kernel
+
+
+def in_copy(part: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel that replaces this part in a copy of the whole."""
+
+    def kernel(backend: Any, whole: Any, src: Any, *arguments: Any) -> Any:
+        whole = _kept_copy(backend, whole)
+        cut = part(backend, whole, *arguments)
+        _check_part(cut, src)
+        cut[...] = backend.cast(src, whole.dtype)
+        return whole
+
+    return kernel
+
+
+def _kept_copy(backend: Any, array: Any) -> Any:
+    """A copy with the very strides of the array, gaps and all, unless elements lie at one place."""
+    if not backend.strided or array.flags.c_contiguous or 0 in array.strides:
+        return backend.copy(array, "C")
+    shape, strides = tuple(array.shape), backend.strides(array)
+    extent = 1 + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    return backend.lay(backend.copy(backend.lay(array, (extent,), (1,)), "C"), shape, strides)
+
+
+def _check_part(part: Any, src: Any) -> None:
+    if part.shape != src.shape:
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(part.shape)}"
+        )
+
+
+# ---- select: one place along a dimension
+
+
+def _select(backend: Any, array: Any, dim: int, index: int) -> Any:
+    shape = array.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, len(shape))
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
+    return array[(slice(None),) * dim + (index, ...)]
+
+
+select = LaidView(
+    "select.int(Tensor self, int dim, int index)",
+    _select,
+    {"self": lambda g, self_shape, dim, index: select_backward.apply(g, self_shape, dim, index)},
+)
+select_backward = LaidOp(
+    "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index)",
+    in_zeros(_select),
+    {"grad_output": lambda g, dim, index: select.apply(g, dim, index)},
+    linear=True,
+    batch=Leading(more=1),
+)
+select_scatter = LaidOp(
+    "select_scatter(Tensor self, Tensor src, int dim, int index)",
+    in_copy(_select),
+    {
+        "self": lambda g, src_shape, dim, index: select_scatter.apply(g, g.new_zeros(src_shape), dim, index),
+        "src": lambda g, dim, index: select.apply(g, dim, index),
+    },
+    linear=True,
+    batch=LEADING,
+)
+publish(select)
+publish(select_scatter)
+
+
+# ---- slice: a range along a dimension
+
+
+def cut_slice(backend: Any, array: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    if not array.ndim:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    dim = wrap_dim(dim, array.ndim)
+    cut = array[(slice(None),) * dim + (slice(start, end, step),)]
+    if cut.size:
+        return cut
+    strides = backend.strides(array)  # NumPy lets a slice without elements begin anywhere
+    first = slice(start, end, step).indices(array.shape[dim])[0]
+    steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
+    return backend.lay(array, cut.shape, steps, first * strides[dim])
+
+
+_RANGE = "int dim=0, int? start=None, int? end=None, int step=1"
+slice_ = LaidView(
+    f"slice.Tensor(Tensor self, {_RANGE})",
+    cut_slice,
+    {"self": lambda g, self_shape, dim, start, end, step: slice_backward.apply(g, self_shape, dim, start, end, step)},
+)
+slice_backward = LaidOp(
+    "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)",
+    in_zeros(cut_slice),
+    {"grad_output": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step)},
+    linear=True,
+    batch=LEADING,
+)
+slice_scatter = LaidOp(
+    f"slice_scatter(Tensor self, Tensor src, {_RANGE})",
+    in_copy(cut_slice),
+    {
+        "self": lambda g, src_shape, dim, start, end, step: slice_scatter.apply(
+            g, g.new_zeros(src_shape), dim, start, end, step
+        ),
+        "src": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step),
+    },
+    linear=True,
+    batch=LEADING,
+)
+publish(slice_scatter)
+
+
+def check_narrow(shape: Ints, dim: int, start: int, length: int) -> int:
+    """The place where `narrow` begins, counted from the front."""
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    size = shape[wrap_dim(dim, len(shape))]
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    if start < 0:
+        start += size
+    if start + length > size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return start
+
+
+def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` places along a dimension, from `start` on."""
+    if isinstance(start, TensorBase):
+        if start.array.shape or start.dtype.category != dt.INT:
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = start.item()
+    start = check_narrow(self.array.shape, dim, start, length)
+    return slice_.apply(self, dim, start, start + length, 1)
+
+
+publish(
+    Composite("narrow(Tensor self, int dim, Tensor start, int length)", narrow),
+    Composite("narrow(Tensor self, int dim, int start, int length)", narrow),
+)
+
+
+# ---- diagonals
+
+
+def _diagonal(backend: Any, array: Any, offset: int, dim1: int, dim2: int) -> Any:
+    shape, strides = array.shape, backend.strides(array)
+    first, second = wrap_dim(dim1, len(shape)), wrap_dim(dim2, len(shape))
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    down, right = max(-offset, 0), max(offset, 0)
+    length = max(min(shape[first] - down, shape[second] - right), 0)
+    rest = [d for d in range(len(shape)) if d not in (first, second)]
+    return backend.lay(
+        array,
+        (*[shape[d] for d in rest], length),
+        (*[strides[d] for d in rest], strides[first] + strides[second]),
+        down * strides[first] + right * strides[second] if length else 0,
+    )
+
+
+_DIAGONAL = "int offset=0, int dim1=0, int dim2=1"
+diagonal = LaidView(
+    f"diagonal(Tensor self, {_DIAGONAL})",
+    _diagonal,
+    {"self": lambda g, self_shape, offset, dim1, dim2: diagonal_backward.apply(g, self_shape, offset, dim1, dim2)},
+)
+diagonal_backward = LaidOp(
+    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)",
+    in_zeros(_diagonal),
+    {"grad_output": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
+    linear=True,
+    batch=Leading(more=1),
+)
+diagonal_scatter = LaidOp(
+    f"diagonal_scatter(Tensor self, Tensor src, {_DIAGONAL})",
+    in_copy(_diagonal),
+    {
+        "self": lambda g, src_shape, offset, dim1, dim2: diagonal_scatter.apply(
+            g, g.new_zeros(src_shape), offset, dim1, dim2
+        ),
+        "src": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2),
+    },
+    linear=True,
+    batch=LEADING,
+)
+
+
+def _diag_embed(backend: Any, array: Any, offset: int, dim1: int, dim2: int) -> Any:
+    ndim = array.ndim + 1
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    side = array.shape[-1] + abs(offset)
+    rest = iter(array.shape[:-1])
+    shape = tuple([side if d in (first, second) else next(rest) for d in range(ndim)])
+    return in_zeros(_diagonal)(backend, array, shape, offset, first, second)
+
+
+diag_embed = LaidOp(
+    "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)",
+    _diag_embed,
+    {"self": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
+    linear=True,
+    batch=Leading(more=1),
+)
+publish(diagonal)
+publish(diagonal_scatter)
+publish(diag_embed)
+
+
+# ---- unfold: windows along a dimension
+
+
+def _unfold(backend: Any, array: Any, dimension: int, size: int, step: int) -> Any:
+    shape, strides = array.shape, backend.strides(array)
+    dim = wrap_dim(dimension, len(shape))
+    have = shape[dim] if shape else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > have:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {have} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not shape:
+        return backend.lay(array, (size,), (1,))
+    count = (have - size) // step + 1
+    return backend.lay(
+        array,
+        (*shape[:dim], count, *shape[dim + 1 :], size),
+        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]),
+    )
+
+
+def _unfold_backward(backend: Any, g: Any, input_sizes: Ints, dim: int, size: int, step: int) -> Any:
+    whole = backend.xp.zeros(input_sizes, g.dtype)
+    if not input_sizes:
+        whole[...] = g.sum()
+        return whole
+    dim = wrap_dim(dim, len(input_sizes))
+    count = g.shape[dim]
+    before = (slice(None),) * dim
+    for at in range(size):
+        whole[(*before, slice(at, at + step * (count - 1) + 1, step))] += g[..., at]
+    return whole
+
+
+unfold = LaidView(
+    "unfold(Tensor self, int dimension, int size, int step)",
+    _unfold,
+    {"self": lambda g, self_shape, dimension, size, step: unfold_backward.apply(g, self_shape, dimension, size, step)},
+)
+unfold_backward = LaidOp(
+    "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step)",
+    _unfold_backward,
+    {"grad_in": lambda g, dim, size, step: unfold.apply(g, dim, size, step)},
+    linear=True,
+    batch=Leading(more=-1),
+)
+publish(unfold, forms="method")
+
+
+# ---- as_strided_scatter: a part of the whole storage, replaced in a copy of that
+
+
+def _as_strided_scatter(
+    backend: Any, array: Any, src: Any, size: Ints, stride: Ints, storage_offset: int | None
+) -> Any:
+    start = backend.offset(array)
+    storage = backend.storage(array).view(array.dtype).copy()
+    part = as_strided.kernel(backend, storage, size, stride, start if storage_offset is None else storage_offset)
+    _check_part(part, src)
+    part[...] = src
+    return backend.as_strided(storage, array.shape, backend.strides(array), start)
+
+
+as_strided_scatter = LaidOp(
+    "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None)",
+    _as_strided_scatter,
+    {
+        "self": lambda g, src_shape, size, stride, storage_offset: as_strided_scatter.apply(
+            clone.apply(g, contiguous_format), g.new_zeros(src_shape), size, stride, storage_offset
+        ),
+        "src": lambda g, size, stride, storage_offset: as_strided.apply(
+            clone.apply(g, contiguous_format), size, stride, storage_offset
+        ),
+    },
+    linear=True,
+)
+publish(as_strided_scatter)

@@ -1,0 +1,131 @@
+"""Forms of other ops that PyTorch has for its own use, most of them only under `torch.ops.aten`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.declare.publish import Composite, publish, publish_python
+from ...core.machine.registry import functions, registry
+from ...core.values import dtype as dt
+from ...core.values.errors import wrap_dim
+from ..images.max_pool import max_pool2d_with_indices
+from ..images.padding import constant_pad_nd
+from ..images.upsample import upsample
+from ..learning.batch_norm import native_batch_norm
+from ..shapes.slicing import slice_
+from ..vocabulary import requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.machine.tensor import Tensor
+
+Ints = tuple[int, ...]
+
+publish(slice_, forms="aten")
+publish_python(
+    "slice_inverse(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)",
+    lambda self, src, *_: self.as_strided(src.shape, src.stride(), src.storage_offset()),
+    "function",
+)
+
+# ---- chunks of several tensors, side by side
+
+_require = requirement("_chunk_cat expects ")
+
+
+def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
+    """Each tensor cut into so many chunks, with zeros to make them alike; the first chunks in the first row, and on."""
+    _require(num_chunks >= 1, "positive num_chunks")
+    _require(bool(tensors), "a non-empty input tensor list")
+    dim = wrap_dim(dim, tensors[0].dim())
+    rows = []
+    for t in tensors:
+        _require(bool(t.numel()), "non-empty tensor")
+        _require(t.dtype is tensors[0].dtype, "all input tensors with the same dtype")
+        _require(t.dim() > dim, "dim < ndim for all tensors")
+        before = t.shape[:dim]
+        _require(before == tensors[0].shape[:dim], "same sizes of 0,...,dim-1 dimensions for all tensors")
+        missing = -t.shape[dim] % num_chunks
+        whole = constant_pad_nd.apply(t, (0, 0) * (t.dim() - 1 - dim) + (0, missing), 0) if missing else t
+        rows.append(whole.reshape(*before, num_chunks, -1))
+    return functions["cat"](rows, dim + 1)
+
+
+publish_python("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)", _chunk_cat, forms="function")
+
+# ---- gradients as they are found inside
+
+
+def _native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """What is left of a gradient where elements were kept."""
+    return grad_output * mask * scale
+
+
+publish_python(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale)", _native_dropout_backward, "aten"
+)
+_places_back = registry["max_pool2d_with_indices_backward"]
+publish_python(
+    "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
+    "bool ceil_mode=False)",
+    max_pool2d_with_indices,
+    "aten",
+)
+publish_python(
+    "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
+    "int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices)",
+    lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, indices: _places_back.apply(g, self, indices),
+    "aten",
+)
+
+# ---- batch norm, with the running statistics in view of the schema
+
+
+def _batch_norm_with_update(
+    input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float
+) -> tuple[Tensor, ...]:
+    """`native_batch_norm` in training, and the memory of a library that there is none of."""
+    made = native_batch_norm.apply(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *made, input.new_empty(0, dtype=dt.uint8)
+
+
+_PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias"
+_STATISTICS = "Tensor running_mean, Tensor running_var"
+_STEP = "float momentum, float eps"
+publish(
+    Composite(
+        f"_native_batch_norm_legit({_PARAMETERS}, {_STATISTICS}, bool training, {_STEP})", native_batch_norm.apply
+    ),
+    Composite(
+        f"_native_batch_norm_legit.no_stats({_PARAMETERS}, bool training, {_STEP})",
+        lambda input, weight, bias, *rest: native_batch_norm.apply(input, weight, bias, None, None, *rest),
+    ),
+    forms="function",
+)
+publish_python(f"_batch_norm_with_update({_PARAMETERS}, {_STATISTICS}, {_STEP})", _batch_norm_with_update, "aten")
+
+# ---- images of another size
+
+
+def _bilinear(input: Tensor, output_size: Ints | None, align_corners: bool, scale_factors: Any) -> Tensor:
+    """Images in another size, smoothed where they shrink."""
+    if (output_size is None) == (scale_factors is None):
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    return upsample("bilinear_aa", input, output_size, scale_factors, align_corners)
+
+
+publish(
+    Composite(
+        "_upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors)",
+        _bilinear,
+    ),
+    Composite(
+        "_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, "
+        "float? scales_w=None)",
+        lambda self, output_size, align_corners, *scales: upsample(
+            "bilinear_aa", self, output_size, scales, align_corners
+        ),
+    ),
+    forms="aten",
+)

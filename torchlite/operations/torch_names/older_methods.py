@@ -1,0 +1,116 @@
+"""Older and rarer methods of tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ...core.declare.publish import function, method
+from ...core.machine.tensor import Tensor
+from ...core.memory.storage import STORAGES, storage_name
+
+
+@method("is_nonzero")
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the one element is not zero."""
+    return bool(self)
+
+
+@method("dim_order")
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the one with the greatest steps in memory to the one with the smallest."""
+    strides = self.stride()
+    return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+
+
+@method("storage_type")
+def storage_type(self: Tensor) -> Any:
+    """The class of typed storages of this tensor's dtype."""
+    return STORAGES.get(storage_name(self.dtype))
+
+
+@method("module_load")
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What takes this parameter's place when `other` is loaded into it."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+@method("record_stream")
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Say that another stream uses this memory, which CuPy keeps until that is done by itself."""
+    if not hasattr(stream, "record_event"):
+        raise RuntimeError("unknown parameter type")
+
+
+@method("resize")
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """`reshape`, by an older name."""
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return self.reshape(*sizes)
+
+
+@method("resize_as")
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """`reshape_as`, by an older name."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return self.reshape(tensor.shape)
+
+
+@method("__nonzero__")
+def __nonzero__(self: Tensor) -> bool:
+    return bool(self)
+
+
+@method("__long__")
+def __long__(self: Tensor) -> int:
+    return int(self)
+
+
+@method("__delitem__")
+def __delitem__(self: Tensor, index: Any) -> NoReturn:
+    raise TypeError("Tensor does not support deleting items")
+
+
+@property
+def volatile(self: Tensor) -> bool:
+    """False: `torch.no_grad` took its place."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+Tensor.volatile = volatile  # type: ignore[attr-defined]
+
+
+@method("__setstate__")
+def __setstate__(self: Tensor, state: tuple[Any, ...]) -> None:
+    """Take over what a pickle of old tells: a storage, an offset, a size and strides; or what is beside these."""
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return
+    if len(state) == 5:
+        self.data, requires_grad, hooks = state[0], state[3], state[4]
+    else:
+        requires_grad, _, hooks = state
+    self.requires_grad = requires_grad
+    self._backward_hooks = hooks
+
+
+def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
+    def call(*_: Any, **__: Any) -> NoReturn:
+        raise RuntimeError(
+            f"This function was deprecated since version 1.9 and is now removed. `torch.{name}` is deprecated in favor "
+            f"of `torch.linalg.{instead}`."
+        )
+
+    return call
+
+
+_INSTEAD = {"eig": "eig", "lstsq": "lstsq", "matrix_rank": "matrix_rank", "symeig": "eigh", "solve": "solve"}
+
+for _name, _instead in _INSTEAD.items():
+    function(_name)(_removed(_name, _instead))
+    if _name != "matrix_rank":
+        method(_name)(_removed(_name, _instead))

@@ -1,0 +1,55 @@
+"""What the declarations of many ops share: sets of dtypes, signatures, refusals and gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.declare.elementwise import conj
+from ..core.values import dtype as dt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.machine.tensor import Tensor
+
+REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
+ORDERED = REAL | {dt.bool_}
+INTEGRAL = dt.INTEGERS | {dt.bool_}
+INEXACT = dt.FLOATS | dt.COMPLEXES
+
+TENSORS = "Tensor self, Tensor other"
+TENSOR_FIRST = "Tensor self, Operand other"
+
+
+def no_complex(error: type[Exception], message: str) -> Callable[[dt.dtype], Exception | None]:
+    """A `refuse=` for what has no order."""
+    return lambda d: error(message) if d.is_complex else None
+
+
+def requirement(prefix: str) -> Callable[[bool, str], None]:
+    """A check that raises RuntimeError, with this in front of its message, where something does not hold."""
+
+    def require(holds: bool, message: str) -> None:
+        if not holds:
+            raise RuntimeError(prefix + message)
+
+    return require
+
+
+def undifferentiable(message: str, error: type[Exception] = RuntimeError) -> Callable[[Any], Any]:
+    """The derivative of what PyTorch cannot differentiate: the result has a history, and backward through it fails."""
+
+    def fail(g: Tensor) -> Any:
+        raise error(message)
+
+    return fail
+
+
+def zero_gradient(g: Tensor) -> Tensor:
+    """The gradient of an operand of the result's shape that the result does not vary with."""
+    return g.new_zeros(g.shape)
+
+
+def scaled(g: Tensor, factor: Any) -> Tensor:
+    """The gradient through a product with a number."""
+    return g if factor == 1 else g * conj(factor)
