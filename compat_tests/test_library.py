@@ -217,3 +217,13 @@ def test_annotations_tell_a_schema(torch: Any, tell: Any) -> None:
         lambda: infer(fits, mutates_args="x"),
     ):
         tell(outcome(call))
+
+
+@same_story
+def test_no_namespace_is_taken(torch: Any, tell: Any) -> None:
+    """A program may call its namespace as it likes: `torch.ops` has no names of its own."""
+    for space in ("loss", "conv", "fold", "copy", "random", "special", "linalg", "images", "making", "norm"):
+        torch.library.define(f"{space}::twice", "(Tensor x) -> Tensor")
+        torch.library.impl(f"{space}::twice", "default")(lambda x: x * 2)
+        tell(getattr(torch.ops, space).twice(torch.ones(2)), str(getattr(torch.ops, space).twice))
+    tell([name for name in dir(torch.ops) if name in ("activation", "arithmetic", "pointwise", "shape")])
