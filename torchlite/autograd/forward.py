@@ -22,8 +22,6 @@ from ..core.machine.node import LEAF, UNVERSIONED, version_of
 from ..core.machine.operands import form_of, requires_grad, tensors_in
 from ..core.machine.saved import SavedOutput
 from ..core.machine.tangent import (
-    FOLLOW,
-    FOLLOW_IN_PLACE,
     TangentLevel,
     Untouched,
     moving_base,
@@ -83,8 +81,14 @@ def follow_in_place(op: Any, target: Tensor, before: Tensor, values: Sequence[An
     at_each_level(operands, act)
 
 
-FOLLOW.append(follow)
-FOLLOW_IN_PLACE.append(follow_in_place)
+class ForwardLevel(TangentLevel):
+    """A level of forward mode, which follows what is done with its tensors."""
+
+    def follow(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+        follow(op, values, results)
+
+    def follow_in_place(self, op: Any, target: Tensor, before: Tensor, values: Sequence[Any], node: Any) -> None:
+        follow_in_place(op, target, before, values, node)
 
 
 def at_each_level(values: Sequence[Any], act: Callable[[TangentLevel, list[Any]], None]) -> None:

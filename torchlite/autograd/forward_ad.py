@@ -59,7 +59,7 @@ def enter_dual_level() -> int:
 def _new_level() -> TangentLevel:
     if local.state.mode.levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    return TangentLevel()
+    return forward.ForwardLevel()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:

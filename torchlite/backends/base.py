@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core.values.device import CPU, KNOWN_TYPES, device, find_backend, find_types
 from ..core.values.errors import missing_kernel, warn
 from ..core.values.layout import contiguous_strides
+from .summing import add_reduce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +85,10 @@ class Backend:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         return self.xp.empty(shape, dtype)
+
+    def sum(self, array: Any, axis: Any, keepdims: bool) -> Any:
+        """The sum along an axis, several or all (None)."""
+        return add_reduce(self.xp, array, axis, keepdims)
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
         return self.xp.full(shape, value, dtype)

@@ -16,7 +16,7 @@ from ..backends.base import Backend
 from ..core.machine.node import clock, dated
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
-from ..core.machine.tangent import FOLLOW, moves
+from ..core.machine.tangent import moves
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import View, requires_grad
 from ..core.state.context import Context
@@ -224,7 +224,7 @@ class Transform(Backend):
             if (mode.grad or self.owner.always) and self.tracks(values):
                 self.record(op, values, listed)
             if mode.moving:
-                FOLLOW[0](op, values, listed)
+                mode.moving[-1].follow(op, values, listed)
         return results
 
     def run_function(self, function: Any, inputs: tuple[Any, ...]) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine.operands import tensors_in
 from ..machine.saved import announce_write, check_keepable
-from ..machine.tangent import FOLLOW_IN_PLACE, hold
+from ..machine.tangent import hold
 from ..machine.view import check_writable, follow_bases, requires_grad, resolve, set_history
 from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, write
 from ..state.mode import local, silent
@@ -68,7 +68,7 @@ class InPlace(Recording):
             state.within(silent(state.mode), self.overwrite, self_, before, values)
         node = None if edges is None else self.record_in_place(edges, self_, before, values)
         if moving:
-            FOLLOW_IN_PLACE[0](self, self_, before, values, node)
+            moving[-1].follow_in_place(self, self_, before, values, node)
         return self_
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:

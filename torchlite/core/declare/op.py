@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine.operands import alike, array_of, common_backend, converted, result_type, tensors_in
 from ..machine.plan import UNKNOWN, form_of_call, plan_of
-from ..machine.tangent import FOLLOW
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
 from ..state.mode import local
@@ -93,7 +92,7 @@ class Op(PublicForms):
             if mode.grad:
                 self.record(values, listed)
             if mode.moving:
-                FOLLOW[0](self, values, listed)
+                mode.moving[-1].follow(self, values, listed)
         if self.returns is not None:
             return self.returns(results)
         return results

@@ -8,7 +8,6 @@ from ..machine.node import FIRST, UNVERSIONED
 from ..machine.operands import NO_TENSOR, NOWHERE, described, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked, keep, keep_output
-from ..machine.tangent import FOLLOW
 from ..machine.tensor import TensorBase
 from ..state.mode import local
 from ..values import dtype as dt
@@ -32,7 +31,7 @@ class Recording(Declaration):
         if mode.grad:
             self.record(values, results)
         if mode.moving:
-            FOLLOW[0](self, values, results)
+            mode.moving[-1].follow(self, values, results)
 
     def record(self, values: Sequence[Any], results: Sequence[Any]) -> OpNode | None:
         """Give `results` a node, when some operand that has a derivative requires grad."""

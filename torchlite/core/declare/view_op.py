@@ -7,7 +7,6 @@ from typing import Any
 from ..machine.batching import LEADING
 from ..machine.node import UNVERSIONED
 from ..machine.plan import plan_view
-from ..machine.tangent import FOLLOW
 from ..machine.tensor import Tensor
 from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, view_of
 from ..state.mode import local
@@ -57,7 +56,7 @@ class ViewOp(Op):
             if grad and source.edge is not None and self.rules:
                 self.record(values, results)
             if mode.moving and self.rules:
-                FOLLOW[0](self, values, results)
+                mode.moving[-1].follow(self, values, results)
         for r in results:
             if r.edge.__class__ is View:  # made by other views, as a batching rule may do
                 continue

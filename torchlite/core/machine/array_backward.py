@@ -145,10 +145,6 @@ def _of_dtype(inputs: tuple[Any, ...], dtype: Any) -> bool:
     return all([form is not None and form[1] is dtype for form in inputs])
 
 
-# operations/reductions/reduce.py puts the kernel of a sum along dimensions here.
-SUM: list[Callable[..., Any]] = []
-
-
 def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Any, quiet: Callable[..., Any]) -> list[Any]:
     """Gradients summed along the dimensions that their operands were broadcast along."""
     found: list[Any] = []
@@ -157,7 +153,7 @@ def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Any, quiet
             have = array.shape
             lead = len(have) - len(shape)
             axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1 != have[lead + i]])
-            array = quiet(SUM[0], backend.xp, array, axes, True).reshape(shape)
+            array = quiet(backend.sum, array, axes, True).reshape(shape)
         found.append(array)
     return found
 

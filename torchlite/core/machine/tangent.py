@@ -16,10 +16,11 @@ from ..state.mode import local
 from ..values.dtype import FLOAT
 from .node import Counter
 from .operands import tensors_in
-from .view import AS_STRIDED, View
+from .registry import registry
+from .view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .tensor import Extra, Tensor
 
@@ -46,6 +47,14 @@ class TangentLevel:
         """How `t` moves at this level; None if it does not."""
         return tangent_of(t, self)
 
+    def follow(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Give the results of an op their tangents, at every level that is open."""
+        raise NotImplementedError
+
+    def follow_in_place(self, op: Any, target: Tensor, before: Tensor, values: Sequence[Any], node: Any) -> None:
+        """Give what an op has written to, in a step of history `node`, its new tangents; `before` is what it was."""
+        raise NotImplementedError
+
 
 class Untouched(Counter):
     """The counter of a tangent of zeros. What is first written to it decides which batches it belongs to."""
@@ -57,11 +66,6 @@ class Untouched(Counter):
 
 def untouched(tangent: Tensor) -> bool:
     return tangent.counter.__class__ is Untouched and not tangent.counter.n
-
-
-# autograd/forward.py puts here what gives tangents to the results of an op, and to what was written to in place.
-FOLLOW: list[Callable[[Any, Sequence[Any], Sequence[Any]], None]] = []
-FOLLOW_IN_PLACE: list[Callable[[Any, Tensor, Tensor, Sequence[Any], Any], None]] = []
 
 
 def tangent_of(t: Tensor, level: TangentLevel) -> Tensor | None:
@@ -128,7 +132,7 @@ def part_in_memory(whole: Tensor, base: Tensor, t: Tensor) -> Tensor:
     """The part of the tangent of `base` that lies in memory where `t` lies in that of `base`."""
     backend = t.backend.real
     offset = backend.offset(t.array) - backend.offset(base.array) + whole.storage_offset()
-    return AS_STRIDED[0](whole, tuple(t.array.shape), backend.strides(t.array), offset)
+    return registry["as_strided"].apply(whole, tuple(t.array.shape), backend.strides(t.array), offset)
 
 
 def _part(whole: Tensor, t: Tensor, view: View) -> Tensor:

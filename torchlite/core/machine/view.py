@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..state import mode as _mode
 from ..values.errors import freed
 from .node import LEAF, DetachedCounter, Node, hooks_of, name_of, shared_counter, version_of
+from .registry import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ..declare.op import Op
     from .tensor import Tensor
@@ -139,7 +140,7 @@ class _Laid:
 
     @staticmethod
     def apply(t: Tensor, size: tuple[int, ...], strides: tuple[int, ...], skipped: int) -> Tensor:
-        return AS_STRIDED[0](t, size, strides, t.storage_offset() + skipped // t.dtype.itemsize)
+        return registry["as_strided"].apply(t, size, strides, t.storage_offset() + skipped // t.dtype.itemsize)
 
 
 class Unnoticed:
@@ -186,10 +187,6 @@ def follow(base: Tensor, path: Path) -> Tensor:
         if op.__class__ is not Unnoticed:
             base = op.apply(base, *arguments)
     return base
-
-
-# operations/shapes/shape.py puts `as_strided` here: views are rebuilt, and their gradients cut out, with it.
-AS_STRIDED: list[Callable[..., Tensor]] = []
 
 
 _AMBIGUOUS = (

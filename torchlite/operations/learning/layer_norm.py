@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ...backends.summing import add_reduce
 from ...core.declare.elementwise import sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -17,7 +18,7 @@ from ...core.values import dtype as dt
 from ...core.values.errors import not_implemented_for
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
-from ..reductions.summing import CHANNELS, COLUMNS, ROWS, add_reduce, sum_along, sum_of_products
+from ..reductions.summing import CHANNELS, COLUMNS, ROWS, sum_along, sum_of_products
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj, sum_to
 from ...core.declare.publish import publish, publish_as, publish_python
 from ...core.declare.reduction import Reduction, reduced_count
@@ -15,7 +16,6 @@ from ...core.values import dtype as dt
 from ...core.values import errors
 from ..shapes.joining import cat
 from ..vocabulary import no_complex
-from .summing import add_reduce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...backends.summing import add_reduce
 from ...core.declare.op import Op
 from ...core.declare.publish import publish
 from ...core.declare.reduction import Along, refused
@@ -12,7 +13,6 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import wrap_dim
 from ..gradient_kernels import gradient_by_kernel
-from .summing import add_reduce
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj
 from ...core.declare.on_backend import OnBackend
 from ...core.declare.publish import Composite, publish, publish_python
@@ -15,7 +16,7 @@ from ...core.values import dtype as dt
 from ...core.values.errors import wrap_dim
 from ..pointwise.selection import where
 from ..vocabulary import requirement
-from .summing import add_reduce, carried
+from .summing import carried
 
 # ---- variance
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj, fit_gradient
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -14,7 +15,6 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import wrap_dim
 from ..places.writing import widened
-from .summing import add_reduce
 
 # ---- the norm of a vector
 

@@ -17,7 +17,6 @@ from ...core.machine.node import UNVERSIONED, shared_counter
 from ...core.machine.operands import values_in_inference
 from ...core.machine.overrides import overridable, public
 from ...core.machine.tensor import Tensor
-from ...core.machine.view import AS_STRIDED
 from ...core.state.mode import local
 from ...core.values.dtype import dtype, of_numpy
 from ...core.values.errors import broadcast_shapes as common_shape
@@ -160,7 +159,6 @@ as_strided = LaidView(
     batch=Leading(call=_as_strided_batch),
 )
 publish(as_strided)
-AS_STRIDED.append(as_strided.apply)
 
 
 # ---- other shapes
