@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
+from collections.abc import Iterator
+from contextlib import ContextDecorator, contextmanager
 from typing import Any, NamedTuple
 
 from typing_extensions import deprecated
@@ -137,11 +138,18 @@ def sdp_kernels(
     return _Kernels(_kernels, dict(zip(_kernels, (enable_flash, enable_math, enable_mem_efficient, enable_cudnn))))
 
 
-sdp_kernel = deprecated(
+@contextmanager
+@deprecated(
     "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
     "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
     category=FutureWarning,
-)(sdp_kernels)
+)
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[dict[Any, Any]]:
+    """`sdp_kernels`, which warns."""
+    with sdp_kernels(enable_flash, enable_math, enable_mem_efficient, enable_cudnn) as nothing:
+        yield nothing
 
 
 # ---- libraries

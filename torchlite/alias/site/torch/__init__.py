@@ -3,11 +3,11 @@
 import importlib
 import sys
 
-from .... import alias
+from torchlite import alias  # by its name, since this module is called torch
 
 del sys.modules["torch"]
 if alias.from_environment() is None:
-    from ...naming import SITE
+    from torchlite.alias.naming import SITE
 
     sys.path[:] = [place for place in sys.path if place != SITE]
 sys.modules["torch"] = importlib.import_module("torch")
