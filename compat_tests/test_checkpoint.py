@@ -363,16 +363,16 @@ def test_kept_results_are_not_computed_again():
         calls.append("mm")
         return plain(*args)
 
-    x = torchlite.ones(2, 2, requires_grad=True)
-    mm.run = counted
+    x = torchlite.ones(7, 7, requires_grad=True)  # calls of a form that is met nowhere else,
+    mm.run, mm.by_form = counted, False  # which do not go by a plan
     try:
         for contexts, wanted in ((lite.noop_context_fn, 2), (saving(torchlite, [torchlite.mm]), 1)):
             calls.clear()
             y = lite.checkpoint(lambda a: torchlite.mm(a, a).exp(), x, use_reentrant=False, context_fn=contexts)
-            y.backward(torchlite.ones(2, 2), inputs=[x])
+            y.backward(torchlite.ones(7, 7), inputs=[x])
             assert calls.count("mm") == wanted + 2  # two of them are its gradients
     finally:
-        del mm.run
+        del mm.run, mm.by_form
 
 
 def test_debug_tells_what_ran():

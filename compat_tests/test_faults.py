@@ -59,7 +59,7 @@ CONTEXTS = {
 @pytest.mark.parametrize("name", CONTEXTS)
 @pytest.mark.parametrize("function", ["__enter__", "__exit__"])
 def test_an_exception_as_a_context_is_entered_or_left(name: str, function: str) -> None:
-    context = CONTEXTS[name]()
+    context, before = CONTEXTS[name](), local.state.entered
     kept: list[BaseException] = []  # as a shell keeps the last error, and with it all frames
     try:
         with raising_as(function), context:
@@ -67,7 +67,7 @@ def test_an_exception_as_a_context_is_entered_or_left(name: str, function: str) 
     except _Late as error:
         kept.append(error)
     assert kept
-    assert local.state.entered is None
+    assert local.state.entered is before
     assert local.state.mode.plain
     assert torchlite.is_grad_enabled()
     assert torchlite.get_default_device() == torchlite.device("cpu")
@@ -138,12 +138,13 @@ def test_a_context_that_threads_share() -> None:
 
 
 def test_a_context_entered_by_hand_lasts() -> None:
+    before = local.state.entered
     torchlite.no_grad().__enter__()
     try:
         assert not torchlite.is_grad_enabled()
     finally:
         torchlite.set_grad_enabled(True)
-        local.state.entered = None
+        local.state.entered = before
 
 
 def test_the_profilers_steps_inside_of_switches() -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
-from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.errors import not_implemented_for
 
@@ -220,7 +219,9 @@ def _representable_to(dtype: np.dtype, hi: int) -> int:
 
 def _rounded(dtype: np.dtype, value: int) -> int:
     single = np.float64(value) if dtype == np.float64 else np.float32(value)
-    rounded = float(local.state.quiet(single.astype, dtype))
+    if dtype == np.float16 and abs(single) >= 65520:
+        return INT64_MIN  # which is what becomes of infinity
+    rounded = float(single.astype(dtype))
     return int(rounded) if abs(rounded) < 2.0**63 else INT64_MIN
 
 

@@ -47,12 +47,12 @@ def method(*names: str) -> Callable[[F], F]:
     return publish_
 
 
-def publish_as(name: str, f: Callable[..., Any], forms: str = "function method") -> None:
+def publish_as(name: str, f: Callable[..., Any], function: bool = True, method: bool = True) -> None:
     """Publish a function made from the public function of an op, e.g. a faster way to call it."""
     f.__name__ = f.__qualname__ = name
-    if "function" in forms:
+    if function:
         functions[name] = f
-    if "method" in forms:
+    if method:
         setattr(Tensor, name, f)
 
 
@@ -80,7 +80,8 @@ class Composite:
 def publish_python(
     schema: str,
     f: Callable[..., Any],
-    forms: str = "function method",
+    function: bool = True,
+    method: bool = True,
     into: Callable[..., Any] = into,
     comes_to: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
@@ -123,16 +124,16 @@ def publish_python(
     for made in (call, call_method):
         made.__name__ = made.__qualname__ = signature.name
         made.__doc__ = f.__doc__
-    if "function" in forms:
+    if function:
         functions[signature.name] = call
-    if "method" in forms:
-        setattr(Tensor, signature.name, call_method)
-    if "function" not in forms:
+    else:
         aten.setdefault(signature.name, call)
+    if method:
+        setattr(Tensor, signature.name, call_method)
     return call
 
 
-def reflected(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+def exchanged(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
     """The operator for a tensor on its right."""
 
     def call(self: Tensor, other: Any) -> Any:
@@ -146,40 +147,44 @@ _IN_PYTHON = ("__rsub__", "__floordiv__")
 
 
 def publish(
-    *ops: Op | Composite, names: str | tuple[str, ...] = (), forms: str = "function method"
+    *ops: Op | Composite,
+    names: str | tuple[str, ...] = (),
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    operators: str = "",
+    reflected: str = "",
+    operators_in_place: str = "",
 ) -> Callable[..., Any]:
     """Give one op, or several overloads of one (ops and composites), its public forms; returns the function.
 
-    `forms` are any of "function", "method", "inplace" (the method with a trailing underscore), "operator:__x__",
-    "reflected:__rx__" and "inplace:__ix__". What is no function of torch is one of `torch.ops.aten`.
+    `inplace` is the method with a trailing underscore. Operators are named without their underscores: "add radd" are
+    `operators` of addition, "iadd" is one of `operators_in_place`; a `reflected` one has its operands exchanged first.
+    What is no function of torch is one of `torch.ops.aten`.
     """
-    given = (names,) if isinstance(names, str) else names
-    names = given or (ops[0].signature.name,)
+    names = (names,) if isinstance(names, str) else names or (ops[0].signature.name,)
     if len(ops) == 1:
         call = ops[0].function()
-        bound = ops[0].method() if "method" in forms.split() else call
+        bound = ops[0].method() if method else call
     else:
         call, bound = overloaded(names[0], *ops)
-    inplace = None
-    if "inplace" in forms:
-        inplace = ops[0].inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
-    if "function" not in forms:
-        for name in names:
+    for name in names:
+        if function:
+            functions[name] = call
+        else:
             aten.setdefault(name, call)
-    for form in forms.split():
-        for name in names:
-            if form == "function":
-                functions[name] = call
-            elif form == "method":
-                setattr(Tensor, name, bound)
-            elif form == "inplace":
-                setattr(Tensor, name + "_", inplace)
-                functions.setdefault(name + "_", inplace)
-        kind, _, dunder = form.partition(":")
-        if kind == "operator":
-            setattr(Tensor, dunder, ops[0].operator("" if dunder in _IN_PYTHON else dunder))
-        elif kind == "reflected":
-            setattr(Tensor, dunder, reflected(ops[0].operator()))
-        elif dunder:
-            setattr(Tensor, dunder, inplace)
+        if method:
+            setattr(Tensor, name, bound)
+    if inplace or operators_in_place:
+        write = ops[0].inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
+        for name in names if inplace else ():
+            setattr(Tensor, name + "_", write)
+            functions.setdefault(name + "_", write)
+        for short in operators_in_place.split():
+            setattr(Tensor, f"__{short}__", write)
+    for short in operators.split():
+        dunder = f"__{short}__"
+        setattr(Tensor, dunder, ops[0].operator("" if dunder in _IN_PYTHON else dunder))
+    for short in reflected.split():
+        setattr(Tensor, f"__{short}__", exchanged(ops[0].operator()))
     return call

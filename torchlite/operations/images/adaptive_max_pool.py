@@ -79,7 +79,7 @@ def _declare_adaptive(dims: int) -> Any:
         check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
 
-    return publish_python(f"{name}(Tensor self, int[{dims}] output_size)", pool, forms="")
+    return publish_python(f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False)
 
 
 adaptive_max_pool2d, adaptive_max_pool3d = _declare_adaptive(2), _declare_adaptive(3)
@@ -94,7 +94,7 @@ def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> Any:
 
 
 adaptive_max_pool1d = publish_python(
-    "adaptive_max_pool1d(Tensor self, int[1] output_size)", _adaptive_max_pool1d, forms="function"
+    "adaptive_max_pool1d(Tensor self, int[1] output_size)", _adaptive_max_pool1d, method=False
 )
 
 
@@ -190,7 +190,7 @@ def _declare_fractional(dims: int) -> Any:
         samples = random_samples.narrow(0, 0, images) if random_samples.shape[0] > images else random_samples
         return op.apply(self, window, count, samples if self.dim() == dims + 2 else samples.squeeze(0))
 
-    return publish_python(schema, pool, forms="")
+    return publish_python(schema, pool, function=False, method=False)
 
 
 fractional_max_pool2d, fractional_max_pool3d = _declare_fractional(2), _declare_fractional(3)

@@ -143,7 +143,7 @@ def _declare(dims: int) -> Any:
         f"{name}(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=[0], bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None)",
         pool,
-        forms="",
+        function=False, method=False,
     )
 
 
@@ -178,7 +178,7 @@ avg_pool1d = publish_python(
     "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, "
     "bool count_include_pad=True)",
     _avg_pool1d,
-    forms="function",
+    method=False,
 )
 
 
@@ -243,8 +243,8 @@ def _declare_adaptive(dims: int) -> Any:
         check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
 
-    publish_python(f"_{name}(Tensor self, int[{dims}] output_size)", pool, forms="function")
-    return publish_python(f"{name}(Tensor self, int[{dims}] output_size)", pool, forms="")
+    publish_python(f"_{name}(Tensor self, int[{dims}] output_size)", pool, method=False)
+    return publish_python(f"{name}(Tensor self, int[{dims}] output_size)", pool, function=False, method=False)
 
 
 def _mean(self: Tensor, dims: int) -> Tensor:
@@ -268,5 +268,5 @@ def _adaptive_avg_pool1d(self: Tensor, output_size: Ints) -> Tensor:
 
 
 adaptive_avg_pool1d = publish_python(
-    "adaptive_avg_pool1d(Tensor self, int[1] output_size)", _adaptive_avg_pool1d, forms="function"
+    "adaptive_avg_pool1d(Tensor self, int[1] output_size)", _adaptive_avg_pool1d, method=False
 )

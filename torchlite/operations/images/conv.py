@@ -310,7 +310,7 @@ convolution_backward = LaidOp(
     _gradients_of_gradients,
     batch=Leading(call=_backward_of_batch),
 )
-publish(convolution_backward, forms="")
+publish(convolution_backward, function=False, method=False)
 
 
 def _expanded(name: str, numbers: Ints, dims: int) -> Ints:
@@ -334,12 +334,12 @@ def _convolved(
     return convolution.apply(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-publish_python(f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})", _convolved, forms="function")
+publish_python(f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})", _convolved, method=False)
 publish_python(
     f"_convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS}, bool benchmark, bool deterministic, "
     "bool cudnn_enabled, bool allow_tf32=False)",
     lambda *values: _convolved(*values[:9]),
-    forms="function",
+    method=False,
 )
 
 
@@ -406,13 +406,13 @@ def _declare(dims: int) -> None:
     publish(
         Composite(f"{name}({operands}, {several} padding=[0], {rest})", conv),
         Composite(f"{name}.padding({operands}, str padding='valid', {rest})", conv_padded),
-        forms="function",
+        method=False,
     )
     publish_python(
         f"conv_transpose{dims}d({operands}, {several} padding=[0], {several} output_padding=[0], int groups=1, "
         f"{several} dilation=[1])",
         conv_transpose,
-        forms="function",
+        method=False,
     )
 
 
@@ -462,4 +462,4 @@ conv_tbc = LaidOp(
         self.permute((1, 2, 0)), weight.permute((2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1
     ).permute((2, 0, 1)),
 )
-publish(conv_tbc, forms="function")
+publish(conv_tbc, method=False)

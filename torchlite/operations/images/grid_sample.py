@@ -343,7 +343,7 @@ def _grid_sampler(
 
 _SCHEMA = f"(Tensor input, Tensor grid, {_OPTIONS})"
 for _name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
-    publish_python(_name + _SCHEMA, _grid_sampler, forms="function")
+    publish_python(_name + _SCHEMA, _grid_sampler, method=False)
 
 
 # ---- affine maps
@@ -406,5 +406,5 @@ def _affine_grid_generator(theta: Tensor, size: Ints, align_corners: bool) -> Te
 
 
 affine_grid_generator = publish_python(
-    "affine_grid_generator(Tensor theta, int[] size, bool align_corners)", _affine_grid_generator, forms="function"
+    "affine_grid_generator(Tensor theta, int[] size, bool align_corners)", _affine_grid_generator, method=False
 )

@@ -241,8 +241,10 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         "bool ceil_mode=False"
     )
     return (
-        publish_python(f"{name}({arguments})", _checked(alone, dims, check, 1), forms="function"),
-        publish_python(f"{name}_with_indices({arguments})", _checked(with_places, dims, check, 2), forms=""),
+        publish_python(f"{name}({arguments})", _checked(alone, dims, check, 1), method=False),
+        publish_python(
+            f"{name}_with_indices({arguments})", _checked(with_places, dims, check, 2), function=False, method=False
+        ),
     )
 
 
@@ -273,8 +275,8 @@ def _as_row(pool: Any) -> Any:
 _ROWS = (
     "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
 )
-publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), forms="function")
-publish_python(f"max_pool1d_with_indices({_ROWS})", _as_row(max_pool2d_with_indices), forms="function")
+publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), method=False)
+publish_python(f"max_pool1d_with_indices({_ROWS})", _as_row(max_pool2d_with_indices), method=False)
 
 
 # ---- max_unpool: values put back to where they were found
@@ -348,7 +350,9 @@ def _declare_unpool(dims: int) -> Any:
         return op.apply(self, indices, output_size)
 
     more = "" if dims == 2 else f", {several} stride, {several} padding"
-    return publish_python(f"{name}(Tensor self, Tensor indices, {several} output_size{more})", unpool, forms="")
+    return publish_python(
+        f"{name}(Tensor self, Tensor indices, {several} output_size{more})", unpool, function=False, method=False
+    )
 
 
 max_unpool2d, max_unpool3d = _declare_unpool(2), _declare_unpool(3)

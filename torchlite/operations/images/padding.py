@@ -72,7 +72,7 @@ constant_pad_nd = _Pad(
     check=_check_pad,
     batch=LEADING,
 )
-publish(constant_pad_nd, forms="function")
+publish(constant_pad_nd, method=False)
 
 
 # ---- with what the image has
@@ -201,4 +201,6 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: float | None) -> Tensor:
     return _OPS[mode, dims].apply(self, pad)
 
 
-pad = publish_python('pad(Tensor self, int[] pad, str mode="constant", float? value=None)', _pad, forms="")
+pad = publish_python(
+    'pad(Tensor self, int[] pad, str mode="constant", float? value=None)', _pad, function=False, method=False
+)

@@ -239,7 +239,7 @@ native_batch_norm = Op(
     ),
     check=_check_batch_norm, batch=_batch_norm_in_steps, constant=("running_mean", "running_var"), differentiable=1,
 )  # fmt: skip
-publish(native_batch_norm, forms="function")
+publish(native_batch_norm, method=False)
 _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
 
 
@@ -255,7 +255,7 @@ def batch_norm(
 
 publish_python(
     f"batch_norm({_PARAMETERS}, bool training, float momentum, float eps, bool cudnn_enabled)", batch_norm,
-    forms="function",
+    method=False,
 )  # fmt: skip
 
 
@@ -280,7 +280,7 @@ def instance_norm(
 
 publish_python(
     f"instance_norm({_PARAMETERS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
-    instance_norm, forms="function",
+    instance_norm, method=False,
 )  # fmt: skip
 gradient_by_kernel(
     native_batch_norm, native_batch_norm_backward, several=True, renamed={

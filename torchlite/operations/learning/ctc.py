@@ -215,6 +215,6 @@ _REST = "int blank=0, int reduction=1, bool zero_infinity=False)"
 publish(
     Composite(f"ctc_loss.IntList({_LENGTHS}, {_REST}", ctc_loss),
     Composite(f"ctc_loss.Tensor({_LENGTHS.replace('int[]', 'Tensor')}, {_REST}", ctc_loss),
-    names="ctc_loss", forms="function",
+    names="ctc_loss", method=False,
 )  # fmt: skip
-publish(ctc, forms="function")
+publish(ctc, method=False)

@@ -308,7 +308,7 @@ native_layer_norm = Op(
     ),
     check_form=_check_layer_norm, batch=widely(_layer_norm_in_steps), differentiable=1,
 )  # fmt: skip
-publish(native_layer_norm, forms="function")
+publish(native_layer_norm, method=False)
 
 
 def layer_norm(
@@ -321,7 +321,7 @@ def layer_norm(
 publish_python(
     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
     "bool cudnn_enable=True)",
-    layer_norm, forms="function",
+    layer_norm, method=False,
 )  # fmt: skip
 
 
@@ -457,7 +457,7 @@ native_group_norm = Op(
     batch=widely(_group_norm_in_steps),
     differentiable=1,
 )  # fmt: skip
-publish(native_group_norm, forms="function")
+publish(native_group_norm, method=False)
 
 
 def group_norm(
@@ -472,7 +472,7 @@ def group_norm(
 publish_python(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
     "bool cudnn_enabled=True)",
-    group_norm, forms="function",
+    group_norm, method=False,
 )  # fmt: skip
 
 
@@ -498,7 +498,7 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps:
 
 
 publish_python(
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", rms_norm, forms="function"
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", rms_norm, method=False
 )
 
 for _op, _back in (

@@ -147,7 +147,7 @@ mse_loss = publish(
         lambda xp, d: d * d, lambda xp, d: d * 2, lambda xp, d: d * 0 + 2, label="mse_cpu",
         back_label="mse_backward_cpu_out",
     ),
-    forms="",
+    function=False, method=False,
 )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ smooth_l1_loss = publish(
         lambda xp, d, beta: xp.where(abs(d) < beta, d * 0 + 1 / (beta or 1), 0),
         label="smooth_l1_cpu", back_label="smooth_l1_backward_cpu_out", check=_check_beta,
     ),
-    forms="",
+    function=False, method=False,
 )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ huber_loss = publish(
         lambda xp, d, delta: xp.where(abs(d) < delta, d * 0 + 1, 0),
         label="huber_cpu", back_label="huber_backward_cpu_out", check=_check_delta,
     ),
-    forms="",
+    function=False, method=False,
 )  # fmt: skip
 
 
@@ -211,7 +211,7 @@ soft_margin_loss = publish(
         check=_constant_target, label="soft_margin_cpu",
         refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
     ),
-    forms="",
+    function=False, method=False,
 )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ binary_cross_entropy = publish(
         lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
         label="binary_cross_entropy", check=_check_probabilities,
     ),
-    forms="",
+    function=False, method=False,
 )  # fmt: skip
 
 
@@ -313,7 +313,7 @@ bce_with_logits = pairwise(
     lambda xp, x, t, w, pos: _weighted(-1 - _excess(pos) * _sigmoid(xp, -x), w),
     label="log_sigmoid_cpu", check=_check_logits,
 )  # fmt: skip
-binary_cross_entropy_with_logits = publish(bce_with_logits, forms="function")
+binary_cross_entropy_with_logits = publish(bce_with_logits, method=False)
 
 
 # ---- made of other ops
@@ -323,7 +323,7 @@ def _l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduced((self - target).abs(), reduction)
 
 
-l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, forms="")
+l1_loss = publish_python("l1_loss(Tensor self, Tensor target, int reduction=1)", _l1_loss, function=False, method=False)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
@@ -337,7 +337,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
 
 
 publish_python(
-    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div, forms="function"
+    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div, method=False
 )
 
 
@@ -354,7 +354,7 @@ def poisson_nll_loss(
 
 publish_python(
     "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)",
-    poisson_nll_loss, forms="function",
+    poisson_nll_loss, method=False,
 )  # fmt: skip
 
 
@@ -367,7 +367,7 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction:
 
 publish_python(
     "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1)", hinge_embedding_loss,
-    forms="function",
+    method=False,
 )  # fmt: skip
 
 
@@ -378,5 +378,5 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 publish_python(
     "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
-    margin_ranking_loss, forms="function",
+    margin_ranking_loss, method=False,
 )  # fmt: skip

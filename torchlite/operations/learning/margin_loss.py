@@ -112,7 +112,7 @@ multi_margin_loss_ = Op(
     check=_check_multi_margin, batch=_multi_margin_in_steps,
 )  # fmt: skip
 gradient_by_kernel(multi_margin_loss_, multi_margin_loss_backward)
-multi_margin_loss = publish(multi_margin_loss_, forms="")
+multi_margin_loss = publish(multi_margin_loss_, function=False, method=False)
 
 
 # ---- margins between wanted classes and the others: a row of a target names those, up to the first -1

@@ -86,8 +86,8 @@ def pad_sequence(
     return padded
 
 
-publish_python("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)", pack_padded, forms="function")
+publish_python("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)", pack_padded, method=False)
 publish_python(
     "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length)",
-    pad_packed, forms="function",
+    pad_packed, method=False,
 )  # fmt: skip

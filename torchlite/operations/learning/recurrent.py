@@ -256,7 +256,7 @@ def _declare(name: str, mode: str) -> None:
     publish(
         Composite(f"{name}.input(Tensor input, {states}, {settings}, bool batch_first) -> ({returned})", of_padded),
         Composite(f"{name}.data(Tensor data, Tensor batch_sizes, {states}, {settings}) -> ({returned})", of_packed),
-        names=name, forms="function",
+        names=name, method=False,
     )  # fmt: skip
 
 
@@ -293,7 +293,7 @@ def _declare_cell(name: str, mode: str) -> None:
 
     states = "Tensor[] hx" if mode == "LSTM" else "Tensor hx"
     schema = f"{name}(Tensor input, {states}, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)"
-    publish_python(schema, of_two if mode == "LSTM" else of_one, forms="function")
+    publish_python(schema, of_two if mode == "LSTM" else of_one, method=False)
 
 
 for _name, _mode in (("rnn_tanh", "RNN_TANH"), ("rnn_relu", "RNN_RELU"), ("gru", "GRU"), ("lstm", "LSTM")):

@@ -32,14 +32,14 @@ LinAlgError = _LinAlgError
 
 def offer(schema: str, f: Callable[..., Any], **more: Any) -> Callable[..., Any]:
     """Publish a composite as a function of `torch.linalg`."""
-    call = publish_python(schema, f, forms="", **more)
+    call = publish_python(schema, f, function=False, method=False, **more)
     linalg[call.__name__.removeprefix("linalg_")] = call
     return call
 
 
 def offer_op(*overloads: Any) -> Callable[..., Any]:
     """Publish an op, or several overloads of one, as a function of `torch.linalg`."""
-    call = publish(*overloads, forms="")
+    call = publish(*overloads, function=False, method=False)
     linalg[overloads[0].signature.name.removeprefix("linalg_")] = call
     return call
 

@@ -165,7 +165,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
 
 publish_python(
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)",
-    lu_unpack, forms="function", into=into_exactly,
+    lu_unpack, method=False, into=into_exactly,
 )  # fmt: skip
 
 # ---- the factorisation
@@ -277,7 +277,7 @@ def _old_lu(A: Tensor, pivot: bool, check_errors: bool) -> Any:
     return _WITH_INFO(factored.apply(A, pivot, "torch.linalg.lu_factor_ex" if check_errors else None))
 
 
-publish_python("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)", _old_lu, forms="function")
+publish_python("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)", _old_lu, method=False)
 
 
 @overridable

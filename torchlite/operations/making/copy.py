@@ -204,7 +204,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return convert(values_in_inference(self), other.dtype, other.device)
 
 
-publish_python("type_as(Tensor self, Tensor other)", type_as, forms="method")
+publish_python("type_as(Tensor self, Tensor other)", type_as, function=False)
 
 
 @method("cuda")
@@ -314,7 +314,7 @@ copy_ = _Copy(
     },
     node="torch::autograd::CopyBackwards",
 )
-publish(copy_, forms="inplace")
+publish(copy_, function=False, method=False, inplace=True)
 
 
 class _Fill(Op):
@@ -362,7 +362,7 @@ fill_tensor = _Fill(
     node="FillBackward3",
     batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
 )
-publish(fill_tensor, fill_number, names="fill", forms="inplace")
+publish(fill_tensor, fill_number, names="fill", function=False, method=False, inplace=True)
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
@@ -370,7 +370,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return clone.apply(input, None).fill_(value)
 
 
-publish_python("fill(Tensor self, Operand value)", fill, forms="function")
+publish_python("fill(Tensor self, Operand value)", fill, method=False)
 zero = _Fill("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING)
-publish(zero, forms="inplace")
+publish(zero, function=False, method=False, inplace=True)
 fill_number.repeats = zero.repeats = True

@@ -238,9 +238,9 @@ bernoulli_each = _Draw(
     p=lambda g, p_shape: g.new_zeros(p_shape),
 )
 for _op in (uniform_, normal_, exponential_, geometric_, cauchy_, log_normal_):
-    publish(_op, forms="inplace")
-publish(random_all, random_to, random_between, names="random", forms="inplace")
-publish(bernoulli_each, bernoulli_number, names="bernoulli", forms="inplace")
+    publish(_op, function=False, method=False, inplace=True)
+publish(random_all, random_to, random_between, names="random", function=False, method=False, inplace=True)
+publish(bernoulli_each, bernoulli_number, names="bernoulli", function=False, method=False, inplace=True)
 
 
 # ---- new tensors
@@ -279,7 +279,7 @@ def randn_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Any)
     return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
-@factory("randint(int low, int high, int[] size, *, Generator? generator=None)", forms="")
+@factory("randint(int low, int high, int[] size, *, Generator? generator=None)", function=False)
 def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
@@ -295,7 +295,7 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
 
 @factory(
     "randint_like(Tensor self, int low, int high, *, Generator? generator=None, MemoryFormat? memory_format=None)",
-    forms="",
+    function=False, method=False,
 )
 def _randint_like_between(self: Tensor, low: int, high: int, generator: Any, format_: Any, d: Any, backend: Any) -> Any:
     return random_between.fresh_like(self, format_, d, backend, low, high, generator)
@@ -405,8 +405,8 @@ binomial = Sampler(
     node=NOT_IMPLEMENTED,
 )
 publish(bernoulli, bernoulli_like)
-publish(poisson, forms="function")
-publish(binomial, forms="function")
+publish(poisson, method=False)
+publish(binomial, method=False)
 
 
 def _multinomial(backend: Any, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
@@ -486,10 +486,12 @@ class _NormalAround(FromParameters):
 normal_of_tensors = _NormalAround("normal.Tensor_Tensor(Tensor mean, Tensor std", "NormalBackward3", "mean", "std")
 normal_of_means = _NormalAround("normal.Tensor_float(Tensor mean, float std=1", "NormalBackward1", "mean")
 normal_of_deviations = _NormalAround("normal.float_Tensor(float mean, Tensor std", "NormalBackward2", "std")
-_each_normal = publish(normal_of_tensors, normal_of_means, normal_of_deviations, names="normal", forms="")
+_each_normal = publish(
+    normal_of_tensors, normal_of_means, normal_of_deviations, names="normal", function=False, method=False
+)
 
 
-@factory("normal(float mean, float std, int[] size, *, Generator? generator=None)", forms="")
+@factory("normal(float mean, float std, int[] size, *, Generator? generator=None)", function=False)
 def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
     return normal_.fresh(size, _floating(d), backend, mean, std, generator)
 

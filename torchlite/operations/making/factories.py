@@ -202,31 +202,31 @@ def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Any) -> T
     return _with_value(like(self, format_, d, backend), value)
 
 
-@factory("new_zeros(Tensor self, int[] size)", forms="method")
+@factory("new_zeros(Tensor self, int[] size)", function=False, method=True)
 def new_zeros(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Zeros of this tensor's dtype on its device."""
     return _filled(_checked(size, "empty"), 0, d, backend)
 
 
-@factory("new_ones(Tensor self, int[] size)", forms="method")
+@factory("new_ones(Tensor self, int[] size)", function=False, method=True)
 def new_ones(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Ones of this tensor's dtype on its device."""
     return _filled(_checked(size, "empty"), 1, d, backend)
 
 
-@factory("new_empty(Tensor self, int[] size)", forms="method")
+@factory("new_empty(Tensor self, int[] size)", function=False, method=True)
 def new_empty(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory of this tensor's dtype on its device."""
     return settled(uninitialized(size, d, backend))
 
 
-@factory("new_full(Tensor self, int[] size, Scalar fill_value)", forms="method")
+@factory("new_full(Tensor self, int[] size, Scalar fill_value)", function=False, method=True)
 def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Any) -> Tensor:
     """One value in this tensor's dtype on its device."""
     return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
 
 
-@factory("new_empty_strided(Tensor self, int[] size, int[] stride)", forms="method")
+@factory("new_empty_strided(Tensor self, int[] size, int[] stride)", function=False, method=True)
 def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
     """Uninitialised memory with these strides, of this tensor's dtype on its device."""
     _check_strides(size, strides)

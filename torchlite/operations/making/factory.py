@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...backends.base import get_backend
-from ...core.declare.publish import function, method
+from ...core.declare.publish import publish_as
 from ...core.declare.schema import Signature
 from ...core.machine.out_history import refuse_history
 from ...core.machine.overrides import dispatch, needs_dispatch
@@ -32,9 +32,9 @@ _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resi
 
 
 def factory(
-    schema: str, forms: str = "function", flat: bool = False, warns: bool = False
+    schema: str, function: bool = True, method: bool = False, flat: bool = False, warns: bool = False
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Publish a function that makes a tensor: "function", "method", or "" for neither.
+    """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
     `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
@@ -42,9 +42,8 @@ def factory(
     """
 
     def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        call = Factory(schema, f, forms == "method", flat, warns).caller()
-        if forms:
-            {"function": function, "method": method}[forms](call.__name__)(call)
+        call = Factory(schema, f, method, flat, warns).caller()
+        publish_as(call.__name__, call, function, method)
         return call
 
     return publish

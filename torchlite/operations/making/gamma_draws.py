@@ -52,4 +52,4 @@ _sample_dirichlet = FromParameters(
     "_sample_dirichlet(Tensor self, Generator? generator=None)", _dirichlet, {"self": dirichlet_vjp}
 )
 for _op in (_gamma_shift, _standard_gamma, _share_shift, _sample_dirichlet):
-    publish(_op, forms="function")
+    publish(_op, method=False)

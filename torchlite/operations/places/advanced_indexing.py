@@ -335,7 +335,7 @@ index_put = _IndexPut(
     linear=True,
     batch=_put_by_scatter,
 )
-publish(index_put, forms="function method inplace")
+publish(index_put, inplace=True)
 
 
 # ---- reading and writing where a mask says that the place exists
@@ -365,10 +365,10 @@ def _unsafe_masked_index_put_accumulate(
 publish_python(
     "_unsafe_masked_index(Tensor self, Tensor mask, Tensor[] indices, Scalar fill)",
     _unsafe_masked_index,
-    forms="function",
+    method=False,
 )
 publish_python(
     "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor[] indices, Tensor values)",
     _unsafe_masked_index_put_accumulate,
-    forms="function",
+    method=False,
 )

@@ -102,7 +102,7 @@ embedding_op = Op(
     },
     check=_check_embedding, linear=True, batch=_rows_of,
 )  # fmt: skip
-embedding = publish(embedding_op, forms="function")
+embedding = publish(embedding_op, method=False)
 
 
 def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
@@ -117,7 +117,7 @@ def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 
 publish_python(
     "embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", embedding_renorm,
-    forms="function",
+    method=False,
 )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ _embedding_bag_op = Op(
     "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
     _embedding_bag, _bag_vjp, check=_check_bag, constant=("indices", "offsets"), differentiable=1,
 )  # fmt: skip
-publish(_embedding_bag_op, forms="function")
+publish(_embedding_bag_op, method=False)
 
 
 def embedding_bag(
@@ -256,7 +256,7 @@ def embedding_bag(
 publish_python(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
     "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None)",
-    embedding_bag, forms="function",
+    embedding_bag, method=False,
 )  # fmt: skip
 
 
@@ -289,4 +289,4 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
     return (self.unsqueeze(-1) == tensors.arange(num_classes, device=self.device)).long()
 
 
-one_hot_ = publish_python("one_hot(Tensor self, int num_classes=-1)", one_hot, forms="")
+one_hot_ = publish_python("one_hot(Tensor self, int num_classes=-1)", one_hot, function=False, method=False)

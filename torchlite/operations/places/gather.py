@@ -217,7 +217,7 @@ scatter_value_reduce = WritingValue(
     node=NOT_IMPLEMENTED,
     batch=LEADING,
 )
-publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, forms="function method inplace")
+publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, inplace=True)
 
 
 def _scatter_add(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
@@ -234,7 +234,7 @@ scatter_add = Writing(
     linear=True,
     batch=LEADING,
 )
-publish(scatter_add, forms="function method inplace")
+publish(scatter_add, inplace=True)
 
 
 def _check_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> None:
@@ -266,7 +266,7 @@ scatter_reduce = Writing(
     check=_check_reduce,
     batch=LEADING,
 )
-publish(scatter_reduce, forms="function method inplace")
+publish(scatter_reduce, inplace=True)
 
 
 # ---- take and put: places in the flattened tensor
@@ -356,7 +356,7 @@ put = Writing(
     linear=True,
     batch=_put_by_scatter,
 )
-publish(put, forms="function method inplace")
+publish(put, inplace=True)
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
@@ -375,4 +375,4 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return indices.to(dt.int64).unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
 
 
-publish_python("unravel_index(Tensor indices, any shape)", unravel_index, forms="function")
+publish_python("unravel_index(Tensor indices, any shape)", unravel_index, method=False)

@@ -148,7 +148,7 @@ index_add = _IndexAdd(
     linear=True,
     batch=_add_by_scatter,
 )
-publish(index_add, forms="function method inplace")
+publish(index_add, inplace=True)
 
 
 # ---- index_copy
@@ -222,7 +222,7 @@ index_copy = Writing(
     linear=True,
     batch=_copy_by_scatter,
 )
-publish(index_copy, forms="function method inplace")
+publish(index_copy, inplace=True)
 
 
 # ---- index_fill
@@ -290,7 +290,7 @@ index_fill_tensor = _IndexFill(
     node="IndexFillBackward1",
     batch=_fill_by_scatter,
 )
-publish(index_fill_tensor, index_fill, forms="function method inplace")
+publish(index_fill_tensor, index_fill, inplace=True)
 
 
 # ---- index_reduce
@@ -334,4 +334,4 @@ index_reduce = Writing(
         dim, index.reshape(along_dim(dim, source.dim())).expand(source.shape), source, reduce, include_self=include_self
     ),
 )
-publish(index_reduce, forms="function method inplace")
+publish(index_reduce, inplace=True)

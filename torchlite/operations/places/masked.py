@@ -85,7 +85,7 @@ masked_fill_tensor = _MaskedFill(
     node="MaskedFillBackward1",
     batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
 )
-publish(masked_fill_tensor, masked_fill_scalar, forms="function method inplace")
+publish(masked_fill_tensor, masked_fill_scalar, inplace=True)
 
 
 # ---- masked_select
@@ -178,7 +178,7 @@ masked_scatter = Writing(
     linear=True,
     batch=_gathered,
 )
-publish(masked_scatter, forms="function method inplace")
+publish(masked_scatter, inplace=True)
 
 
 # ---- where it is not zero

@@ -68,7 +68,7 @@ hardtanh_ = Elementwise(
     dtypes=REAL, refuse=_hardtanh_refuses, check=_check_limits,
 )  # fmt: skip
 gradient_by_kernel(hardtanh_, hardtanh_backward)
-hardtanh, hardtanh_in_place = publish(hardtanh_, forms=""), hardtanh_.inplace()
+hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace()
 
 hardsigmoid_backward = Elementwise(
     "hardsigmoid_backward(Tensor grad_output, Tensor self)",
@@ -84,7 +84,7 @@ hardsigmoid_ = Unary(
     **_FLOATS,
 )
 gradient_by_kernel(hardsigmoid_, hardsigmoid_backward)
-hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, forms=""), hardsigmoid_.inplace()
+hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, function=False, method=False), hardsigmoid_.inplace()
 
 hardswish_backward = Elementwise(
     "hardswish_backward(Tensor grad_output, Tensor self)",
@@ -102,7 +102,7 @@ hardswish_ = Unary(
     **_FLOATS,
 )
 gradient_by_kernel(hardswish_, hardswish_backward)
-hardswish, hardswish_in_place = publish(hardswish_, forms=""), hardswish_.inplace()
+hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace()
 
 
 def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
@@ -139,7 +139,7 @@ softshrink = publish(
         "softshrink", "grad_output",
         lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)), check=_check_lambd,
     ),
-    forms="",
+    function=False, method=False,
 )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ elu_ = Elementwise(
 elu_in_place_ = Elementwise(
     f"elu._({_ELU})", _elu, {"self": _elu_in_place_vjp}, node="EluBackward1", label="elu_cpu", **_FLOATS
 )
-elu, elu_in_place = publish(elu_, forms=""), elu_in_place_.inplace()
+elu, elu_in_place = publish(elu_, function=False, method=False), elu_in_place_.inplace()
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -217,8 +217,8 @@ def selu_in_place(self: Tensor) -> Tensor:
     return elu_in_place_.apply_in_place([self, SELU_ALPHA, SELU_SCALE, 1])
 
 
-publish_python("selu(Tensor self)", selu, forms="function")
-publish_python("selu_(Tensor self)", selu_in_place, forms="function")
+publish_python("selu(Tensor self)", selu, method=False)
+publish_python("selu_(Tensor self)", selu_in_place, method=False)
 
 
 def _check_alpha(self: Tensor, alpha: float) -> None:
@@ -241,7 +241,7 @@ celu_in_place = Elementwise(
     {"self": lambda g, result, alpha: elu_backward.apply(g, alpha, 1, 1 / alpha, True, result)},
     node="CeluBackward1", check=_check_alpha, label="elu_cpu", **_FLOATS,
 )  # fmt: skip
-publish(celu, forms="function")
+publish(celu, method=False)
 function("celu_")(celu_in_place.inplace())
 
 
@@ -318,7 +318,7 @@ gelu_ = Elementwise(
     check=_check_approximate, label="GeluKernelImpl", **_FLOATS,
 )  # fmt: skip
 gradient_by_kernel(gelu_, gelu_backward)
-gelu = publish(gelu_, forms="")
+gelu = publish(gelu_, function=False, method=False)
 
 
 class _RealGradient(Unary):
@@ -354,7 +354,7 @@ silu_ = _RealGradient(
     dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide",
 )  # fmt: skip
 gradient_by_kernel(silu_, silu_backward)
-silu, silu_in_place = publish(silu_, forms=""), silu_.inplace()
+silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace()
 
 
 def _mish_slope(xp: Any, g: Any, x: Any) -> Any:
@@ -378,7 +378,7 @@ mish_ = Unary(
     "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), lambda g, self: mish_backward.apply(g, self), **_FLOATS
 )
 gradient_by_kernel(mish_, mish_backward)
-mish, mish_in_place = publish(mish_, forms=""), mish_.inplace()
+mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace()
 
 
 def _softplus(xp: Any, x: Any, beta: float, threshold: float) -> Any:
@@ -407,7 +407,7 @@ softplus_ = Elementwise(
     **_FLOATS,
 )
 gradient_by_kernel(softplus_, softplus_backward)
-softplus = publish(softplus_, forms="")
+softplus = publish(softplus_, function=False, method=False)
 
 
 def _log_sigmoid_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
@@ -428,7 +428,7 @@ log_sigmoid_ = Unary(
     **_FLOATS,
 )
 gradient_by_kernel(log_sigmoid_, log_sigmoid_backward)
-log_sigmoid = publish(log_sigmoid_, forms="")
+log_sigmoid = publish(log_sigmoid_, function=False, method=False)
 
 
 # ---- gates
@@ -499,4 +499,4 @@ glu_ = _Glu(
     lambda g, self, dim: glu_backward.apply(g, self, dim),
     check=_check_halves, refuse=lambda d: None if d in dt.FLOATS else not_implemented_for("glu_cpu", d),
 )  # fmt: skip
-glu = publish(glu_, forms="")
+glu = publish(glu_, function=False, method=False)

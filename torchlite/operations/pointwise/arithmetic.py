@@ -62,26 +62,26 @@ class _ReversedDifference(Scaled):
 
 
 add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True)
-publish(add, forms="function method inplace operator:__add__ operator:__radd__ inplace:__iadd__")
+publish(add, inplace=True, operators="add radd", operators_in_place="iadd")
 
 sub = Scaled(
     "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
     dtypes=dt.NUMBERS, check_form=_no_bool_difference, operators=True,
 )  # fmt: skip
-publish(sub, names=("sub", "subtract"), forms="function method inplace operator:__sub__ inplace:__isub__")
+publish(sub, names=("sub", "subtract"), inplace=True, operators="sub", operators_in_place="isub")
 
 rsub = _ReversedDifference(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
     first="Tensor", dtypes=dt.NUMBERS, check_form=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
 )  # fmt: skip
-publish(rsub, forms="function operator:__rsub__")
+publish(rsub, method=False, operators="rsub")
 
 mul = Binary(
     "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
     halves="mixed", operators=True,
 )  # fmt: skip
 publish(
-    mul, names=("mul", "multiply"), forms="function method inplace operator:__mul__ operator:__rmul__ inplace:__imul__"
+    mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul"
 )
 
 neg = Unary(
@@ -91,7 +91,7 @@ neg = Unary(
         "`~` or `logical_not()` operator instead."
     ) if d is dt.bool_ else None,
 )  # fmt: skip
-publish(neg, names=("neg", "negative"), forms="function method inplace operator:__neg__")
+publish(neg, names=("neg", "negative"), inplace=True, operators="neg")
 
 
 def positive(input: Tensor) -> Tensor:
@@ -161,7 +161,7 @@ addcdiv = Elementwise(
     halves="wide", dtypes=INEXACT, check_form=_no_integer_addcdiv, label="addcdiv_cpu_out",
 )  # fmt: skip
 for _op in (addcmul, addcdiv):
-    publish(_op, forms="function method inplace")
+    publish(_op, inplace=True)
 
 
 # ---- quotients
@@ -257,7 +257,7 @@ divide_rounded = Elementwise(
 divide_rounded.numbers_count = True
 publish(
     div, names=("div", "divide", "true_divide"),
-    forms="function method inplace operator:__truediv__ operator:__div__ inplace:__itruediv__ inplace:__idiv__",
+    inplace=True, operators="truediv div", operators_in_place="itruediv idiv",
 )  # fmt: skip
 
 _unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
@@ -267,7 +267,7 @@ floor_divide = Binary(
 )  # fmt: skip
 publish(
     floor_divide,
-    forms="function method inplace operator:__floordiv__ reflected:__rfloordiv__ inplace:__ifloordiv__",
+    inplace=True, operators="floordiv", reflected="rfloordiv", operators_in_place="ifloordiv",
 )
 
 for _op in (add, sub, mul, div, divide_rounded, floor_divide):
@@ -279,13 +279,13 @@ remainder = Binary(
     dtypes=REAL, halves="wide", node="RemainderBackward1",
     number_nodes={"self": NOT_IMPLEMENTED, "other": "RemainderBackward0"},
 )  # fmt: skip
-publish(remainder, forms="function method inplace operator:__mod__ reflected:__rmod__ inplace:__imod__")
+publish(remainder, inplace=True, operators="mod", reflected="rmod", operators_in_place="imod")
 
 fmod = Binary(
     "fmod", _fmod, (lambda g: g, lambda g, self, other: -g * divide_rounded.apply(self, other, "trunc")),
     schema=TENSOR_FIRST, dtypes=REAL, halves="wide", node="FmodBackward1", number_nodes={"other": "FmodBackward0"},
 )  # fmt: skip
-publish(fmod, forms="function method inplace")
+publish(fmod, inplace=True)
 
 _POLE = complex(math.inf, math.nan)  # what 0 gives where it has no complex value
 
@@ -297,7 +297,7 @@ def _reciprocal(xp: Any, x: Any) -> Any:
 reciprocal = Unary(
     "reciprocal", _reciprocal, lambda g, result: -g * conj(result * result), result="float", operators=True
 )
-publish(reciprocal, forms="function method inplace")
+publish(reciprocal, inplace=True)
 
 
 @method("__rtruediv__", "__rdiv__")
@@ -410,7 +410,9 @@ pow_of_scalar = Contiguous(
     "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
 )  # fmt: skip
-any_pow = publish(pow_tensor, pow_of_scalar, pow_scalar, forms="inplace inplace:__ipow__")
+any_pow = publish(
+    pow_tensor, pow_of_scalar, pow_scalar, function=False, method=False, inplace=True, operators_in_place="ipow"
+)
 number_pow = pow_scalar.function()
 
 
@@ -476,12 +478,12 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 publish_python("float_power(Operand self, Operand exponent)", float_power)
 
 sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float", operators=True)
-publish(sqrt, forms="function method inplace")
+publish(sqrt, inplace=True)
 rsqrt = Unary(
     "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result * result * result),
     result="float", halves="wide", operators=True,
 )  # fmt: skip
-publish(rsqrt, forms="function method inplace")
+publish(rsqrt, inplace=True)
 
 
 # ---- magnitude and sign
@@ -519,9 +521,9 @@ class _Magnitude(Unary):
 absolute = _Magnitude("abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS)
 for _dtype in dt.COMPLEXES:
     absolute.direct.pop(_dtype, None)  # the fast path leaves strides to NumPy
-publish(absolute, names=("abs", "absolute"), forms="function method inplace operator:__abs__")
+publish(absolute, names=("abs", "absolute"), inplace=True, operators="abs")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
-publish(sgn, forms="function method inplace")
+publish(sgn, inplace=True)
 sign = Unary(
     "sign", _sgn, zero_gradient,
     refuse=no_complex(
@@ -529,14 +531,14 @@ sign = Unary(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
     ),
 )  # fmt: skip
-publish(sign, forms="function method inplace")
+publish(sign, inplace=True)
 
 copysign = Binary(
     "copysign", "copysign",
     (lambda g, self, result: g * (result / self).masked_fill(self == 0, 0), zero_gradient),
     schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
 )  # fmt: skip
-publish(copysign, forms="function method inplace")
+publish(copysign, inplace=True)
 
 
 def _heaviside(xp: Any, self: Any, values: Any) -> Any:
@@ -555,21 +557,21 @@ heaviside = Elementwise(
     "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
     check_form=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
 )  # fmt: skip
-publish(heaviside, forms="function method inplace")
+publish(heaviside, inplace=True)
 
 hypot = Binary(
     "hypot", "hypot", (lambda g, self, result: g * (self / result), lambda g, other, result: g * (other / result)),
     schema=TENSORS, dtypes=dt.FLOATS,
 )  # fmt: skip
-publish(hypot, forms="function method inplace")
+publish(hypot, inplace=True)
 nextafter = Binary(
     "nextafter", "nextafter",
     (lambda g, self, other: where(self == other, 0, g), zero_gradient),
     schema=TENSORS, dtypes=dt.FLOATS,
 )  # fmt: skip
-publish(nextafter, forms="function method inplace")
+publish(nextafter, inplace=True)
 for _name in ("gcd", "lcm"):
-    publish(Binary(_name, _name, schema=TENSORS, dtypes=dt.INTEGERS), forms="function method inplace")
+    publish(Binary(_name, _name, schema=TENSORS, dtypes=dt.INTEGERS), inplace=True)
 
 
 # ---- between two values
@@ -610,7 +612,7 @@ lerp = _Lerp(
     dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward1",
     number_nodes={"weight": "LerpBackward0"},
 )  # fmt: skip
-publish(lerp, forms="function method inplace")
+publish(lerp, inplace=True)
 
 
 class _Ldexp(Elementwise):
@@ -631,4 +633,4 @@ ldexp = _Ldexp(
     {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
     result="float", halves="wide",
 )  # fmt: skip
-publish(ldexp, forms="function method inplace")
+publish(ldexp, inplace=True)

@@ -56,7 +56,7 @@ for _name, _numpy in (
             number_nodes={"other": f"{_name.capitalize()}Backward0"},
         ),
         names=_name if _name == "eq" else (_name, _numpy),  # `torch.equal` is another function
-        forms=f"function method inplace operator:__{_name}__",
+        inplace=True, operators=f"{_name}",
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ isin_number = _IsIn(
     check=_no_bool,
     batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert,
 )
-publish(isin, isin_number, forms="function")
+publish(isin, isin_number, method=False)
 
 
 # ---- tests of single values
@@ -215,8 +215,8 @@ def _logical(name: str) -> Callable[..., Any]:
 
 
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    publish(Binary(_name, _logical(_name), schema=TENSORS, result="bool"), forms="function method inplace")
-publish(Unary("logical_not", _logical("logical_not"), result="bool"), forms="function method inplace")
+    publish(Binary(_name, _logical(_name), schema=TENSORS, result="bool"), inplace=True)
+publish(Unary("logical_not", _logical("logical_not"), result="bool"), inplace=True)
 
 
 # ---- bits
@@ -225,7 +225,7 @@ publish(Unary("logical_not", _logical("logical_not"), result="bool"), forms="fun
 for _name in ("and", "or", "xor"):
     publish(
         Binary(f"bitwise_{_name}", f"bitwise_{_name}", dtypes=INTEGRAL),
-        forms=f"function method inplace operator:__{_name}__ operator:__r{_name}__ inplace:__i{_name}__",
+        inplace=True, operators=f"{_name} r{_name}", operators_in_place=f"i{_name}",
     )
 
 
@@ -247,11 +247,11 @@ def _right_shift(xp: Any, self: Any, other: Any) -> Any:
 for _name, _short, _shift in (("left", "lshift", _left_shift), ("right", "rshift", _right_shift)):
     publish(
         Binary(f"bitwise_{_name}_shift", _shift, dtypes=dt.INTEGERS, label=f"{_short}_cpu"),
-        forms=f"function method inplace operator:__{_short}__ reflected:__r{_short}__ inplace:__i{_short}__",
+        inplace=True, operators=f"{_short}", reflected=f"r{_short}", operators_in_place=f"i{_short}",
     )
 
 invert = Unary("bitwise_not", "invert", dtypes=INTEGRAL)
-publish(invert, forms="function method inplace")
+publish(invert, inplace=True)
 
 
 def _invert(self: Tensor) -> Tensor:

@@ -80,11 +80,11 @@ view_as_real = _Reinterpreting(
     {"self": lambda g: view_as_complex.apply(g.contiguous())},
     check=_check_complex,
 )
-publish(view_as_real, forms="function")
+publish(view_as_real, method=False)
 view_as_complex = _Reinterpreting(
     "view_as_complex(Tensor self)", _view_as_complex, {"self": lambda g: view_as_real.apply(g)}, check=_check_pairs
 )
-publish(view_as_complex, forms="function")
+publish(view_as_complex, method=False)
 
 
 def real(self: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def imag(self: Tensor) -> Tensor:
 
 
 for _name, _part in (("real", real), ("imag", imag)):
-    publish_python(f"{_name}(Tensor self)", _part, forms="function")
+    publish_python(f"{_name}(Tensor self)", _part, method=False)
 
     def _set(self: Tensor, value: Any, part: Any = _part) -> None:
         part(self).copy_(value) if isinstance(value, Tensor) else part(self).fill_(value)
@@ -115,7 +115,7 @@ for _name, _part in (("real", real), ("imag", imag)):
 
 conj_physical = Unary("conj_physical", "conjugate", lambda g: g.conj())
 in_place = Unary("conj_physical.in_place", "conjugate", lambda g: g.conj(), node="ConjPhysicalBackward1")
-publish(in_place, forms="inplace")
+publish(in_place, function=False, method=False, inplace=True)
 publish_python(
     "conj_physical(Tensor self)",
     lambda self: conj_physical.apply(self) if self.dtype.is_complex else values_in_inference(self),
@@ -234,7 +234,7 @@ complex_ = _Pair(
     "complex(Tensor real, Tensor imag)", _join, {"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
     check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
-publish(complex_, forms="function")
+publish(complex_, method=False)
 polar = _Pair(
     "polar(Tensor abs, Tensor angle)",
     lambda xp, abs, angle: _join(xp, abs * xp.cos(angle), abs * xp.sin(angle)),
@@ -244,4 +244,4 @@ polar = _Pair(
     },
     check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
-publish(polar, forms="function")
+publish(polar, method=False)

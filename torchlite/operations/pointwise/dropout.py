@@ -62,8 +62,8 @@ for _name, _by_channel, _alpha in (
     ("dropout", False, False), ("feature_dropout", True, False), ("alpha_dropout", False, True),
     ("feature_alpha_dropout", True, True),
 ):  # fmt: skip
-    publish_python(f"{_name}(Tensor input, float p, bool train)", _kind(_by_channel, _alpha, False), forms="function")
-    publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), forms="function")
+    publish_python(f"{_name}(Tensor input, float p, bool train)", _kind(_by_channel, _alpha, False), method=False)
+    publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), method=False)
 
 
 class _Masked(Elementwise):
@@ -93,4 +93,4 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
 
 
-publish_python("native_dropout(Tensor input, float p, bool? train)", native_dropout, forms="function")
+publish_python("native_dropout(Tensor input, float p, bool? train)", native_dropout, method=False)

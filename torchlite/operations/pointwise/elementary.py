@@ -56,7 +56,7 @@ for _table in (_ALGEBRAIC, _TRANSCENDENTAL):
     for _name, _numpy, _vjp in _table:
         _node = "Log1PBackward0" if _name == "log1p" else None
         _op = Unary(_name, _numpy, _vjp, result="float", operators=_table is _ALGEBRAIC, node=_node)
-        publish(_op, names=(_name, _numpy), forms="function method inplace")
+        publish(_op, names=(_name, _numpy), inplace=True)
 
 
 def _one_over_squares(self: Tensor, other: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ atan2 = Binary(
     ),
     schema=TENSORS, result="float", dtypes=dt.FLOATS,
 )  # fmt: skip
-publish(atan2, names=("atan2", "arctan2"), forms="function method inplace")
+publish(atan2, names=("atan2", "arctan2"), inplace=True)
 
 
 # ---- sigmoid and its inverse
@@ -90,7 +90,7 @@ sigmoid = Unary(
     "sigmoid", _sigmoid, lambda g, result: g * conj((1 - result) * result),
     result="float", halves="wide", operators=True,
 )  # fmt: skip
-publish(sigmoid, forms="function method inplace")
+publish(sigmoid, inplace=True)
 
 
 def _logit(xp: Any, x: Any, eps: float | None) -> Any:
@@ -109,7 +109,7 @@ def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
 logit = Elementwise(
     "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS
 )
-publish(logit, forms="function method inplace")
+publish(logit, inplace=True)
 
 
 # ---- degrees
@@ -122,8 +122,8 @@ def _scaled(name: str, factor: float, node: str) -> Unary:
     )  # fmt: skip
 
 
-publish(_scaled("deg2rad", math.pi / 180, "Deg2RadBackward0"), forms="function method inplace")
-publish(_scaled("rad2deg", 180 / math.pi, "Rad2DegBackward0"), forms="function method inplace")
+publish(_scaled("deg2rad", math.pi / 180, "Deg2RadBackward0"), inplace=True)
+publish(_scaled("rad2deg", 180 / math.pi, "Rad2DegBackward0"), inplace=True)
 
 
 # ---- whole numbers
@@ -140,7 +140,7 @@ for _name, *_aliases in (("floor",), ("ceil",), ("trunc", "fix")):
             _name, _whole(_name), zero_gradient, dtypes=ORDERED - {dt.bool_}, label=f"{_name}_vml_cpu",
             refuse=no_complex(NotImplementedError, f"{_name} is not supported for complex inputs"),
         ),
-        names=(_name, *_aliases), forms="function method inplace",
+        names=(_name, *_aliases), inplace=True,
     )  # fmt: skip
 
 
@@ -157,9 +157,9 @@ round_decimals = Elementwise(
     "round.decimals(Tensor self, *, int decimals)", _round, {"self": zero_gradient},
     dtypes=dt.FLOATS, halves="wide", node="RoundBackward1",
 )  # fmt: skip
-publish(round_, round_decimals, forms="function method inplace")
+publish(round_, round_decimals, inplace=True)
 frac = Unary("frac", lambda xp, x: x - xp.trunc(x), lambda g: g, dtypes=dt.FLOATS, halves="wide")
-publish(frac, forms="function method inplace")
+publish(frac, inplace=True)
 
 
 class _Frexp(Elementwise):
@@ -226,4 +226,4 @@ def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
 
 
 sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")
-publish(sinc, forms="function method inplace")
+publish(sinc, inplace=True)

@@ -64,7 +64,7 @@ leaky_relu_in_place = Elementwise(
     node="LeakyReluBackward1", label="leaky_relu_cpu", **_FLOATS,
 )  # fmt: skip
 gradient_by_kernel(leaky_relu_, leaky_relu_backward, self_is_result=False)
-leaky_relu, leaky_relu_inplace = publish(leaky_relu_, forms=""), leaky_relu_in_place.inplace()
+leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=False), leaky_relu_in_place.inplace()
 
 # ---- a share that is learned
 
@@ -209,5 +209,5 @@ def rrelu_in_place(self: Tensor, lower: float, upper: float, training: bool, gen
 
 
 _BOUNDS = "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False"
-publish_python(f"rrelu({_BOUNDS}, Generator? generator=None)", rrelu, forms="function")
-publish_python(f"rrelu_({_BOUNDS}, Generator? generator=None)", rrelu_in_place, forms="function")
+publish_python(f"rrelu({_BOUNDS}, Generator? generator=None)", rrelu, method=False)
+publish_python(f"rrelu_({_BOUNDS}, Generator? generator=None)", rrelu_in_place, method=False)

@@ -66,11 +66,11 @@ where_true = Op(
     lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))),
     batch=DYNAMIC,
 )
-where = publish(choose, where_true, forms="function")
+where = publish(choose, where_true, method=False)
 publish_python(
     "where(Tensor self, Tensor condition, Operand other)",
     lambda self, condition, other: choose.apply(condition, self, other),
-    forms="method",
+    function=False,
 )
 
 
@@ -95,7 +95,7 @@ threshold_backward = Op(
     },
     batch=LEADING,
 )
-publish(threshold_backward, forms="function")
+publish(threshold_backward, method=False)
 
 
 def _relu_backward(g: Any, result: Any) -> Any:
@@ -114,14 +114,14 @@ relu = Unary(
         else NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
     ),
 )  # fmt: skip
-publish(relu, forms="function method inplace")
+publish(relu, inplace=True)
 threshold = Elementwise(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     lambda xp, x, threshold, value: xp.where(x <= threshold, xp.asarray(value).astype(x.dtype), x),
     {"self": lambda g, self, threshold: threshold_backward.apply(g, self, threshold)},
     dtypes=REAL - {dt.bool_},
 )
-publish(threshold, forms="function inplace")
+publish(threshold, method=False, inplace=True)
 
 
 # ---- bounds
@@ -167,7 +167,7 @@ clamp = Elementwise(
     number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
     refuse=no_complex(NotImplementedError, "clamp is not supported for complex types"),
 )
-publish(clamp, names=("clamp", "clip"), forms="function method inplace")
+publish(clamp, names=("clamp", "clip"), inplace=True)
 
 clamp_min = Elementwise(
     "clamp_min(Tensor self, Operand min)",
@@ -194,7 +194,7 @@ clamp_max = Elementwise(
     number_nodes={"max": "ClampMaxBackward0"},
 )
 for _op in (clamp_min, clamp_max):
-    publish(_op, forms="function method inplace")
+    publish(_op, inplace=True)
 
 
 # ---- the larger and the smaller of two
@@ -275,4 +275,4 @@ nan_to_num = _NanToNum(
     _nan_to_num,
     {"self": lambda g, self: where(self.isfinite(), g, 0)},
 )
-publish(nan_to_num, forms="function method inplace")
+publish(nan_to_num, inplace=True)

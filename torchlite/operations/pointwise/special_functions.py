@@ -31,20 +31,20 @@ def _function(
     kernel: Callable[..., Any],
     vjp: Callable[..., Any],
     also: str | None = None,
-    forms: str = "function method inplace",
+    in_torch: bool = True,
     **more: Any,
 ) -> Unary:
     """A function of real numbers, in `torch` and, under this name or another, in `torch.special`."""
     op = Unary(name, kernel, vjp, result="float", halves="wide", **{"dtypes": dt.FLOATS} | more)
-    call = publish(op, forms=forms)
+    call = publish(op, function=in_torch, method=in_torch, inplace=in_torch)
     special[also or name.removeprefix("special_")] = call
     return op
 
 
-def _pair(name: str, kernel: Callable[..., Any], vjp: Any, forms: str = "", **more: Any) -> Binary:
+def _pair(name: str, kernel: Callable[..., Any], vjp: Any, in_torch: bool = False, **more: Any) -> Binary:
     """The same for two operands."""
     op = Binary(name, kernel, vjp, **{"dtypes": dt.FLOATS, "result": "float", "halves": "wide"} | more)
-    special[name.removeprefix("special_")] = publish(op, forms=forms)
+    special[name.removeprefix("special_")] = publish(op, function=in_torch, method=in_torch, inplace=in_torch)
     return op
 
 
@@ -64,22 +64,22 @@ _function(
 )  # fmt: skip
 _function(
     "special_erfcx", kernels.erfcx, lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi)),
-    forms="", dtypes=PRECISE, label="erfcx_cpu",
+    in_torch=False, dtypes=PRECISE, label="erfcx_cpu",
 )  # fmt: skip
 _function(
     "special_ndtr", kernels.ndtr, lambda g, self: g * (self * self * -0.5).exp() / math.sqrt(2 * math.pi),
-    forms="", label="erf_vml_cpu",
+    in_torch=False, label="erf_vml_cpu",
 )  # fmt: skip
 _function(
     "special_ndtri", kernels.ndtri, lambda g, result: g * math.sqrt(2 * math.pi) * (result * result / 2).exp(),
-    forms="", dtypes=PRECISE, label="ndtri_cpu",
+    in_torch=False, dtypes=PRECISE, label="ndtri_cpu",
 )  # fmt: skip
 _function(
     "special_log_ndtr", kernels.log_ndtr,
     lambda g, self, result: g / math.sqrt(2 * math.pi) * (-(result + self * self / 2)).exp(),
-    forms="", dtypes=PRECISE, label="log_ndtr_cpu",
+    in_torch=False, dtypes=PRECISE, label="log_ndtr_cpu",
 )  # fmt: skip
-_function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), forms="", label="entr_cpu")
+_function("special_entr", kernels.entr, lambda g, self: g * (-1 - self.log()), in_torch=False, label="entr_cpu")
 
 
 # ---- the gamma function
@@ -100,9 +100,9 @@ polygamma = Elementwise(
     {"self": lambda g, self, n: g * polygamma.apply(self, n + 1)},
     check=_polygamma_order, result="float", dtypes=dt.FLOATS, halves="wide",
 )  # fmt: skip
-publish(polygamma, forms="method inplace")
+publish(polygamma, function=False, inplace=True)
 special["polygamma"] = publish_python(
-    "polygamma(int n, Tensor self)", lambda n, self: polygamma.apply(self, n), forms="function"
+    "polygamma(int n, Tensor self)", lambda n, self: polygamma.apply(self, n), method=False
 )
 
 
@@ -124,7 +124,7 @@ mvlgamma = Contiguous(
     {"self": lambda g, self, p: g * (self.unsqueeze(-1) + _half_steps(p, self)).digamma().sum(-1)},
     check=_multigamma_order, result="float", dtypes=dt.FLOATS, halves="wide", label="arange_cpu",
 )  # fmt: skip
-special["multigammaln"] = publish(mvlgamma, forms="function method inplace")
+special["multigammaln"] = publish(mvlgamma, inplace=True)
 
 
 def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
@@ -140,8 +140,8 @@ def _incomplete_gamma(name: str, kernel: Callable[..., Any], sign: int) -> Binar
     )  # fmt: skip
 
 
-special["gammainc"] = publish(_incomplete_gamma("igamma", kernels.gammainc, 1), forms="function method inplace")
-special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -1), forms="function method inplace")
+special["gammainc"] = publish(_incomplete_gamma("igamma", kernels.gammainc, 1), inplace=True)
+special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -1), inplace=True)
 
 
 # ---- x log y
@@ -152,7 +152,7 @@ _pair(
         lambda g, self, other: g * where((self == 0) & (other <= 0), 0, other.log()),
         lambda g, self, other: g * self / other,
     ),
-    forms="function method inplace", halves="own",
+    in_torch=True, halves="own",
     number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
 )  # fmt: skip
 _pair(
@@ -195,10 +195,10 @@ def _i1e_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
 _function("i0", kernels.i0, lambda g, self: g * i1.apply(self), label="i0_vml_cpu")
 i0e = _function(
     "special_i0e", kernels.i0e, lambda g, self, result: g * (i1e.apply(self) - self.sgn() * result),
-    forms="", label="i0e_cpu", node="SpecialI0EBackward0",
+    in_torch=False, label="i0e_cpu", node="SpecialI0EBackward0",
 )  # fmt: skip
-i1 = _function("special_i1", kernels.i1, _i1_vjp, forms="", label="i1_cpu")
-i1e = _function("special_i1e", kernels.i1e, _i1e_vjp, forms="", label="i1e_cpu", node="SpecialI1EBackward0")
+i1 = _function("special_i1", kernels.i1, _i1_vjp, in_torch=False, label="i1_cpu")
+i1e = _function("special_i1e", kernels.i1e, _i1e_vjp, in_torch=False, label="i1e_cpu", node="SpecialI1EBackward0")
 
 for _name in (
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0", "modified_bessel_i0",
@@ -208,7 +208,7 @@ for _name in (
     _function(
         f"special_{_name}", getattr(kernels, _name),
         undifferentiable(f"derivative for aten::special_{_name} is not implemented"),
-        forms="", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
+        in_torch=False, dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
     )  # fmt: skip
 
 
@@ -225,11 +225,12 @@ for _name in (
         f"special_{_name}(Operand x, Operand n)", getattr(kernels, _name), {"x": _unknown, "n": _unknown},
         result="float", dtypes=PRECISE, label=f"{_name}_cpu", node=NOT_IMPLEMENTED,
     )  # fmt: skip
-    special[_name] = publish(_op, forms="")
+    special[_name] = publish(_op, function=False, method=False)
 
 
 special["round"] = publish_python(
     "special_round(Tensor self, *, int decimals=0)",
     lambda self, decimals: round_decimals.apply(self, decimals),
-    forms="",
+    function=False,
+    method=False,
 )

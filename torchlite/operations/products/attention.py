@@ -341,6 +341,6 @@ _OPERANDS = (
     "float? scale=None, bool enable_gqa=False)"
 )
 scaled_dot_product_attention = publish_python(
-    f"scaled_dot_product_attention{_OPERANDS}", _scaled_dot_product_attention, forms=""
+    f"scaled_dot_product_attention{_OPERANDS}", _scaled_dot_product_attention, function=False, method=False
 )
-publish_python(f"_fused_sdp_choice{_OPERANDS}", _fused_sdp_choice, forms="function")
+publish_python(f"_fused_sdp_choice{_OPERANDS}", _fused_sdp_choice, method=False)

@@ -34,7 +34,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
 
 
 publish_python(
-    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity, forms="function"
+    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity, method=False
 )
 
 
@@ -45,7 +45,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 publish_python(
     "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", pairwise_distance,
-    forms="function",
+    method=False,
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def pdist(self: Tensor, p: float) -> Tensor:
     return pdist_forward.apply(self.contiguous(), p)
 
 
-publish_python("pdist(Tensor self, float p=2.0)", pdist, forms="function")
+publish_python("pdist(Tensor self, float p=2.0)", pdist, method=False)
 
 
 # ---- losses
@@ -153,7 +153,7 @@ def cosine_embedding_loss(
 
 publish_python(
     "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
-    cosine_embedding_loss, forms="function",
+    cosine_embedding_loss, method=False,
 )  # fmt: skip
 
 
@@ -176,5 +176,5 @@ def triplet_margin_loss(
 publish_python(
     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
     "float eps=1e-06, bool swap=False, int reduction=1)",
-    triplet_margin_loss, forms="function",
+    triplet_margin_loss, method=False,
 )  # fmt: skip

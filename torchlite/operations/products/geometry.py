@@ -156,5 +156,5 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
 publish_python(
     "cdist(Tensor x1, Tensor x2, float p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary')",
     cdist,
-    forms="function",
+    method=False,
 )

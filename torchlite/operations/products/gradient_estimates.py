@@ -107,5 +107,5 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
 
 
 publish_python(
-    "gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1)", gradient, forms="function"
+    "gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1)", gradient, method=False
 )

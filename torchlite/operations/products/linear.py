@@ -109,7 +109,7 @@ def _step_by_step(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 linear = publish_python(
-    "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, forms="aten", comes_to=_as_one
+    "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, function=False, method=False, comes_to=_as_one
 )
 
 
@@ -164,5 +164,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 publish_python(
-    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", bilinear, forms="function"
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", bilinear, method=False
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare.elementwise import conj, sum_to
 from ...core.declare.op import Op
-from ...core.declare.publish import method, publish, publish_python, reflected
+from ...core.declare.publish import exchanged, method, publish, publish_python
 from ...core.machine import fast
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.batching import LEADING, Leading
@@ -279,7 +279,7 @@ addmm = Exact(
     check_form=_check_addmm,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
 )
-publish(addmm, forms="function method inplace")
+publish(addmm, inplace=True)
 
 
 def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> None:
@@ -311,7 +311,7 @@ addmv = Exact(
     check_form=_check_addmv,
     batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
 )
-publish(addmv, forms="function method inplace")
+publish(addmv, inplace=True)
 
 
 def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
@@ -344,7 +344,7 @@ addr = Op(
     promote=("self", "vec1", "vec2"),
     batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha),
 )  # fmt: skip
-publish(addr, forms="function method inplace")
+publish(addr, inplace=True)
 
 
 def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
@@ -375,7 +375,7 @@ baddbmm = Exact(
     check_form=_check_baddbmm,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
 )
-publish(baddbmm, forms="function method inplace")
+publish(baddbmm, inplace=True)
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
@@ -420,7 +420,7 @@ addbmm = _Addbmm(
     check_form=_check_addbmm,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
 )
-publish(addbmm, forms="function method inplace")
+publish(addbmm, inplace=True)
 
 
 # ---- matmul: one of the above, by the ranks of its operands
@@ -495,7 +495,7 @@ matmul = _Matmul(
     {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)}, batch=_matmul,
 )  # fmt: skip
 matmul.node_class = mm.node_class
-method("__rmatmul__")(reflected(publish(matmul, forms="function method operator:__matmul__")))
+method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 
 
 # ---- other products
@@ -606,7 +606,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return left.mm(right).reshape(shape_a + shape_b)
 
 
-publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, forms="function", into=into_exactly)
+publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, method=False, into=into_exactly)
 
 
 def _check_trace(self: Tensor) -> None:

@@ -217,5 +217,5 @@ publish(
         _histogramdd_with_edges,
         check=_check_histogram,
     ),
-    forms="function",
+    method=False,
 )

@@ -43,8 +43,8 @@ sum_dim = Reduction(
 def publish_total(whole: Any, along: Any) -> None:
     """Publish a reduction whose result is mostly one number."""
     name = whole.signature.name
-    publish_as(name, fast.total(whole, publish(whole, along)), "function")
-    publish_as(name, fast.total(whole, getattr(Tensor, name)), "method")
+    publish_as(name, fast.total(whole, publish(whole, along)), method=False)
+    publish_as(name, fast.total(whole, getattr(Tensor, name)), function=False)
 
 
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
@@ -61,7 +61,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     return sum_to(input, size) if size else input.sum()
 
 
-publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, forms="method")
+publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, function=False)
 
 
 def _nansum(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:

@@ -78,7 +78,7 @@ cumsum = Running(
     linear=True,
 )
 cumsum.real_parts = True
-publish(cumsum, forms="function method inplace")
+publish(cumsum, inplace=True)
 
 # ---- products
 
@@ -124,7 +124,7 @@ cumprod = Running(
     _cumprod_vjp,
     integers="int64",
 )
-publish(cumprod, forms="function method inplace")
+publish(cumprod, inplace=True)
 
 # ---- extremes
 
@@ -192,7 +192,7 @@ logcumsumexp = Along(
     refuse=refused("logcumsumexp_out_cpu", dt.bool_, *dt.INTEGERS),
     exact_out=True,
 )
-publish(logcumsumexp, forms="function method inplace")
+publish(logcumsumexp, inplace=True)
 
 # ---- differences and areas
 
@@ -294,10 +294,10 @@ def _zeros(y: Tensor, dim: int) -> Tensor:
 
 
 for _name in ("trapezoid", "trapz"):
-    publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), forms="function")
+    publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), method=False)
 publish(
     *_area(
         "cumulative_trapezoid", Tensor.cumsum, lambda y, dim: _strips(y, 1, dim).cumsum(dim) / 2, lambda y, dim: y * 1.0
     ),
-    forms="function",
+    method=False,
 )  # fmt: skip

@@ -90,5 +90,5 @@ functions["_segment_reduce"] = publish_python(
     "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
     "int axis=0, bool unsafe=False, Scalar? initial=None)",
     segment_reduce,
-    forms="function",
+    method=False,
 )

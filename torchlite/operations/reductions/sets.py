@@ -107,7 +107,7 @@ consecutive = Unique(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None)",
     _unique_consecutive,
 )
-publish(unique2, forms="function")
+publish(unique2, method=False)
 
 
 def _asked(results: tuple[Tensor, ...], return_inverse: bool, return_counts: bool) -> Any:

@@ -76,7 +76,7 @@ softmax_backward = Backward(
         ),
     },
 )
-publish(softmax_backward, forms="function")
+publish(softmax_backward, method=False)
 
 
 def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
@@ -94,7 +94,7 @@ log_softmax_backward = Backward(
         "output": lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
     },
 )
-publish(log_softmax_backward, forms="function")
+publish(log_softmax_backward, method=False)
 
 
 def _real(result: Tensor, self_dtype: dt.dtype) -> dt.dtype:
@@ -124,7 +124,7 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
         vjp,
         refuse=refuse,
     )
-    publish(inner, forms="function")
+    publish(inner, method=False)
     schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
     op = Along(schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True)
     gradient_by_kernel(op, back, renamed={"output": "result"})

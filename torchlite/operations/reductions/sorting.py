@@ -357,7 +357,7 @@ def _row_by_row(sequence: Tensor, sought: Any, *how: Any) -> Tensor:
 searchsorted = _Search(
     f"searchsorted(Tensor sorted_sequence, Operand self, *, {_HOW})", _search, check=_check_search, batch=_row_by_row
 )
-publish(searchsorted, forms="function")
+publish(searchsorted, method=False)
 
 
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
@@ -370,6 +370,6 @@ def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> T
 publish_python(
     "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
     bucketize,
-    forms="function",
+    method=False,
     into=_into_places,
 )

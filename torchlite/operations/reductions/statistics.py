@@ -139,7 +139,7 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)",
         lambda self, dim, unbiased, keepdim: op.apply(self, dim, int(unbiased), keepdim),
     )
-    publish(whole, dims, op, forms="function" if with_mean else "function method")
+    publish(whole, dims, op, method=False if with_mean else "function method")
 
 
 _declare_moments("var", _var_vjp, "std and var")

@@ -141,7 +141,7 @@ publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=F
 publish_python(
     "frobenius_norm(Tensor self, int[1]? dim=None, bool keepdim=False)",
     lambda self, dim, keepdim: vector_norm.apply(self, 2.0, dim, keepdim, None),
-    forms="function",
+    method=False,
 )
 
 
@@ -162,7 +162,7 @@ def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return values.unsqueeze(first).unsqueeze(second)
 
 
-publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", nuclear_norm, forms="function")
+publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", nuclear_norm, method=False)
 
 # ---- distances and bounds
 
@@ -235,7 +235,7 @@ renorm = Op(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)", _renorm, {"self": _renorm_vjp}, check=_check_renorm,
     batch=_renormed,
 )  # fmt: skip
-publish(renorm, forms="function method inplace")
+publish(renorm, inplace=True)
 
 
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
@@ -245,7 +245,7 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     return vector_norm.apply(v, pow, _other_dims(v.dim(), dim) or None, v.dim() > 1, None)
 
 
-publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, forms="function")
+publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, method=False)
 
 
 def _slice_norms(xp: Any, v: Any, dim: int) -> Any:
@@ -271,7 +271,7 @@ weight_norm_interface = Op(
     "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor result0, Tensor result1)",
     _weight_norm, _weight_norm_vjp,
 )  # fmt: skip
-publish(weight_norm_interface, forms="function")
+publish(weight_norm_interface, method=False)
 
 
 def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
@@ -281,4 +281,4 @@ def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
     return v * (g / norm_except_dim(v, 2, dim))
 
 
-publish_python("_weight_norm(Tensor v, Tensor g, int dim=0)", weight_norm, forms="function")
+publish_python("_weight_norm(Tensor v, Tensor g, int dim=0)", weight_norm, method=False)

@@ -79,17 +79,17 @@ class InPlaceView(Op):
 
 
 transpose_ = InPlaceView(transpose, "TransposeBackward1")
-publish(transpose_, forms="method")
-publish_python("swapdims_(Tensor self, int dim0, int dim1)", transpose_.apply, forms="method")
-publish_python("swapaxes_(Tensor self, int axis0, int axis1)", transpose_.apply, forms="method")
-publish(InPlaceView(t, "TBackward1"), forms="method")
-publish(InPlaceView(unsqueeze, "UnsqueezeBackward1"), forms="method")
+publish(transpose_, function=False)
+publish_python("swapdims_(Tensor self, int dim0, int dim1)", transpose_.apply, function=False)
+publish_python("swapaxes_(Tensor self, int axis0, int axis1)", transpose_.apply, function=False)
+publish(InPlaceView(t, "TBackward1"), function=False)
+publish(InPlaceView(unsqueeze, "UnsqueezeBackward1"), function=False)
 publish(InPlaceView(as_strided, "AsStridedBackward1"))
 publish(
     InPlaceView(squeeze, "SqueezeBackward3"),
     InPlaceView(squeeze_dim, "SqueezeBackward4"),
     InPlaceView(squeeze_dims, "SqueezeBackward5"),
-    forms="method",
+    function=False,
 )
 
 
@@ -168,7 +168,7 @@ def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = Non
     return _place(self, self.array, size, strides, self.storage_offset())
 
 
-publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, forms="method")
+publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, function=False)
 # What `out=` does to a tensor of another size, whose history it does not look at.
 publish_python(
     "_resize_output_(Tensor self, int[] size, Device device)", lambda self, size, device: _resized(self, size)
@@ -239,7 +239,7 @@ publish(
     Composite("set_(Tensor self)", _set),
     Composite("set_(Tensor self, any source)", _set_tensor),
     Composite("set_(Tensor self, any source, int storage_offset, int[] size, int[] stride=[])", _set_geometry),
-    forms="method",
+    function=False,
 )
 
 
@@ -254,4 +254,4 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     )
 
 
-publish_python("is_set_to(Tensor self, Tensor tensor)", is_set_to, forms="method")
+publish_python("is_set_to(Tensor self, Tensor tensor)", is_set_to, function=False)

@@ -129,8 +129,8 @@ def split_any(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]
     return split.apply(*split.bind((self, split_size, dim), {}))
 
 
-publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0)", split_any, forms="function")
-publish_python("split(Tensor self, any split_size, int dim=0)", split_any, forms="method")
+publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0)", split_any, method=False)
+publish_python("split(Tensor self, any split_size, int dim=0)", split_any, function=False)
 
 
 def _chunk(name: str, one: Op, several: Op) -> None:
@@ -349,7 +349,7 @@ cat = Cat(
     linear=True,
     batch=Leading(given=_filled_up),
 )
-publish(cat, names=("cat", "concat", "concatenate"), forms="function")
+publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
 
 def _stack(xp: Any, arrays: Sequence[Any], dim: int) -> Any:
@@ -388,7 +388,7 @@ stack = Joining(
     linear=True,
     batch=Leading(more=1),
 )
-publish(stack, forms="function")
+publish(stack, method=False)
 
 
 def _stacker(name: str, raised: Callable[[Tensor], Tensor], dim: int, doc: str) -> None:
@@ -399,7 +399,7 @@ def _stacker(name: str, raised: Callable[[Tensor], Tensor], dim: int, doc: str) 
         return cat.apply(given, 0 if dim == 1 and given[0].dim() == 1 else dim)
 
     join.__doc__ = doc
-    publish_python(f"{name}(Tensor[] tensors)", join, forms="function", into=into_joined)
+    publish_python(f"{name}(Tensor[] tensors)", join, method=False, into=into_joined)
 
 
 def _column(t: Tensor) -> Tensor:
@@ -543,4 +543,4 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)
 
 
-publish_python("combinations(Tensor self, int r=2, bool with_replacement=False)", combinations, forms="function")
+publish_python("combinations(Tensor self, int r=2, bool with_replacement=False)", combinations, method=False)

@@ -72,8 +72,8 @@ pixel_unshuffle = LaidOp(
     linear=True,
     batch=LEADING,
 )
-publish(pixel_shuffle, forms="function")
-publish(pixel_unshuffle, forms="function")
+publish(pixel_shuffle, method=False)
+publish(pixel_unshuffle, method=False)
 
 
 def _check_channels(self: Tensor, groups: int) -> None:
@@ -108,7 +108,7 @@ def _declare(name: str) -> None:
         linear=True,
         batch=_shuffled_batch,
     )
-    publish(op, forms="function")
+    publish(op, method=False)
 
 
 _declare("channel_shuffle")

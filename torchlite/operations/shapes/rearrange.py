@@ -149,7 +149,7 @@ repeat = Op(
     linear=True,
     batch=Leading(call=lambda self, repeats: repeat.apply(with_ndim(self, len(repeats)), (1, *repeats))),
 )
-publish(repeat, forms="method")
+publish(repeat, function=False)
 
 
 def tile(self: Tensor, dims: Ints) -> Tensor:
@@ -218,8 +218,8 @@ _interleave_overloads = (
         "repeat_interleave(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None)", repeat_interleave
     ),
 )
-publish(*_interleave_overloads, forms="method")
-publish(*_interleave_overloads, places_of_repeats, forms="function")
+publish(*_interleave_overloads, function=False)
+publish(*_interleave_overloads, places_of_repeats, method=False)
 
 
 # ---- triangles
@@ -239,7 +239,7 @@ def _triangle(name: str) -> Op:
         batch=LEADING,
     )
     op.repeats = True
-    publish(op, forms="function method inplace")
+    publish(op, inplace=True)
     return op
 
 

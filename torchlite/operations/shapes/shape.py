@@ -270,9 +270,9 @@ def _check_resolved(self: Tensor, dtype: dtype) -> None:
 
 
 view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype, check=_check_resolved)
-publish(view, view_dtype, forms="method")
+publish(view, view_dtype, function=False)
 publish_python(
-    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), forms="method"
+    "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), function=False
 )
 
 
@@ -296,7 +296,7 @@ class _Detach(_Alias):
 detach = _Detach("detach(Tensor self)", lambda xp, self: self)
 publish(detach)
 alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
-publish(alias, forms="aten")
+publish(alias, function=False, method=False)
 
 
 def reshape(input: Tensor, shape: Ints) -> Tensor:
@@ -320,9 +320,9 @@ def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
 
 publish_python("reshape(Tensor self, int[] shape)", reshape, comes_to=_viewed)
 for _name in ("view", "reshape"):
-    publish_as(_name, fast.reshape(view, getattr(Tensor, _name)), forms="method")
+    publish_as(_name, fast.reshape(view, getattr(Tensor, _name)), function=False)
 publish_python(
-    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), forms="method"
+    "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), function=False
 )
 
 
@@ -458,11 +458,11 @@ expand = LaidView(
     {"self": lambda g, self_shape: sum_to(g, self_shape)},
     batch=Leading(call=_expand_batch),
 )
-publish(expand, forms="method")
+publish(expand, function=False)
 publish_python(
     "expand_as(Tensor self, Tensor other)",
     lambda self, other: expand.apply(self, other.array.shape, False),
-    forms="method",
+    function=False,
 )
 publish_python("broadcast_to(Tensor self, int[] size)", lambda self, size: expand.apply(self, size, False))
 
@@ -622,4 +622,4 @@ _at_least(3, at_least_3d)
 
 
 publish_python("is_same_size(Tensor self, Tensor other)", lambda self, other: self.array.shape == other.array.shape)
-publish_python("numel(Tensor self)", lambda self: self.array.size, forms="function")
+publish_python("numel(Tensor self)", lambda self: self.array.size, method=False)

@@ -293,7 +293,7 @@ unfold_backward = LaidOp(
     linear=True,
     batch=Leading(more=-1),
 )
-publish(unfold, forms="method")
+publish(unfold, function=False)
 
 
 # ---- as_strided_scatter: a part of the whole storage, replaced in a copy of that

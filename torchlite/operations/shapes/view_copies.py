@@ -72,14 +72,14 @@ class CopyOf(Op):
 
 
 diagonal_copy = CopyOf(diagonal)
-publish(diagonal_copy, forms="function")
-publish(CopyOf(view), CopyOf(view_dtype), forms="function")
-publish(CopyOf(squeeze), CopyOf(squeeze_dim), CopyOf(squeeze_dims), forms="function")
+publish(diagonal_copy, method=False)
+publish(CopyOf(view), CopyOf(view_dtype), method=False)
+publish(CopyOf(squeeze), CopyOf(squeeze_dim), CopyOf(squeeze_dims), method=False)
 for _view in (
     alias, as_strided, detach, expand, permute, reshape_alias, select, slice_, split, split_with_sizes, t, transpose,
     unbind, unfold, unsqueeze, view_as_complex, view_as_real,
 ):  # fmt: skip
-    publish(CopyOf(_view), forms="function")
+    publish(CopyOf(_view), method=False)
 
 
 def _narrow(backend: Any, array: Any, dim: int, start: int, length: int) -> Any:

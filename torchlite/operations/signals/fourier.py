@@ -130,7 +130,7 @@ c2r = LaidOp(
     batch=LEADING,
 )
 for _op in (c2c, r2c, c2r):
-    publish(_op, forms="function")
+    publish(_op, method=False)
 
 
 # ---- what is common to the public functions
@@ -206,7 +206,7 @@ def _offer(name: str, parameters: str, f: Callable[..., Tensor]) -> None:
         return into(out, f, values, full_name)
 
     f.__doc__ = f.__doc__ or _DOCS.get(name.rstrip("2n"))
-    fft[name] = publish_python(f"fft_{name}(Tensor self, {parameters})", f, "", into_kind)
+    fft[name] = publish_python(f"fft_{name}(Tensor self, {parameters})", f, False, False, into_kind)
 
 
 _DOCS = {
@@ -353,7 +353,7 @@ def _frequencies(name: str, half: bool) -> Callable[..., Tensor]:
         return places * (1 / (n * d) if n * d else math.inf)
 
     make.__doc__ = "The frequencies of which a spectrum of n data points, at a distance of d, tells."
-    return factory(f"fft_{name}(int n, float d=1.0)", "", flat=True)(make)
+    return factory(f"fft_{name}(int n, float d=1.0)", function=False, flat=True)(make)
 
 
 fft["fftfreq"] = _frequencies("fftfreq", False)
@@ -366,7 +366,7 @@ def _shift(name: str, up: int, doc: str) -> None:
         return self.roll([(self.array.shape[d] + up) // 2 for d in dims], dims)
 
     shift.__doc__ = doc
-    fft[name] = publish_python(f"fft_{name}(Tensor self, int[1]? dim=None)", shift, "")
+    fft[name] = publish_python(f"fft_{name}(Tensor self, int[1]? dim=None)", shift, False, False)
 
 
 _shift("fftshift", 0, "A spectrum with the frequency zero moved from the front to the middle.")

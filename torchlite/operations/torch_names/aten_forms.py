@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 Ints = tuple[int, ...]
 
-publish(slice_, forms="aten")
+publish(slice_, function=False, method=False)
 publish_python(
     "slice_inverse(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)",
     lambda self, src, *_: self.as_strided(src.shape, src.stride(), src.storage_offset()),
-    "function",
+    method=False,
 )
 
 # ---- chunks of several tensors, side by side
@@ -52,7 +52,7 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     return functions["cat"](rows, dim + 1)
 
 
-publish_python("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)", _chunk_cat, forms="function")
+publish_python("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)", _chunk_cat, method=False)
 
 # ---- gradients as they are found inside
 
@@ -63,20 +63,25 @@ def _native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) ->
 
 
 publish_python(
-    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale)", _native_dropout_backward, "aten"
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale)",
+    _native_dropout_backward,
+    function=False,
+    method=False,
 )
 _places_back = registry["max_pool2d_with_indices_backward"]
 publish_python(
     "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
     "bool ceil_mode=False)",
     max_pool2d_with_indices,
-    "aten",
+    function=False,
+    method=False,
 )
 publish_python(
     "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
     "int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices)",
     lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, indices: _places_back.apply(g, self, indices),
-    "aten",
+    function=False,
+    method=False,
 )
 
 # ---- batch norm, with the running statistics in view of the schema
@@ -101,9 +106,14 @@ publish(
         f"_native_batch_norm_legit.no_stats({_PARAMETERS}, bool training, {_STEP})",
         lambda input, weight, bias, *rest: native_batch_norm.apply(input, weight, bias, None, None, *rest),
     ),
-    forms="function",
+    method=False,
 )
-publish_python(f"_batch_norm_with_update({_PARAMETERS}, {_STATISTICS}, {_STEP})", _batch_norm_with_update, "aten")
+publish_python(
+    f"_batch_norm_with_update({_PARAMETERS}, {_STATISTICS}, {_STEP})",
+    _batch_norm_with_update,
+    function=False,
+    method=False,
+)
 
 # ---- images of another size
 
@@ -127,5 +137,5 @@ publish(
             "bilinear_aa", self, output_size, scales, align_corners
         ),
     ),
-    forms="aten",
+    function=False, method=False,
 )

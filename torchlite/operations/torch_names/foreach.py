@@ -125,9 +125,9 @@ def _caller(form: str, method: Callable[..., Any]) -> Callable[..., list[Any]]:
 def _published(name: str, forms: Sequence[str], call: Callable[[str], Callable[..., Any]]) -> None:
     """Publish the forms of one function; `call(form)` is what a form does."""
     if len(forms) == 1:
-        publish_python(name + forms[0], call(forms[0]), forms="function")
+        publish_python(name + forms[0], call(forms[0]), method=False)
     else:
-        publish(*[Composite(f"{name}.{form}", call(form)) for form in forms], names=name, forms="function")
+        publish(*[Composite(f"{name}.{form}", call(form)) for form in forms], names=name, method=False)
     if name.endswith("_"):
         functions[name] = _giving_back(functions[name])
 
@@ -166,7 +166,7 @@ for _names, _forms in _FORMS.items():
 
 def _of_each(schema: str, f: Callable[..., Any]) -> None:
     """Publish a function that gives the results of `f` on each tensor."""
-    publish_python(schema, lambda self, *more: tuple([f(t, *more) for (t,) in _spread(self, ())]), forms="function")
+    publish_python(schema, lambda self, *more: tuple([f(t, *more) for (t,) in _spread(self, ())]), method=False)
 
 
 def _power_sum(t: Tensor, ord: Any, dtype: Any) -> Tensor:
@@ -186,7 +186,7 @@ _of_each(
 publish_python(
     "_foreach_mm(Tensor[] self, Tensor[] mat2)",
     lambda self, mat2: tuple([a.mm(b) for a, b in _spread(self, (mat2,))]),
-    forms="function",
+    method=False,
 )
 
 
@@ -210,5 +210,5 @@ def _unscale(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> No
 publish_python(
     "_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)",
     _unscale,
-    forms="function",
+    method=False,
 )
