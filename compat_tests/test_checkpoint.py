@@ -356,7 +356,7 @@ def test_selective_errors(torch, tell):
 
 def test_kept_results_are_not_computed_again():
     calls = []
-    mm = torchlite.core.op.registry["mm"]
+    mm = torchlite.core.machine.registry.registry["mm"]
     plain = mm.run
 
     def counted(*args):
