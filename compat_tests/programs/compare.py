@@ -19,6 +19,7 @@ class Difference:
     expected: Json
     actual: Json
     shape: tuple[int, ...] = ()  # of a tensor
+    step: int = -1  # the number of the line that raised or warned
 
     def __str__(self) -> str:
         return f"{self.where}   {self.field}: expected {self.expected}, got {self.actual}"
@@ -31,14 +32,14 @@ def raised(said: str | None) -> str | None:
 
 def in_steps(program: Program, expected: dict[str, Json], actual: dict[str, Json]) -> Iterator[Difference]:
     """Where steps raise something else, say it with other words, or warn of something else."""
-    for step, before, after in zip(program, expected["errors"], actual["errors"]):
+    for i, (step, before, after) in enumerate(zip(program, expected["errors"], actual["errors"])):
         if raised(before) != raised(after):
-            yield Difference("errors", step.line, "error", before, after)
+            yield Difference("errors", step.line, "error", before, after, step=i)
         elif before != after:
-            yield Difference("errors", step.line, "error's text", before, after)
-    for step, before, after in zip(program, expected["warned"], actual["warned"]):
+            yield Difference("errors", step.line, "error's text", before, after, step=i)
+    for i, (step, before, after) in enumerate(zip(program, expected["warned"], actual["warned"])):
         if before != after:
-            yield Difference("warned", step.line, "warnings", before, after)
+            yield Difference("warned", step.line, "warnings", before, after, step=i)
 
 
 def in_values(expected: dict[str, Json], actual: dict[str, Json]) -> Iterator[Difference]:

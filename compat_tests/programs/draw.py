@@ -18,6 +18,8 @@ FAMILY_WEIGHTS = [family.weight for family in FAMILIES.values()]
 # What PyTorch says where it is broken, or has no kernel for a dtype; and of complex32, which torchlite lacks.
 LIMITS = re.compile(r"INTERNAL ASSERT|not implemented for '|Batching rule not implemented|ComplexHalf")
 
+WRITES = re.compile(r"out=|inplace|Write|target|backward")
+
 
 def holes_of(row: str) -> list[str]:
     """The names of a row's holes, each once, from left to right."""
@@ -46,7 +48,7 @@ class Drawing:
             return
         step = Step(row, texts, f"v{len(self.steps)}" if family.binds else "", mode)
         error = run.step(step)
-        if self.wild() or (error and (LIMITS.search(str(error)) or self.half_done())):
+        if self.wild() or (error and (LIMITS.search(str(error)) or (writes(step) and self.half_done()))):
             self.run = Run(run.torch, tuple(self.steps))
         else:
             self.steps.append(step)
@@ -58,7 +60,7 @@ class Drawing:
                 return True
             if not is_inexact(tensor) or tensor.numel() == 0:
                 continue
-            largest = tensor.detach().abs().max().item()
+            largest = tensor.detach().abs().amax().item()
             if not math.isfinite(largest):
                 if self.calm:
                     return True
@@ -74,6 +76,11 @@ class Drawing:
             seen_or_error(lambda n=name: numbers(after[n])) != seen_or_error(lambda n=name: numbers(before[n]))
             for name in after
         )
+
+
+def writes(step: Step) -> bool:
+    """Whether a step may write to what others made."""
+    return not step.name or WRITES.search(step.op) is not None
 
 
 def broken(run: Run) -> bool:

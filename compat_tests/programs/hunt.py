@@ -16,7 +16,7 @@ from .program import same_every_time
 from .report import CLASSES, explain, find_failures
 
 SECONDS = 60  # that a program may take
-SHOWN = 2  # failures of a kind that are cut down to scripts
+SHOWN = 1  # failures of a kind that are cut down to scripts
 
 
 @dataclass(frozen=True)

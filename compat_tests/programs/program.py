@@ -73,7 +73,7 @@ class Run:
         self.told = self.namespace["told"]
         self.errors: list[str | None] = []
         self.warned: list[list[str]] = []
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)  # of the CPU alone: `torch.manual_seed` asks every kind of device
         for step in program:
             self.step(step)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import ModuleType
 
 from .compare import Difference, compare
@@ -20,7 +21,7 @@ class Failure:
     differences: list[Difference]
     chance: bool = False  # whether it differs from run to run
 
-    @property
+    @cached_property
     def known(self) -> list[Known]:
         """Why the libraries differ so, where all is known. From an error that only one raises, all else follows."""
         if self.chance:
@@ -29,7 +30,7 @@ class Failure:
         found = [explanation(self.program, difference) for difference in causes]
         return [known for known in found if known] if all(found) else []
 
-    @property
+    @cached_property
     def first(self) -> Difference:
         """The gravest of what differs and is not known."""
         unknown = [d for d in self.differences if not explanation(self.program, d)] or self.differences
@@ -51,7 +52,10 @@ def find_failure(program: Program, torch: ModuleType, module: ModuleType) -> Fai
     differs = compare(program, torch, module)
     if not differs:
         return None
-    agrees, length = 0, len(program)
+    agrees, length = 0, min(d.step + 1 or len(program) for d in differs)
+    if length < len(program):
+        program = program[:length]
+        differs = compare(program, torch, module)
     while length - agrees > 1:
         middle = (agrees + length) // 2
         found = compare(program[:middle], torch, module)
@@ -59,7 +63,8 @@ def find_failure(program: Program, torch: ModuleType, module: ModuleType) -> Fai
             length, differs = middle, found
         else:
             agrees = middle
-    return Failure(program[:length], differs, by_chance(program[:length], torch, module))
+    failure = Failure(program[:length], differs)
+    return failure if failure.known else replace(failure, chance=by_chance(program[:length], torch, module))
 
 
 def by_chance(program: Program, torch: ModuleType, module: ModuleType) -> bool:
