@@ -9,6 +9,7 @@ import pytest
 
 import torchlite
 from compat_tests.parity.library import Library, Missing, differentiable
+from torchlite.core.machine.registry import registry
 
 pytest.importorskip("torch")
 from compat_tests.parity import catalog, samples
@@ -163,3 +164,18 @@ def test_modes_that_begin_later_are_not_passed_by() -> None:
         made = torchlite.softmax(x, 1)
         assert made.is_inference() and torchlite.softmax(made, 1).is_inference()
     assert not torchlite.softmax(made, 1).is_inference()
+
+
+def test_what_a_training_step_is_made_of_is_planned() -> None:
+    x, w = torchlite.ones(3, 5), torchlite.ones(3, 5, requires_grad=True)
+    target, scale = torchlite.zeros(3, dtype=torchlite.int64), torchlite.ones(5)
+    for _ in range(3):
+        torchlite.cat([x, w]).softmax(1)
+        torchlite.nn.functional.layer_norm(w, (5,), scale, scale)
+        torchlite.nn.functional.cross_entropy(w, target)
+        torchlite.nn.functional.linear(w, x)
+        torchlite.where(x > 0, w, x)
+    for name in ("native_layer_norm", "log_softmax.int", "nll_loss_forward"):
+        assert any(registry[name].plans.by_form.values()), name
+    for name in ("cat", "where", "softmax.int", "_linear", "mm"):
+        assert registry[name].by_form, name

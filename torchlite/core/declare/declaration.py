@@ -80,7 +80,7 @@ class Declaration:
     batch: Any = None  # how it runs on a batch, see batching.py
     node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
     planner: Any = staticmethod(plan_op)  # what makes plans of its calls, see plan.py
-    by_form = True  # whether calls of one form are alike, so that they can be planned
+    by_form: bool  # whether calls of one form are alike, so that they can be planned
     promoted: Sequence[int] | None = None  # the operands that are promoted with the default dtype, where they are
     follows_edges = False  # whether the shape of a gradient is that of what the edge leads to
 

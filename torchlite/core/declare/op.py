@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class Op(PublicForms):
     """An operation of any signature."""
 
+    by_form = True
+
     @property
     def flat(self) -> Callable[..., Any]:
         """`apply`, with a fast path for plain tensors where there is one (fast.py)."""

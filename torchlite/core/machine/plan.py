@@ -125,11 +125,14 @@ def plan_of(op: Any, values: Sequence[Any], results: Any) -> Plan | None:
 
 
 def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
-    """Arguments with a tensor without history, made for it alone, in place of each tensor."""
+    """Arguments with a tensor without history, made for it alone, in place of each tensor; each has its own array."""
     made = []
     for value in values:
         if value.__class__ in PLAIN:
-            value = wrap(value.array, value.dtype, value.backend)
+            array = value.array
+            if any([t.array is array for t in stand_ins]):
+                array = array[...]
+            value = wrap(array, value.dtype, value.backend)
             stand_ins.append(value)
         elif value.__class__ in _SEQUENCES:
             value = value.__class__(_replaced(value, stand_ins))

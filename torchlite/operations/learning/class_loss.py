@@ -30,7 +30,7 @@ def _places(xp: Any, self: Any, target: Any, ignore_index: int) -> tuple[Any, An
         target = target.astype(dt.int64.numpy)
     target = target.reshape(-1)
     kept = None
-    if (target.size and target.view("u8").max().item() >= classes) or 0 <= ignore_index < classes:
+    if (target.size and xp.maximum.reduce(target.view("u8")).item() >= classes) or 0 <= ignore_index < classes:
         kept = target != ignore_index
         target = target * kept
         wrong = (target < 0) | (target >= classes)
@@ -66,10 +66,10 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
     if reduction == NONE:
         return losses.astype(d, copy=False).reshape(shape), xp.zeros((), d)
     total = wide.dtype.type(places.size) if counts is None else counts.sum()
-    loss = losses.sum()
+    loss = xp.add.reduce(losses)
     if reduction == MEAN:
         loss = loss / total
-    return xp.asarray(loss).astype(d, copy=False), xp.asarray(total).astype(d, copy=False)
+    return xp.asarray(loss, d), xp.asarray(total, d)
 
 
 def _nll_backward(

@@ -201,7 +201,7 @@ def _layer_norm(xp: Any, input: Any, shape: tuple[int, ...], weight: Any, bias: 
     n = input.shape[-1] or math.nan
     mean = add_reduce(xp, input, -1, True)
     mean /= n
-    hat = xp.subtract(input, mean, xp.empty(input.shape, input.dtype))
+    hat = input - mean if input.flags.c_contiguous else xp.subtract(input, mean, xp.empty(input.shape, input.dtype))
     rstd = add_reduce(xp, hat * hat, -1, True)
     rstd /= n
     rstd += eps

@@ -19,7 +19,10 @@ NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
 def _shifted(xp: Any, array: Any, axis: int) -> Any:
     """The array less its largest element along `axis`, in fresh memory laid out row by row."""
-    return xp.subtract(array, array.max(axis, keepdims=True), xp.empty(array.shape, array.dtype))
+    largest = xp.maximum.reduce(array, axis, None, None, True)
+    if array.flags.c_contiguous:
+        return array - largest
+    return xp.subtract(array, largest, xp.empty(array.shape, array.dtype))
 
 
 def _softmax(xp: Any, array: Any, axis: int) -> Any:
