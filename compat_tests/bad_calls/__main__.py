@@ -19,7 +19,7 @@ import torch
 
 from .callables import names
 from .compare import CLASSES, GRAVE, Finding
-from .hunt import findings, share
+from .hunt import hunt, share
 
 
 def report(found: list[Finding], kinds: list[str], show: int) -> str:
@@ -47,6 +47,8 @@ def main() -> int:
     parser.add_argument("--module", default="torchlite", help="what to hold against torch (default: %(default)s)")
     parser.add_argument("--kinds", default=",".join(GRAVE), help=f"what to show, of {','.join(CLASSES)}")
     parser.add_argument("--show", type=int, default=20, metavar="N", help="groups of each kind (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at once (default: %(default)s)")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="where PyTorch's answers are, for the next time")
     parser.add_argument("--json", metavar="FILE", help="write every finding")
     options = parser.parse_args()
 
@@ -54,11 +56,7 @@ def main() -> int:
     patterns = options.names.split(",")
     every = names(torch, module) if options.share is None else share(module, options.share, options.seed)
     chosen = [n for n in every if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
-    calls, found = 0, []
-    for name in chosen:
-        made, more = findings(module, name, options.count, options.seed)
-        calls += made
-        found += more
+    calls, found = hunt(module, chosen, options.count, options.seed, options.jobs, options.kept)
     print(report(found, options.kinds.split(","), options.show))
     totals = Counter(f.kind for f in found)
     print(f"{calls} bad calls of {len(chosen)} callables (seed {options.seed}):", end=" ")
