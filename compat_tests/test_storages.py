@@ -102,6 +102,33 @@ def test_memory_freed_and_had_again(torch: Any, tell: Any) -> None:
     tell(weight, row)
 
 
+def _by_method(torch: Any, view: Any) -> None:
+    view.resize_(8)
+
+
+def _by_out(torch: Any, view: Any) -> None:
+    torch.index_select(torch.ones(9), 0, torch.arange(9), out=view)
+
+
+def _by_setting(torch: Any, view: Any) -> None:
+    view.set_(view.untyped_storage(), 3, (2, 4), (4, 1))
+
+
+@same_story
+def test_who_shares_memory_that_grows_still_does(torch: Any, tell: Any) -> None:
+    for grow in (_by_method, _by_out, _by_setting):
+        x = torch.arange(6.0)
+        view, detached, typed, storage = x[2:4], x.detach(), x.view(torch.int32), x.untyped_storage()
+        grow(torch, view)
+        if grow is not _by_setting:
+            view[4:] = 2
+        tell(x, view.shape, detached, typed, storage.nbytes(), view._version)
+        x.fill_(3)
+        view.zero_()
+        tell(x, view, detached, typed, view._version)
+        tell({t.untyped_storage().data_ptr() for t in (x, view, detached, typed)} == {storage.data_ptr()})
+
+
 @same_story
 def test_memory_of_others_is_not_resized(torch: Any, tell: Any) -> None:
     x = torch.frombuffer(bytearray(8), dtype=torch.int32)

@@ -29,8 +29,7 @@ def share(holder: TensorBase | StorageBase) -> None:
         return
     if kind != "cpu" or not isinstance(array, np.ndarray):
         raise RuntimeError("_share_fd_: only available on CPU")
-    # Held by nobody but the holder, this variable and getrefcount's argument, it needs no search.
-    alone = array.base is None and sys.getrefcount(array) <= 3
+    alone = is_alone(array)  # then it needs no search
     owner = root(array)
     old = holder.backend.home.storage(owner)
     new = SharedPages.fresh(old.nbytes).array(0, old.nbytes)
@@ -49,21 +48,38 @@ def resize(storage: StorageBase, nbytes: int) -> None:
         raise RuntimeError("Trying to resize storage that is not resizable")
     owner = root(storage.bytes)
     old = storage.backend.home.storage(owner)
-    whole, parts = [], []
-    for holder in _holders(owner):
-        there = _memory(holder)
-        if isinstance(holder, StorageBase) and there.size == old.size:
-            whole.append(holder)
-        else:
-            parts.append((holder, there))
-    new = Resized((max([nbytes, *[byte_bounds(there)[1] - _address(old) for _, there in parts]]),), np.uint8)
+    holders = _holders(owner)
+    reach = [byte_bounds(_memory(holder))[1] - _address(old) for holder in holders if not _is_whole(holder, old)]
+    new = Resized((max([nbytes, *reach]),), np.uint8)
     new.held = nbytes
-    kept = min(nbytes, old.size)
+    _fill(new.view(np.ndarray)[:nbytes], old, holders)
+
+
+def grow(holder: TensorBase | StorageBase, larger: np.ndarray) -> None:
+    """Put the memory of a tensor or a storage into that of a larger array, for all who show any of it."""
+    home = holder.backend.home
+    owner = root(_memory(holder))
+    _fill(home.storage(larger), home.storage(owner), _holders(owner))
+
+
+def _fill(new: np.ndarray, old: np.ndarray, holders: list[Any]) -> None:
+    """Copy what there is room for, and let those who show `old` show `new`: the same place of it, or all."""
+    kept = min(new.size, old.size)
     new[:kept] = old[:kept]
-    for holder in whole:
-        holder.bytes = new.view(np.ndarray)[:nbytes]
-    for holder, there in parts:
-        _move(holder, there, old, new)
+    for holder in holders:
+        if _is_whole(holder, old):
+            holder.bytes = new
+        else:
+            _move(holder, _memory(holder), old, root(new))
+
+
+def _is_whole(holder: TensorBase | StorageBase, old: np.ndarray) -> bool:
+    return isinstance(holder, StorageBase) and holder.bytes.size == old.size
+
+
+def is_alone(array: Any) -> bool:
+    """Whether an array, held by a tensor and its caller's variable, is all of memory that nobody else shows."""
+    return array.base is None and sys.getrefcount(array) <= 4  # with this variable, and getrefcount's argument
 
 
 def _move(holder: TensorBase | StorageBase, there: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:

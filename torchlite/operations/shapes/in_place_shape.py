@@ -13,6 +13,7 @@ from ...core.machine.tangent import moves, set_tangent, stop, tangents_of
 from ...core.machine.tensor import Tensor, TensorBase, wrap, wrap_shown
 from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
 from ...core.machine.write import bump
+from ...core.memory.relocation import grow, is_alone
 from ...core.memory.shared_memory import movable
 from ...core.memory.storage import TypedStorage, UntypedStorage
 from ...core.state.mode import local
@@ -121,22 +122,27 @@ publish_python("detach_(Tensor self)", detach_)
 # ---- other memory
 
 
-def _place(self: Tensor, source: Any, size: Ints, strides: Ints, offset: int) -> Tensor:
-    """Show the memory of the array `source` with this geometry, in more memory if that is too small."""
+def _place(self: Tensor, source: Tensor, size: Ints, strides: Ints, offset: int) -> Tensor:
+    """Show the memory of `source` with this geometry; if it is too small, all who show it get more."""
     backend = self.backend.real
     if min(size, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if min(strides, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
     needed = extent(size, strides, offset)
-    storage = backend.storage(source)
-    if needed * source.itemsize > storage.size:
-        if backend.device.type == "cpu" and not movable(source):
+    array = source.array
+    there = backend.storage(array).size
+    if needed * array.itemsize > there:
+        on_host = backend.device.type == "cpu"
+        if on_host and not movable(array):
             raise RuntimeError("Trying to resize storage that is not resizable")
-        larger = settled(wrap(backend.empty((needed,), source.dtype), self.dtype, backend)).array
-        backend.storage(larger)[: storage.size] = storage
-        source = larger
-    self.array = backend.as_strided(source, size, strides, offset)
+        larger = settled(wrap(backend.empty((needed,), array.dtype), self.dtype, backend)).array
+        if on_host and there and not is_alone(array):
+            grow(source, larger)
+        else:
+            backend.storage(larger)[:there] = backend.storage(array)
+        array = larger
+    self.array = backend.as_strided(array, size, strides, offset)
     return self
 
 
@@ -146,14 +152,13 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
         raise RuntimeError("cannot resize variables that require grad")
     if moves(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
-    given = self.array
-    _resized(self, size, memory_format)
-    if self.array is not given:
+    if _resized(self, size, memory_format):
         bump(self)
     return self
 
 
-def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
+def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> bool:
+    """Give a tensor another size, and say whether it needed one."""
     strides = contiguous_strides(size)
     if memory_format not in (None, contiguous_format):
         if memory_format is preserve_format:
@@ -161,18 +166,24 @@ def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = Non
         check_format(len(size), memory_format)
         strides = channels_last_strides(size)
     elif size == self.array.shape:
-        return self
+        return False
     if self.backend.home.level:
         self.array = self.backend.home.resized(self.array, size, memory_format)
-        return self
-    return _place(self, self.array, size, strides, self.storage_offset())
+    else:
+        _place(self, self, size, strides, self.storage_offset())
+    return True
 
 
 publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, function=False)
-# What `out=` does to a tensor of another size, whose history it does not look at.
-publish_python(
-    "_resize_output_(Tensor self, int[] size, Device device)", lambda self, size, device: _resized(self, size)
-)
+
+
+def _resize_output_(self: Tensor, size: Ints, device: Any) -> Tensor:
+    """What `out=` does to a tensor of another size, whose history it does not look at."""
+    _resized(self, size)
+    return self
+
+
+publish_python("_resize_output_(Tensor self, int[] size, Device device)", _resize_output_)
 
 
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
@@ -230,7 +241,7 @@ def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, st
         check_writable(self, False)
     if moves(self):
         raise forward_not_implemented("set", in_place=True)
-    _place(self, source.array, size, stride or contiguous_strides(size), storage_offset)
+    _place(self, source, size, stride or contiguous_strides(size), storage_offset)
     bump(self)
     return self
 
