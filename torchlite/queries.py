@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from .core.machine.tensor import Tensor, TensorBase
 from .core.values import dtype as dt
 from .core.values.device import set_default_device
 from .core.values.errors import broadcast_shapes as _broadcast
-from .core.values.errors import type_name
+from .core.values.errors import type_name, warn
 from .core.values.size import size
 from .operations.making.legacy_types import TYPES, tensortype
 
@@ -129,11 +128,9 @@ def set_default_tensor_type(t: Any) -> None:
         if t not in TYPES:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         t = TYPES[t]
-    warnings.warn(
+    warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives.",
-        UserWarning,
-        stacklevel=2,
     )
     if not isinstance(t, tensortype):
         raise TypeError("invalid type object: only floating-point types are supported as the default type")

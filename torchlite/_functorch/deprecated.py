@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import func
+from ..core.values.errors import warn
 from . import make_functional as modules
 
 if TYPE_CHECKING:
@@ -24,13 +24,12 @@ def _leaving(function: Callable[..., Any], newer: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
+        warn(
             "We've integrated functorch into PyTorch. As the final step of the integration, "
             f"`functorch.{name}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of "
             f"PyTorch >= 2.3. Please use `{newer}` instead; see the PyTorch 2.0 release notes and/or the "
             "`torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
             FutureWarning,
-            stacklevel=2,
         )
         return function(*args, **kwargs)
 

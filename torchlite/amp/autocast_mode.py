@@ -7,7 +7,6 @@ lower ones in float32, and ops that join tensors take the widest dtype among the
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import cuda
@@ -18,6 +17,7 @@ from ..core.state.context import Switch
 from ..core.state.mode import Mode, local
 from ..core.values import dtype as dt
 from ..core.values.device import device as Device
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,14 +156,13 @@ class autocast(Switch):
         """Whether the device and the dtype can be had; a warning where they cannot."""
         name = {"cpu": "CPU", "cuda": "CUDA"}.get(self.device, self.device)
         if self.device == "cuda" and not cuda.is_available():
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=4)
+            warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             return False
         if self.fast_dtype not in _SUPPORTED.get(self.device, ()):
             supported = ", ".join(repr(d) for d in _SUPPORTED.get(self.device, ()))
-            warnings.warn(
+            warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast only "
                 f"supports dtypes of {supported} currently.",
-                stacklevel=4,
             )
             return False
         return True

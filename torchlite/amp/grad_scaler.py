@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from .. import cuda
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not cuda.is_available():
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:
             assert growth_factor > 1.0, "The growth factor must be > 1.0."

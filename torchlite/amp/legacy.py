@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..core.declare.schema import taking
 from ..core.state.mode import local
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 from .autocast_mode import (
     Casts,
     get_autocast_dtype,
@@ -39,10 +39,9 @@ def _older(form: str, named: str, device: str) -> Callable[..., Any]:
 
     @taking(f"{name}({kind} {given})" if given else f"{name}()")
     def call(*values: Any) -> Any:
-        warnings.warn(
+        warn(
             f"torch.{name}({given}) is deprecated. Please use torch.{instead.format(device)} instead.",
             DeprecationWarning,
-            stacklevel=2,
         )
         if device not in _UNUSED:
             return function(device, *values)

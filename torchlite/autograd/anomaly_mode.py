@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import traceback
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from ..core.machine.node import Node, name_of
 from ..core.machine.tensor import TensorBase
 from ..core.state.context import SetAtOnce, Switch
 from ..core.state.mode import Mode, local
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ class Anomaly:
                         raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {at}th output.")
         except Exception:
             for said in _origins(node):
-                warnings.warn(said, UserWarning, stacklevel=2)
+                warn(said)
             raise
         return results
 
@@ -108,10 +108,9 @@ class detect_anomaly(Switch):
     switches = ("anomaly",)
 
     def __init__(self, check_nan: bool = True) -> None:
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
-            stacklevel=2,
         )
         self.check_nan = check_nan
 

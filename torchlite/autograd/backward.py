@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.declare.publish import method
@@ -11,6 +10,7 @@ from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.state.mode import local
+from ..core.values.errors import warn
 from ..core.values.size import size
 from . import engine
 
@@ -122,8 +122,8 @@ def backward(
             "functorch.vjp instead or call backward() outside of functorch transforms."
         )
     if grad_variables is not None:
-        warnings.warn(
-            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
+        warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning
         )
         if grad_tensors is not None:
             raise RuntimeError(
@@ -146,13 +146,11 @@ def backward(
                 source.retain_grad()
             goals.append(_goal(source))
     if create_graph:
-        warnings.warn(
+        warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
             "after use to break the cycle and avoid the leak.",
-            UserWarning,
-            stacklevel=3,
         )
     engine.run(roots, goals, create_graph if retain_graph is None else retain_graph, create_graph, accumulate=True)
 
@@ -194,11 +192,10 @@ def grad(
         }  # fmt: skip
         return dispatch(grad, (outputs, inputs), options)
     if not only_inputs:
-        warnings.warn(
+        warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
             "other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
         )
     weights = (None,) * len(places) if grad_outputs is None else _listed(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph

@@ -6,7 +6,6 @@ the node, and their tangents, and keeps what is to be saved. Backward hands the 
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.machine.node import Node, name_of
@@ -18,6 +17,7 @@ from ..core.machine.write import bump
 from ..core.state.mode import local, silent
 from ..core.values import errors
 from ..core.values.dtype import FLOAT
+from ..core.values.errors import warn
 from .function_tangents import push_tangents, zeros
 
 if TYPE_CHECKING:
@@ -46,11 +46,10 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Does nothing: shared memory is known without being told."""
-        warnings.warn(
+        warn(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
             "calls to `set_()` are not tracked",
             FutureWarning,
-            stacklevel=2,
         )
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
@@ -130,7 +129,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     @property

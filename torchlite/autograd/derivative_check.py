@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from ..core.machine.operands import form_of
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
 from ..core.machine.view import resolve
+from ..core.values.errors import warn
 from ..core.values.generator import Generator
 from .backward import grad
 from .gradcheck import GradcheckError, differentiable, requiring_grad, tensors_of
@@ -344,11 +344,10 @@ def _unbatched(error: RuntimeError) -> GradcheckError:
 
 
 def _undefined(text: str) -> GradcheckError:
-    warnings.warn(
+    warn(
         "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may "
         "break existing callers of this function. If this is true for you, you can call this function with "
         '"check_undefined_grad=False" to disable the feature',
-        stacklevel=4,
     )
     return GradcheckError(
         text + ' Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'

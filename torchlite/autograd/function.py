@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.machine.node import LEAF, Node
@@ -29,6 +28,7 @@ from ..core.machine.operands import form_of
 from ..core.machine.tensor import TensorBase
 from ..core.machine.view import requires_grad
 from ..core.state.mode import local, with_grad
+from ..core.values.errors import warn
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
 from .nested_io import (  # noqa: F401
     _iter_filter,
@@ -113,12 +113,11 @@ class Function(_SingleLevelFunction):
     generate_vmap_rule = False  # whether forward, backward and jvp are made of ops that vmap can map
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
             "version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

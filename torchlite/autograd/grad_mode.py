@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ..core.machine.node import shared_counter
 from ..core.state.context import Context, SetAtOnce, Switch
 from ..core.state.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +34,11 @@ class _Decorating:
 
     def __call__(self, func: Any) -> Any:
         if inspect.isclass(func):
-            warnings.warn(
+            warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
                 "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
                 "the `__init__` method and nothing else.",
                 FutureWarning,
-                stacklevel=2,
             )
             func.__init__ = self(func.__init__)
             return func

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.values.dtype import complex128, float64
+from ..core.values.errors import warn
 from .backward import grad
 
 if TYPE_CHECKING:
@@ -171,10 +171,9 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
     for at in varied:
         x = inputs[at]
         if x.dtype not in (float64, complex128):
-            warnings.warn(
+            warn(
                 f"Input #{at} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex. ",
-                stacklevel=3,
             )
         if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape)):
             raise RuntimeError(
@@ -192,12 +191,11 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
 
 
 def _retired(name: str, grad_out: float) -> None:
-    warnings.warn(
+    warn(
         f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
         "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be "
         "a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
         FutureWarning,
-        stacklevel=3,
     )
     if grad_out != 1.0:
         raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")

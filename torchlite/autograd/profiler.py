@@ -10,7 +10,6 @@ import functools
 import threading
 import time
 import traceback
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from ..core.machine.registry import functions, registry
 from ..core.machine.tensor import TensorBase
 from ..core.state.context import Switch, leaving
 from ..core.state.mode import Mode, local
+from ..core.values.errors import warn
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class profile(Switch):
             (with_modules, "modules"),
         ):
             if asked:
-                warnings.warn(f"torchlite's profiler does not record {what}", stacklevel=2)
+                warn(f"torchlite's profiler does not record {what}")
         self.enabled = enabled
         self.record_shapes = record_shapes
         self.with_stack = with_stack

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.mode import local
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +44,8 @@ class Variable(metaclass=_VariableMeta):
         if not isinstance(data, (TensorBase, NoneType)):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if volatile:
-            warnings.warn(
+            warn(
                 "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
-                UserWarning,
-                stacklevel=2,
             )
         made = Tensor() if data is None else data.detach()
         return made._require_grad(True) if requires_grad else made

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 from .. import amp as _amp
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 from . import is_available
 
 
 def renamed(device: str, old: str, new: str) -> None:
-    warnings.warn(
+    warn(
         f"`torch.{device}.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

@@ -6,11 +6,11 @@ It keeps no record of the past, so what it has reserved stands for peaks.
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from ..core.values.errors import warn
 from . import _index, _needed, empty_cache, is_available, mem_get_info, memory_allocated, memory_reserved
 
 __all__ = [
@@ -35,7 +35,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def _renamed(old: str, new: str) -> None:
-    warnings.warn(f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`", FutureWarning, stacklevel=3)
+    warn(f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`", FutureWarning)
 
 
 def memory_cached(device: Any = None) -> int:
@@ -100,10 +100,9 @@ reset_accumulated_host_memory_stats = reset_peak_host_memory_stats
 
 
 def _resets(name: str) -> None:
-    warnings.warn(
+    warn(
         f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak memory stats.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 from ..autograd.backward import grad
 from ..autograd.grad_mode import no_grad
 from ..core.machine.tensor import Tensor
+from ..core.values.errors import warn
 from ..core.values.size import Size
 from ..func.functionalization import debug_unwrap
 from . import constraints
@@ -146,7 +146,7 @@ class Distribution:
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
-        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
+        warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning)
         return self.sample(Size((n,)))
 
     # ---- probabilities
@@ -183,10 +183,9 @@ class Distribution:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
             arg_constraints = {}
-            warnings.warn(
+            warn(
                 f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
                 "initialize the distribution with `validate_args=False` to turn off validation.",
-                stacklevel=2,
             )
         for param, constraint in arg_constraints.items():
             if constraints.is_dependent(constraint):
@@ -218,10 +217,9 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{self.__class__} does not define `support` to enable sample validation. Please initialize the "
                 "distribution with `validate_args=False` to turn off validation.",
-                stacklevel=2,
             )
             return
         if not _everywhere(support.check(value)):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.backward import grad
+from ..core.values.errors import warn
 from ..operations.pointwise.activations import softplus
 from .categories import Categorical, OneHotCategorical
 from .composed import Independent, TransformedDistribution
@@ -59,11 +59,10 @@ def _found(type_p: type, type_q: type) -> Divergence | None:
     by_q = min(matches, key=lambda pair: distance(pair, lambda places: places[::-1]))
     if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         p, _q = [c.__name__ for c in by_p]
-        warnings.warn(
+        warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({p}, "
             f"{by_q[1].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _KL_REGISTRY[by_p]
 

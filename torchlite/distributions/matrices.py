@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
+from ..core.values.errors import warn
 from ..core.values.size import Size
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
@@ -65,9 +65,8 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         super().__init__(Size(batch), event, validate_args=validate_args)
         if self.df.lt(event[-1]).any():
-            warnings.warn(
+            warn(
                 "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
-                stacklevel=2,
             )
         self._batch_dims = [-(x + 1) for x in range(len(self._batch_shape))]
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
@@ -141,7 +140,7 @@ class Wishart(ExponentialFamily):
         if self._batch_shape:
             singular = singular.amax(self._batch_dims)
         if singular.any():
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warn("Singular sample detected.")
             for _ in range(max_try_correction):
                 again = self._bartlett(singular[singular].shape)
                 sample[singular] = again

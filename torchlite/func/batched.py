@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import textwrap
-import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ..core.machine.tensor import Tensor, TensorBase
 from ..core.machine.view import base_of
 from ..core.state.mode import Mode, local, while_transforming
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 from ..operations.shapes.joining import stack
 from ..operations.shapes.shape import unsqueeze
 from .transform import Level, Lifted, Transform
@@ -346,9 +346,7 @@ def _fall_back(name: str) -> None:
     if not fallback.enabled:
         raise RuntimeError(f"aten::{name} hit the vmap fallback which is currently disabled")
     if fallback.warns:
-        warnings.warn(
+        warn(
             f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}. "
             "Please file us an issue on GitHub so that we can prioritize its implementation.",
-            UserWarning,
-            stacklevel=2,
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import keyword
 import re
-import warnings
 from typing import TYPE_CHECKING
+
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -95,9 +96,7 @@ class ParsedExpression:
         if (name[0] == "_" or name[-1] == "_") and not (allow_underscore and name == "_"):
             return False, "axis name should should not start or end with underscore"
         if keyword.iskeyword(name):
-            warnings.warn(
-                f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning, stacklevel=2
-            )
+            warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning)
         return True, ""
 
     @staticmethod

@@ -12,10 +12,10 @@ import tempfile
 import threading
 import time
 import traceback
-import warnings
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
+from ..core.values.errors import warn
 from ..core.values.pickling import Shown
 
 if TYPE_CHECKING:
@@ -195,11 +195,10 @@ def spawn(
 ) -> ProcessContext | None:
     """`start_processes` with fresh Python processes."""
     if start_method != "spawn":
-        warnings.warn(
+        warn(
             f"This method only supports start_method=spawn (got: {start_method}).\n"
             "To use a different start_method use:\n\t\t torch.multiprocessing.start_processes(...)",
             FutureWarning,
-            stacklevel=2,
         )
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")
 

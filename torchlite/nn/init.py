@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..autograd.grad_mode import no_grad
@@ -321,8 +320,8 @@ def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(meth)
     def deprecated(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
+        warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning
         )
         return meth(*args, **kwargs)
 

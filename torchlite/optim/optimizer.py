@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -15,6 +14,7 @@ from ..core.machine.hooks import RemovableHandle
 from ..core.machine.tensor import Tensor
 from ..core.state.mode import local
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 from ..core.values.pickling import reduce_ex
 from ..queries import typename
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
@@ -155,7 +155,7 @@ class Optimizer:
 
     def _cuda_graph_capture_health_check(self) -> None:
         """The name that `_accelerator_graph_capture_health_check` had."""
-        warnings.warn("Use _accelerator_graph_capture_health_check instead", DeprecationWarning, stacklevel=2)
+        warn("Use _accelerator_graph_capture_health_check instead", DeprecationWarning)
 
     _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
@@ -307,10 +307,9 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
             )
         for group in self.param_groups:
             if ("param_names" in group) != ("param_names" in param_group):

@@ -10,7 +10,6 @@ import os
 import shutil
 import socket
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.profiler import kineto_available, record_function
@@ -18,6 +17,7 @@ from ..autograd.profiler import profile as _autograd_profile
 from ..autograd.profiler_util import DeviceType
 from ..core.state.context import Context
 from ..core.state.mode import State
+from ..core.values.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -67,7 +67,7 @@ def schedule(
             f"active={active} (need > 0), repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0)."
         )
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+        warn("Profiler won't be using warmup, this can skew profiler results")
 
     def action(step: int) -> ProfilerAction:
         if step < 0:
@@ -96,10 +96,9 @@ class ExecutionTraceObserver:
 
 @functools.cache
 def _warn_of_cycles() -> None:
-    warnings.warn(
+    warn(
         "Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be "
         "reported. To keep events across cycles, set acc_events=True.",
-        stacklevel=4,
     )
 
 

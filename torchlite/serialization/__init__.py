@@ -10,10 +10,10 @@ saving, loading                          `save` and `load`
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..core.memory.storage import STORAGES
+from ..core.values.errors import warn
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .calls import _get_layout
 from .legacy import SourceChangeWarning
@@ -64,7 +64,7 @@ def check_module_version_greater_or_equal(
         )
         if error_if_malformed:
             raise RuntimeError(said) from error
-        warnings.warn(f"{said}, but continuing assuming that requirement is met", stacklevel=2)
+        warn(f"{said}, but continuing assuming that requirement is met")
         return True
     return version >= req_version_tuple
 

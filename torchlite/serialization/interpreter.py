@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import pickle
 import struct
-import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.tensor import Tensor
 from ..core.values.device import device
+from ..core.values.errors import warn
 from ..nn.parameter import Parameter
 from ..operations.making.factories import empty
 from ..operations.making.legacy_types import TYPES
@@ -355,11 +355,10 @@ def _empty_set(self: Interpreter) -> None:
 def _proto(self: Interpreter) -> None:
     version = self.take(1)[0]
     if version != 2:
-        warnings.warn(
+        warn(
             f"Detected pickle protocol {version} in the checkpoint, which was not the default pickle protocol used by "
             "`torch.load` (2). The weights_only Unpickler might not support all instructions implemented by this "
             "protocol, please file an issue for adding support if you encounter this.",
-            stacklevel=2,
         )
 
 

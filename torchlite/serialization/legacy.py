@@ -11,13 +11,13 @@ import inspect
 import pickle
 import struct
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.memory.storage import TypedStorage, UntypedStorage
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import checked
 from .messages import shown
@@ -165,7 +165,7 @@ def _module_class(cls: Any, file: str | None = None, source: str | None = None) 
     if source is not None and now != source:
         name = f"{cls.__module__}.{cls.__qualname__}"
         advice = _patched(cls, file or "", now, source) if getattr(cls, "dump_patches", False) else _ADVICE
-        warnings.warn(f"source code of class '{name}' has changed. {advice}", SourceChangeWarning, stacklevel=2)
+        warn(f"source code of class '{name}' has changed. {advice}", SourceChangeWarning)
     return cls
 
 

@@ -7,10 +7,10 @@ import io
 import pickle
 import struct
 import sys
-import warnings
 from typing import Any
 
 from ..core.memory.storage import UntypedStorage
+from ..core.values.errors import warn
 from ..nn.modules.module import Module
 from .pickler import StorageIds, pickler
 
@@ -47,10 +47,9 @@ class _LegacyIds(StorageIds):
         try:
             source, file = inspect.getsource(cls), inspect.getsourcefile(cls)
         except (OSError, TypeError):
-            warnings.warn(
+            warn(
                 f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be checked for "
                 "correctness upon loading.",
-                stacklevel=2,
             )
             source = file = None
         return ("module", cls, file, source)

@@ -6,9 +6,9 @@ import contextlib
 import io
 import os
 import pickle
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from ..core.values.errors import warn
 from ..utils.serialization import config
 from . import names
 from .bounds import Bounds
@@ -49,7 +49,7 @@ def load(
     if only_weights and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if only_weights and pickle_load_args:
-        warnings.warn("pickle_load_args only works if `weights_only=False`.", UserWarning, stacklevel=2)
+        warn("pickle_load_args only works if `weights_only=False`.")
     mapping = config.load.mmap if mmap is None else mmap
     if is_path(f) and os.fspath(f).endswith(".safetensors"):
         return read_safetensors(f, map_location)

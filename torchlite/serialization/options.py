@@ -6,11 +6,11 @@ import enum
 import mmap
 import os
 import threading
-import warnings
 from typing import Any
 
 from ..core.state.context import Context
 from ..core.state.mode import State
+from ..core.values.errors import warn
 from ..utils.serialization import config
 
 
@@ -118,11 +118,9 @@ def trusts_only_weights(weights_only: Any, pickle_module: Any) -> bool:
     if weights_only is not None:
         return bool(weights_only)
     if never:
-        warnings.warn(
+        warn(
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not "
             "explicitly passed to `torch.load`, forcing weights_only=False.",
-            UserWarning,
-            stacklevel=3,
         )
         return False
     return pickle_module is None

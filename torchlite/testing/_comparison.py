@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import cmath
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
@@ -17,6 +16,7 @@ import numpy as np
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 from ..core.values.layout import strided
 
 __all__ = [
@@ -505,12 +505,11 @@ def assert_allclose(
     msg: str = "",
 ) -> None:
     """The older form of `assert_close`, with other tolerances."""
-    warnings.warn(
+    warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
         "use `torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
         "https://github.com/pytorch/pytorch/issues/61844.",
         FutureWarning,
-        stacklevel=2,
     )
     a, b = (v if isinstance(v, TensorBase) else F["as_tensor"](v) for v in (actual, expected))
     if rtol is None and atol is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
+from ..core.values.errors import warn
 
 
 def make_tensor(
@@ -63,11 +63,10 @@ def _bounds(dtype: dt.dtype, low: float | None, high: float | None) -> tuple[Any
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and dtype.category >= dt.FLOAT:
-        warnings.warn(
+        warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
             "and will be removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
-            stacklevel=3,
         )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import types
-import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from ..core.values.errors import warn
 from ._pytree_nodes import (  # noqa: F401, handed on
     BUILTIN_TYPES,
     CONSTANT_NODES,
@@ -140,11 +140,10 @@ class TreeSpec:
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        warnings.warn(
+        warn(
             "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a single child, or "
             "`treespec.children()` to get all children.",
             FutureWarning,
-            stacklevel=2,
         )
         return self._children
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
+from ..core.values.errors import warn
 from ..core.values.size import Size
 
 PyTree = Any
@@ -144,16 +144,13 @@ def _register_pytree_node(
     **more: Any,
 ) -> None:
     """The former name of `register_pytree_node`, which replaces what was registered before."""
-    warnings.warn(
+    warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
         "`torch.utils._pytree.register_pytree_node` instead.",
         FutureWarning,
-        stacklevel=2,
     )
     if cls in SUPPORTED_NODES:
-        warnings.warn(
-            f"{cls} is already registered as pytree node. Overwriting the previous registration.", stacklevel=2
-        )
+        warn(f"{cls} is already registered as pytree node. Overwriting the previous registration.")
     _register(cls, flatten_fn, unflatten_fn, **more)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
 from ...core.values import dtype as dt
-from ...core.values.errors import not_implemented_for
+from ...core.values.errors import not_implemented_for, warn
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -200,12 +199,10 @@ def _representable(dtype: np.dtype, first: int, last: int) -> None:
             raise RuntimeError(f"{name} is out of bounds for {d.cname}")
     for bound, name in bounds if d in _DIGITS else ():
         if abs(bound) > 2 ** _DIGITS[d]:
-            warnings.warn(
+            warn(
                 f"{name} is out of bounds [-(2^{_DIGITS[d]}), 2^{_DIGITS[d]}]. Due to precision limitations {d.cname} "
                 "can support discrete uniform distribution only within this range. This warning will become an error "
                 "in version 1.7 release, please fix the code in advance",
-                UserWarning,
-                stacklevel=2,
             )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..state import mode as _mode
 from ..values.dtype import FLOAT
 from ..values.dtype import dtype as _dtype_class
+from ..values.errors import warn
 from ..values.layout import contiguous_strides, strided
 from ..values.size import Size, size
 from .batching import refuse_batch
@@ -305,16 +306,12 @@ class Tensor(TensorBase):
     def grad(self) -> Tensor | None:
         retains = self.extra is not None and self.extra.retains_grad
         if self._grad is None and not retains and last_edge(self).__class__ is tuple:
-            import warnings
-
-            warnings.warn(
+            warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
                 "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
                 "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
                 "by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 "
                 "for more information.",
-                UserWarning,
-                stacklevel=2,
             )
         return self._grad
 

@@ -284,13 +284,12 @@ def in_range(index: int, size: int) -> int:
     return at
 
 
-def warn_typed_storage_removal(stacklevel: int = 4) -> None:
+def warn_typed_storage_removal() -> None:
     """Warn, once, that storages with a dtype will go."""
     warn_once(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
         "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
-        "directly, use tensor.untyped_storage() instead of tensor.storage()",
-        stacklevel,
+        "directly, use tensor.untyped_storage() instead of tensor.storage()"
     )
 
 

@@ -32,9 +32,9 @@ def rather(check: Callable[..., Any], *args: Any) -> None:
 
 
 @functools.cache
-def warn_once(message: str, stacklevel: int = 7) -> None:
+def warn_once(message: str) -> None:
     """Warn the first time only."""
-    warnings.warn(message, UserWarning, stacklevel=stacklevel)
+    warn(message)
 
 
 def missing_kernel(op: str, where: device) -> NotImplementedError:
@@ -96,14 +96,14 @@ def freed() -> RuntimeError:
     )
 
 
-def warn(message: str) -> None:
-    """A UserWarning at the line of the user's that led here."""
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """A warning at the line of the user's that led here."""
     level = 2
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlite."):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def out_resized(had: Any, needs: Any) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from enum import IntEnum
 from typing import Any
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.errors import warn
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 
@@ -35,9 +35,7 @@ class CausalBias(Tensor):
             raise TypeError(f"variant must be a CausalVariant instance, got {type(variant).__name__}")
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
         if seq_len_q > seq_len_kv and variant is CausalVariant.LOWER_RIGHT:
-            warnings.warn(
-                "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!", stacklevel=3
-            )
+            warn("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!")
 
     def _materialize(self, device: Any = None) -> Tensor:
         """The mask as a tensor."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
+from ...core.values.errors import warn
 from ...core.values.layout import contiguous_format
 from ...operations.pointwise import activations as ops
 from ...operations.pointwise import rectifiers as leaky
@@ -175,7 +176,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     Gradients are those of the soft result. `tau` is how far from one category the soft result is.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -functions["empty_like"](logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.errors import warn
 from ...operations.products.attention import scaled_dot_product_attention
 from ...operations.products.linear import linear
 
@@ -37,9 +37,8 @@ def _canonical_mask(
     floating = mask.is_floating_point()
     _require(mask.dtype is dt.bool_ or floating, f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(
+        warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
         )
     if floating:
         return mask

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
+from ...core.values.errors import warn
 
 if TYPE_CHECKING:
     from ...core.machine.tensor import Tensor
@@ -53,12 +53,11 @@ def _by_channel(input: Tensor, p: float, training: bool, inplace: bool, batched:
 
 def _warn_of_dimensions(name: str, ndim: int, spatial: int) -> None:
     if ndim not in (spatial + 1, spatial + 2):
-        warnings.warn(
+        warn(
             f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
             "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
             f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
             f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-            stacklevel=4,
         )
 
 
@@ -83,12 +82,11 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     ndim = input.dim()
     _warn_of_dimensions("dropout2d", ndim, 2)
     if ndim == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=3,
         )
     return _by_channel(input, p, training, inplace, True)
 

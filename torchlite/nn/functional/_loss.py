@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.registry import functions
 from ...core.machine.tensor import TensorBase
+from ...core.values.errors import warn
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
 from ...operations.pointwise.activations import log_sigmoid
@@ -76,10 +76,9 @@ def reduced(declared: Any = None, *, before: str = "reduction") -> Any:
 
 def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if target.size() != input.size():
-        warnings.warn(
+        warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=4,
         )
 
 
@@ -221,11 +220,10 @@ def kl_div(
         number = _reduction.legacy_get_enum(size_average, reduce)
     else:
         if reduction == "mean":
-            warnings.warn(
+            warn(
                 "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
                 "divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to "
                 "behave the same as 'batchmean' in the next major release.",
-                stacklevel=3,
             )
         number = _reduction.get_enum("sum" if reduction == "batchmean" else reduction)
     made = functions["kl_div"](input, target, number, log_target=log_target)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
 from ...core.values import dtype as dt
+from ...core.values.errors import warn
 from ...operations.places.embedding import one_hot_ as one_hot
 
 if TYPE_CHECKING:
@@ -60,10 +60,9 @@ def embedding_bag(
     """Sums, means or maxima (`mode`) of rows of `weight` in bags: the rows of `input`, or what begins at `offsets`."""
     if weight.dtype is dt.int64 and input.is_floating_point():
         input, weight = weight, input
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
             "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from ...core.declare.schema import longs
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
 from ...core.machine.tensor import TensorBase
+from ...core.values.errors import warn
 from ...operations.images import adaptive_max_pool as adaptive
 from ...operations.images import average_pool, max_pool
 from ...operations.images import grid_sample as sampling
@@ -310,7 +310,7 @@ def _float(value: Any) -> float:
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 @overridable
@@ -362,7 +362,7 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(_CHANGED, stacklevel=3)
+        warn(_CHANGED)
         align_corners = False
     return functions["grid_sampler"](input, grid, modes.index(mode), paddings.index(padding_mode), align_corners)
 
@@ -371,7 +371,7 @@ def grid_sample(
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The points to which affine maps lead the points of images of a size, as `grid_sample` takes them."""
     if align_corners is None:
-        warnings.warn(_CHANGED, stacklevel=3)
+        warn(_CHANGED)
         align_corners = False
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -387,10 +387,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"{theta.shape}."
         )
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
             "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=3,
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import InitVar
 from typing import Any
 
 from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init as _init
@@ -88,7 +88,7 @@ class Hardtanh(Module):
 
 
 def _warn_renamed(old: str, new: str) -> None:
-    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=4)
+    warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning)
 
 
 @fields(constants="", hidden="min_val max_val")

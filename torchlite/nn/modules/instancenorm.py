@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from ...core.values.errors import warn
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 from .fields import fields
@@ -42,10 +42,9 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: "
                     f"{input.size(dim)}."
                 )
-            warnings.warn(
+            warn(
                 f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing "
                 "in num_features, which is not used because affine=False",
-                stacklevel=2,
             )
         made = F.instance_norm(
             input.unsqueeze(0) if alone else input,

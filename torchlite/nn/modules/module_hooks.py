@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -132,11 +131,10 @@ class ModuleHooks:
         problem = _missed(inputs, result, grad_fn)
         if problem is not None:
             where, what = problem
-            warnings.warn(
+            warn(
                 f"Using {where} is deprecated and will be removed in future versions. This hook will be missing some "
                 f"{what}. Please use register_full_backward_hook to get the documented behavior.",
                 FutureWarning,
-                stacklevel=2,
             )
 
 

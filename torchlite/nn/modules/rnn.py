@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 import weakref
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing_extensions import deprecated
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -54,10 +54,9 @@ def _check_arguments(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
-        warnings.warn(
+        warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
             f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=5,
         )
     for name, value, kind in (
         ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import InitVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.machine.registry import functions
 from ...core.state.mode import local
+from ...core.values.errors import warn
 from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..init import xavier_uniform_
@@ -251,8 +251,8 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         why = _why_padded(encoder_layer)
         if enable_nested_tensor and why:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2
+            warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}"
             )
             self.use_nested_tensor = False
 

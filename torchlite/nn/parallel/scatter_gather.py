@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values.device import device as Device
+from ...core.values.errors import warn
 
 __all__ = ["scatter", "scatter_kwargs", "gather"]
 
@@ -77,10 +77,9 @@ def _joined(parts: Sequence[Tensor], device: Device, dim: int) -> Tensor:
     if all(part.device.type == "cpu" for part in parts):
         raise AssertionError("Gather function not implemented for CPU tensors")
     if dim == 0 and all(not part.dim() for part in parts):
-        warnings.warn(
+        warn(
             "Was asked to gather along dimension 0, but all input tensors were scalars; will instead unsqueeze and "
             "return a vector.",
-            stacklevel=4,
         )
         parts = [part.view(1) for part in parts]
     return functions["cat"]([part.to(device) for part in parts], dim)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
@@ -71,7 +71,7 @@ def clip_grad_norm_(
         iterator = not isinstance(parameters, (list, tuple))
         parameters = list(parameters)
         if iterator and not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+            warn("`parameters` is an empty generator, no gradient clipping will occur.")
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
@@ -79,10 +79,9 @@ def clip_grad_norm_(
 
 @functools.wraps(clip_grad_norm_)
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    warnings.warn(
+    warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(*args, **kwargs)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.determinism import determinism
 from ...core.values.device import CPU
-from ...core.values.errors import not_implemented_for, too_long
+from ...core.values.errors import not_implemented_for, too_long, warn
 from ...core.values.layout import (
     channels_last,
     channels_last_3d,
@@ -296,11 +295,9 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
 @factory("range(Scalar start, Scalar? end=None, Scalar step=1)", flat=True)
 def range_(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
     """The numbers from start to end, both included."""
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=3,
     )
     if end is None:
         start, end = 0, start

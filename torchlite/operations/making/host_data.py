@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -177,11 +176,9 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
 
 def _made(data: Any, d: Any, where: Any, requires_grad: bool, called: str = "torch.tensor") -> Tensor:
     if isinstance(data, TensorBase):
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             f"sourceTensor.detach().clone().requires_grad_(True), rather than {called}(sourceTensor).",
-            UserWarning,
-            stacklevel=3,
         )
         result = clone.apply(convert(data.detach(), d, where), None)
     else:
@@ -288,13 +285,11 @@ _warned: set[str] = set()
 def _warn_read_only(what: str, verb: str) -> None:
     if what not in _warned:
         _warned.add(what)
-        warnings.warn(
+        warn(
             f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {verb} "
             f"You may want to copy the {'array' if what == 'NumPy array' else 'buffer'} to protect its data or make it "
             "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program.",
-            UserWarning,
-            stacklevel=3,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import sum_to
@@ -12,7 +11,7 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
-from ...core.values.errors import rather
+from ...core.values.errors import rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
 from ..making.copy import expands
 from ..shapes.shape import inverse
@@ -62,10 +61,8 @@ def _located(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[A
             dim += 1
         elif index.dtype.kind == "b" or index.dtype.itemsize == 1:
             if index.dtype.kind != "b":
-                warnings.warn(
+                warn(
                     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                    UserWarning,
-                    stacklevel=6,
                 )
                 index = index.astype(bool)
             for k, n in enumerate(index.shape):

@@ -6,7 +6,6 @@ through the ops `index` and `index_put`. A plain tensor without history takes a 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...core.declare.publish import method
@@ -18,7 +17,7 @@ from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad
 from ...core.machine.write import bump
 from ...core.state.mode import local
 from ...core.values import dtype as dt
-from ...core.values.errors import type_name, wrap_dim
+from ...core.values.errors import type_name, warn, wrap_dim
 from ..making.host_data import tensor
 from ..shapes.shape import alias, unsqueeze
 from ..shapes.slicing import select, slice_
@@ -147,12 +146,10 @@ def _items(index: Any) -> tuple[Any, ...]:
         return tuple(index)
     if not _is_sequence(index) or hasattr(index, "dtype") or len(index) >= 32 or not any(map(_is_part, index)):
         return (index,)
-    warnings.warn(
+    warn(
         "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
         "use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
         "x[torch.tensor(seq)], which will result either in an error or a different result",
-        UserWarning,
-        stacklevel=4,
     )
     return tuple(index)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary
@@ -12,6 +11,7 @@ from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.operands import converted
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.errors import warn
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
 
@@ -39,11 +39,9 @@ class _Where(Elementwise):
 
 def _check_condition(condition: Tensor, *choices: Any) -> None:
     if condition.dtype is dt.uint8:
-        warnings.warn(
+        warn(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
-            UserWarning,
-            stacklevel=2,
         )
     elif condition.dtype is not dt.bool_:
         raise RuntimeError(

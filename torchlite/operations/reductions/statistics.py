@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ...backends.summing import add_reduce
@@ -13,7 +12,7 @@ from ...core.declare.publish import Composite, publish, publish_python
 from ...core.declare.reduction import Reduction, all_dims, reduced_count
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
-from ...core.values.errors import wrap_dim
+from ...core.values.errors import warn, wrap_dim
 from ..pointwise.selection import where
 from ..vocabulary import requirement
 from .summing import carried
@@ -44,11 +43,9 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
         xp, count = backend.xp, reduced_count(array, axis)
         freedom = _freedom(count, correction)
         if freedom <= 0 or not array.size:
-            warnings.warn(
+            warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
-                UserWarning,
-                stacklevel=4,
             )
         start = _first(xp, array, all_dims(array, axis))
         rest = xp.asarray(xp.subtract(array, start, dtype=carried(xp, array)))
@@ -265,10 +262,8 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
         assert weights is not None
         freedom = total - correction * (weights * aweights).sum() / total
     if _number(freedom) <= 0:
-        warnings.warn(
+        warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=3,
         )
         freedom = 0
     rest = t - mean.unsqueeze(1)

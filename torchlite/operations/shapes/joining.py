@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import fit_gradient
@@ -17,7 +16,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import into
 from ...core.values import dtype as dt
-from ...core.values.errors import wrap_dim
+from ...core.values.errors import warn, wrap_dim
 from ...core.values.layout import channels_last_strides
 from ..making.factories import arange, empty
 from .shape import (
@@ -492,10 +491,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         if t.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing is None:
-        warnings.warn(
+        warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-            UserWarning,
-            stacklevel=2,
         )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from ...core.declare.publish import publish_python
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor
+from ...core.values.errors import warn
 from .shape import permute, transpose
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _adjoint(name: str, of_numbers: str) -> Callable[[Tensor], Tensor]:
 
 
 def _deprecated(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
+    warn(message)
 
 
 def _attribute(name: str, f: Callable[[Tensor], Tensor]) -> None:

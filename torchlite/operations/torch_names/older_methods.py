@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ...core.declare.publish import function, method
 from ...core.machine.tensor import Tensor
 from ...core.memory.storage import STORAGES, storage_name
+from ...core.values.errors import warn
 
 
 @method("is_nonzero")
@@ -46,14 +46,14 @@ def record_stream(self: Tensor, stream: Any) -> None:
 @method("resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """`reshape`, by an older name."""
-    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    warn("non-inplace resize is deprecated")
     return self.reshape(*sizes)
 
 
 @method("resize_as")
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """`reshape_as`, by an older name."""
-    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    warn("non-inplace resize_as is deprecated")
     return self.reshape(tensor.shape)
 
 
@@ -75,7 +75,7 @@ def __delitem__(self: Tensor, index: Any) -> NoReturn:
 @property
 def volatile(self: Tensor) -> bool:
     """False: `torch.no_grad` took its place."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warn("volatile was removed (Variable.volatile is always False)")
     return False
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from typing import Any
 
 from ...core.machine.tensor import Tensor
 from ...core.state.context import Holding
+from ...core.values.errors import warn
 from ...core.values.pickling import reduce_ex
 from ..optimizer import Optimizer
 
@@ -58,10 +58,8 @@ def check_optimizer(optimizer: Any) -> None:
 def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
     """Called first in `get_lr`, says that `get_last_lr` is meant where no step is being made."""
     if not lr_scheduler._get_lr_called_within_step:
-        warnings.warn(
+        warn(
             "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-            UserWarning,
-            stacklevel=3,
         )
 
 
@@ -127,24 +125,20 @@ class LRScheduler:
         if self._step_count == 1:
             step = self.optimizer.step
             if not hasattr(step, "_wrapped_by_lr_sched"):
-                warnings.warn(
+                warn(
                     "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
                     "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. " + _ORDER,
-                    UserWarning,
-                    stacklevel=2,
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn(
+                warn(
                     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
                     "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
                     "to do this will result in PyTorch skipping the first value of the learning rate schedule. "
                     + _ORDER,
-                    UserWarning,
-                    stacklevel=2,
                 )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from ...core.values.errors import warn
 from ...core.values.pickling import reduce_ex
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
@@ -206,12 +206,11 @@ class DataLoader(Generic[_T_co]):
         """Warn if there are to be more workers than CPUs."""
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if cpus is not None and self.num_workers > cpus:
-            warnings.warn(
+            warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
                 f"of worker in current system is {cpus}, which is smaller than what this DataLoader is going to "
                 "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
                 "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
-                stacklevel=3,
             )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from ...core.values.errors import warn
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 
 __all__ = ["traverse", "traverse_dps"]
@@ -47,5 +47,5 @@ def traverse(datapipe: DataPipe, only_datapipe: bool | None = None) -> DataPipeG
     said = "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
     if only_datapipe is None:
         said += " And, the behavior will be changed to the equivalent of `only_datapipe=True`."
-    warnings.warn(said, FutureWarning, stacklevel=2)
+    warn(said, FutureWarning)
     return traverse_dps(datapipe)

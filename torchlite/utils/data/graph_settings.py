@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import Any
 
+from ...core.values.errors import warn
 from ...core.values.generator import Generator
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import DataPipeGraph, traverse_dps
@@ -65,10 +65,9 @@ def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
         return datapipe
     shufflers = _with(datapipe, "set_shuffle", "set_seed")
     if shuffle and not shufflers:
-        warnings.warn(
+        warn(
             "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one at the end. Be aware "
             "that the default buffer size might not be sufficient for your task.",
-            stacklevel=2,
         )
         return datapipe.shuffle()
     for pipe in shufflers:
@@ -91,10 +90,9 @@ def apply_random_seed(datapipe: Any, rng: Any) -> Any:
 
 def apply_shuffle_seed(datapipe: Any, rng: Any) -> Any:
     """The name that `apply_random_seed` had."""
-    warnings.warn(
+    warn(
         "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. Please use "
         "`apply_random_seed` instead.",
         FutureWarning,
-        stacklevel=2,
     )
     return apply_random_seed(datapipe, rng)

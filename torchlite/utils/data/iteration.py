@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from ...core.values.errors import warn
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from .datapipes.datapipe import IterDataPipe
@@ -59,11 +59,10 @@ class _BaseDataLoaderIter:
             "replica at each worker. Please see "
             "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
         )
-        warnings.warn(
+        warn(
             f"Length of IterableDataset {self._dataset} was reported to be {self._said_length}(when accessing "
             f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
             + (replicas if self._num_workers else ""),
-            stacklevel=3,
         )
 
     def __getstate__(self) -> Any:
@@ -74,10 +73,9 @@ def _can_pin() -> bool:
     from ...cuda import is_available
 
     if not is_available():
-        warnings.warn(
+        warn(
             "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
             "used.",
-            stacklevel=5,
         )
         return False
     return True

@@ -8,12 +8,12 @@ import os
 import pickle
 import signal
 import time
-import warnings
 import weakref
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from ...core.values import dtype as dt
+from ...core.values.errors import warn
 from ...multiprocessing.channel import hang_up, packed, receive, send
 from ...operations.making.factories import zeros
 from ..exceptions import ExceptionWrapper
@@ -39,12 +39,11 @@ class _Worker:
         try:
             self.process.start()
         except (TypeError, AttributeError, pickle.PicklingError):
-            warnings.warn(
+            warn(
                 "Got pickle error when attempting to start a worker Process. This might be because the worker Process "
                 "arguments are not picklable. Python 3.14+ changed the multiprocessing start method in non-Mac POSIX "
                 "platforms to 'forkserver', which requires the worker Process arguments to be picklable. You can also "
                 "try multiprocessing.set_start_method('fork').",
-                stacklevel=6,
             )
             raise
         finally:

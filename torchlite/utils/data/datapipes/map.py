@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import copy
 import itertools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ....core.values.errors import warn
 from ._decorator import functional_datapipe
 from ._shuffling import Shuffling
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe
@@ -26,10 +26,9 @@ class SequenceWrapper(MapDataPipe[Any]):
             try:
                 self.sequence = copy.deepcopy(sequence)
             except TypeError:
-                warnings.warn(
+                warn(
                     "The input sequence can not be deepcopied, please be aware of in-place modification would affect "
                     "source data",
-                    stacklevel=2,
                 )
 
     def __getitem__(self, index: Any) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
+from .....core.values.errors import warn
 from ..._utils.collate import default_collate
 from ...sampler import Sampler as _Sampler
 from ...sampler import SequentialSampler
@@ -62,10 +62,9 @@ class IterableWrapper(IterDataPipe[Any]):
             try:
                 source = copy.deepcopy(source)
             except TypeError:
-                warnings.warn(
+                warn(
                     "The input iterable can not be deepcopied, please be aware of in-place modification would affect "
                     "source data.",
-                    stacklevel=2,
                 )
         yield from source
 

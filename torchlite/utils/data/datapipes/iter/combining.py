@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy as _copy
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .....core.values.errors import warn
 from .._decorator import functional_datapipe
 from .._hook_iterator import _FEEDBACK, described
 from ..datapipe import IterDataPipe
@@ -30,9 +30,8 @@ class _Split(IterDataPipe[Any]):
         self.num_instances = num_instances
         self.buffer_size = buffer_size
         if buffer_size < 0:
-            warnings.warn(
+            warn(
                 f"Unlimited buffer size is set for `{self.function}`, please be aware of OOM at random places",
-                stacklevel=3,
             )
         self._forget()
 
@@ -55,10 +54,9 @@ class _Split(IterDataPipe[Any]):
         """Let a child begin: in the pass of the others, or if it was in that already, in a new one."""
         if self._joined[child] == self._pass:
             if self._pass and not (self._ended and not any(self._waiting)):
-                warnings.warn(
+                warn(
                     "Some child DataPipes are not exhausted when __iter__ is called. We are resetting the buffer and "
                     "each child DataPipe will read from the start again.",
-                    stacklevel=3,
                 )
             number = self._pass + 1
             joined = self._joined

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
+
+from .....core.values.errors import warn
 
 
 def checked_function(fn: Any) -> Any:
@@ -12,9 +13,8 @@ def checked_function(fn: Any) -> Any:
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
     local = "<locals>" in getattr(fn, "__qualname__", "")
     if local or getattr(fn, "__name__", "") == "<lambda>":
-        warnings.warn(
+        warn(
             f"{'Local' if local else 'Lambda'} function is not supported by pickle, please use regular python function "
             "or functools.partial instead.",
-            stacklevel=3,
         )
     return fn

@@ -5,9 +5,10 @@ from __future__ import annotations
 import fnmatch
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from .....core.values.errors import warn
 
 __all__ = [
     "StreamWrapper", "get_file_binaries_from_pathnames", "get_file_pathnames_from_root", "match_masks",
@@ -51,8 +52,8 @@ def get_file_pathnames_from_root(
 ) -> Iterator[str]:
     """The paths of the files in a folder, or of the one that is named, in the order of their names."""
 
-    def warn(error: OSError) -> None:
-        warnings.warn(f"{error.filename} : {error.strerror}", stacklevel=2)
+    def tell(error: OSError) -> None:
+        warn(f"{error.filename} : {error.strerror}")
         raise error
 
     if os.path.isfile(root):
@@ -60,7 +61,7 @@ def get_file_pathnames_from_root(
         if match_masks(os.path.basename(path), masks):
             yield path
         return
-    for folder, folders, files in os.walk(root, onerror=warn):
+    for folder, folders, files in os.walk(root, onerror=tell):
         if not non_deterministic:
             files.sort()
             folders.sort()
