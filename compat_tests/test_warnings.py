@@ -35,6 +35,7 @@ torch.stft(torch.ones(100), 10, return_complex=True)
 torch.zeros(3, dtype=torch.float16).random_(0, 60000)
 (torch.ones(2, requires_grad=True) * 2).grad
 torch.ones(2).resize(2)
+float(torch.ones(1, requires_grad=True))
 torch.nn.functional.softmax(torch.ones(2))
 torch.nn.functional.upsample(torch.ones(1, 1, 4), 2)
 torch.nn.functional.mse_loss(torch.ones(2), torch.ones(1))

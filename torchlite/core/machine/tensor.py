@@ -461,8 +461,7 @@ class Tensor(TensorBase):
 
             warn_once(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
-                "using tensor.detach() first.",
-                4,
+                "using tensor.detach() first."
             )
 
     def __index__(self) -> int:
