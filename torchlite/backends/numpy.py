@@ -74,6 +74,11 @@ class NumPyBackend(Backend):
             raise no_room(shape, dtype.itemsize) from None
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
+        if value.__class__ is int and value == 0:
+            try:
+                return np.zeros(shape, dtype)
+            except (MemoryError, ValueError):
+                raise no_room(shape, dtype.itemsize) from None
         array = self.empty(shape, dtype)
         np.copyto(array, value, casting="unsafe")
         return array

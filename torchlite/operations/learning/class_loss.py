@@ -30,7 +30,7 @@ def _places(xp: Any, self: Any, target: Any, ignore_index: int) -> tuple[Any, An
         target = target.astype(dt.int64.numpy)
     target = target.reshape(-1)
     kept = None
-    if (target.size and xp.maximum.reduce(target.view("u8")).item() >= classes) or 0 <= ignore_index < classes:
+    if (target.size and target.view("u8").max().item() >= classes) or 0 <= ignore_index < classes:
         kept = target != ignore_index
         target = target * kept
         wrong = (target < 0) | (target >= classes)

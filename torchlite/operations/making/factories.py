@@ -171,7 +171,10 @@ def like(t: Tensor, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
 
 
 def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
-    shape, strides = t.array.shape, strides_like(t, format_)
+    shape = t.array.shape
+    if format_ is None and t.array.flags.c_contiguous and 1 not in shape and 0 not in shape:
+        return _filled(shape, value, d, backend)
+    strides = strides_like(t, format_)
     if strides == contiguous_strides(shape):
         return _filled(shape, value, d, backend)
     return _with_value(empty_in(shape, strides, d, backend), value)

@@ -65,20 +65,16 @@ class Factory:
 
     def caller(self) -> Callable[..., Tensor]:
         """The public function."""
-        known, like = self.known, self.like
+        known, like, made = self.known, self.like, self.made
 
         def call(*args: Any, **kwargs: Any) -> Tensor:
             form, tensors = None, []
-            if local.state.mode.plain:
+            state = local.state
+            if state.mode.plain:
                 form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
                 bound = known.get(form)
-                if bound is not None:
-                    values, d, where = bound
-                    if not like:
-                        return self.made(*values, d, get_backend(where or get_default_device()))
-                    source = tensors[0]
-                    backend = source.backend.home if where is None else get_backend(where)
-                    return self.made(source, *values, d or source.dtype, backend)
+                if bound is not None and bound[0] is state.default_device:
+                    return made(*tensors, *bound[1])
             values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
                 if needs_dispatch(args, kwargs):
@@ -102,13 +98,14 @@ class Factory:
             raise out_of_memory(error) from None
 
     def remember(self, form: Any, values: Sequence[Any]) -> None:
-        """Keep what a plain call was bound to, unless more is to be done with its result."""
-        d, _, where, _, requires_grad, _ = values[self.own :]
-        if requires_grad:
+        """Keep what a plain call hands to the function, unless more is to be done with its result."""
+        d, _, where, _, requires_grad, out = values[self.own :]
+        if requires_grad or out is not None:
             return
         if len(self.known) >= _MOST:
             self.known.clear()
-        self.known[form] = tuple(values[self.like : self.own]), d, where
+        arguments = *values[self.like : self.own], *self.options(values, d, where)
+        self.known[form] = local.state.default_device, arguments
 
     def run(self, values: Sequence[Any]) -> Tensor:
         """The tensor that a bound call makes."""
@@ -118,14 +115,15 @@ class Factory:
             raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
         if out is not None:
             return self.into(out, own, d, where)
-        if self.like:
-            d = d or own[0].dtype
-            home = own[0].backend
-            backend = home.home if where in (None, home.device) else get_backend(where)
-        else:
-            backend = get_backend(where or get_default_device())
-        result = self.made(*own, d, backend)
+        result = self.made(*own, *self.options(own, d, where))
         return result._require_grad(True) if requires_grad else result
+
+    def options(self, own: Sequence[Any], d: Any, where: Any) -> tuple[Any, Any]:
+        """The dtype (None where the function has its own) and the backend that a call asks for."""
+        if not self.like:
+            return d, get_backend(where or get_default_device())
+        home = own[0].backend
+        return d or own[0].dtype, home.home if where in (None, home.device) else get_backend(where)
 
     def into(self, out: Tensor, own: Sequence[Any], d: Any, where: Any) -> Tensor:
         """The `out=` form."""

@@ -19,7 +19,7 @@ NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
 def _shifted(xp: Any, array: Any, axis: int) -> Any:
     """The array less its largest element along `axis`, in fresh memory laid out row by row."""
-    largest = xp.maximum.reduce(array, axis, None, None, True)
+    largest = array.max(axis, keepdims=True)
     if array.flags.c_contiguous:
         return array - largest
     return xp.subtract(array, largest, xp.empty(array.shape, array.dtype))
