@@ -164,6 +164,6 @@ def test_a_capsule_is_taken_once(torch: Any, tell: Any) -> None:
 def test_arrays_in_lists_are_slow() -> None:
     from torchlite.core.values import errors
 
-    errors.warn_once.cache_clear()
+    errors.said_once.clear()
     with pytest.warns(UserWarning, match="extremely slow"):
         assert torchlite.tensor([np.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]

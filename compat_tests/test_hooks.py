@@ -283,3 +283,79 @@ def test_a_retained_gradient_is_that_before_the_node_s_own_hooks(torch, tell):
     y.grad_fn.register_prehook(lambda gs: (gs[0] * 100,))
     y.sum().backward()
     tell(y.grad, x.grad)
+
+
+@pytest.mark.parametrize("named", ["zx", "xz", "yx", "zy", "zyx", "x", "z"])
+def test_several_tensors_and_where_a_pass_begins(named):
+    @same_story
+    def program(torch, tell):
+        told = []
+        x = torch.ones(2, requires_grad=True)
+        y = x * 2
+        z = y * 3
+        tensors = [{"x": x, "y": y, "z": z}[name] for name in named]
+        torch.autograd.graph.register_multi_grad_hook(tensors, lambda grads: told.append([g is None for g in grads]))
+        ones = torch.ones(2)
+        passes = (
+            lambda: z.backward(ones, retain_graph=True),
+            lambda: torch.autograd.backward([z, y], [ones, ones], retain_graph=True),
+            lambda: z.sum().backward(retain_graph=True),
+            lambda: torch.autograd.backward([z], [ones], inputs=[x], retain_graph=True),
+            lambda: torch.autograd.grad(z, y, ones, retain_graph=True),
+            lambda: torch.autograd.grad(z, z, ones, retain_graph=True),
+            lambda: x.backward(ones),
+        )
+        for one in passes:
+            try:
+                one()
+            except RuntimeError as error:
+                told.append(str(error))
+            told.append("passed")
+        tell(told)
+
+    program()
+
+
+@same_story
+def test_gradients_of_views_without_history(torch, tell):
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    with torch.no_grad():
+        views = x[:2], x.view_as(x), y[:2]
+    for t in views:
+        for find in (
+            lambda t: torch.autograd.grad(y.sum(), t, retain_graph=True),
+            lambda t: torch.autograd.grad(y.sum(), t, allow_unused=True, retain_graph=True),
+            lambda t: torch.autograd.backward(y.sum(), inputs=[t], retain_graph=True),
+        ):
+            try:
+                tell(find(t), t.grad)
+            except RuntimeError as error:
+                tell(str(error))
+
+
+@same_story
+def test_a_function_reads_what_was_detached_in_place(torch, tell):
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0].cos()
+
+    for write in (False, True):
+        for f in (Sine.apply, torch.sin):
+            x = torch.tensor([2.0, 0.5], requires_grad=True)
+            y = x * 2
+            z = f(y)
+            y.detach_()
+            if write:
+                y.mul_(2)
+            try:
+                z.sum().backward()
+                tell(x.grad)
+            except RuntimeError as error:
+                tell(str(error)[:60])

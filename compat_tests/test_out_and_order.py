@@ -159,3 +159,68 @@ def test_gradients_are_unscaled(torch, tell):
         grads, found = [torch.full((2,), value), torch.ones(1)], torch.zeros(1)
         torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor([0.5]))
         tell(grads, found)
+
+
+@same_story
+def test_resized_outs_take_the_layout_of_elementwise_results(torch, tell):
+    x = torch.arange(6.0).view(2, 3).t()
+    calls = (
+        lambda out: torch.add(x, x, out=out),
+        lambda out: torch.sqrt(x, out=out),
+        lambda out: torch.addcmul(x, x, x, out=out),
+        lambda out: torch.clamp(x, 0.5, out=out),
+        lambda out: torch.cumsum(x, 0, out=out),
+    )
+    for call in calls:
+        for size, dtype in ((0, torch.float32), (4, torch.float32), (4, torch.float64)):
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                _tried(tell, lambda call=call, size=size, dtype=dtype: call(torch.zeros(size, dtype=dtype)).stride())
+            tell([str(warning.message).partition(" (Triggered")[0] for warning in warned])
+
+
+@same_story
+def test_autocast_leaves_outs_alone(torch, tell):
+    x = torch.ones(2, 2)
+    with torch.autocast("cpu"):
+        for dtype in (torch.float32, torch.bfloat16):
+            _tried(tell, lambda dtype=dtype: torch.matmul(x, x, out=torch.empty(0, dtype=dtype)).dtype)
+            _tried(tell, lambda dtype=dtype: torch.addmm(x, x, x, out=torch.empty(0, dtype=dtype)).dtype)
+
+
+@same_story
+def test_what_is_said_first(torch, tell):
+    ones, truth = torch.ones(2), torch.ones((), dtype=torch.bool)
+    whole = torch.ones(3, dtype=torch.int64)
+    calls = (
+        lambda: ones.masked_fill(ones, ones),
+        lambda: whole // torch.zeros(2, dtype=torch.int64),
+        lambda: torch.ones(2, 2, 2).split([2, 1], -1),
+        lambda: torch.addmv(ones, torch.ones(2, 2).double(), ones.double()),
+        lambda: torch.addmm(truth, torch.ones(2, 2).double(), torch.ones(2, 2, 2)),
+        lambda: whole.clamp_(-0.5, 0.5),
+        lambda: whole.clamp_(torch.tensor(0.5)),
+        lambda: torch.ones(3, dtype=torch.complex64).expand(2, 3).clamp_(1.0, 2.0),
+        lambda: ones.clamp_max(1j),
+        lambda: truth.kthvalue(1)[0],
+        lambda: truth[None].kthvalue(1)[0],
+        lambda: torch.nn.functional.one_hot(torch.ones(3, 2, dtype=torch.int64).t(), 4).stride(),
+        lambda: torch.nn.functional.one_hot(torch.ones(3, dtype=torch.int64))._version,
+    )
+    for call in calls:
+        _tried(tell, call)
+
+
+@same_story
+def test_warnings_given_once_are_given_always_if_asked(torch, tell):
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        x = torch.ones((), requires_grad=True)
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                tell(float(x))
+            tell(len(warned))
+    finally:
+        torch.set_warn_always(before)

@@ -152,7 +152,7 @@ def test_set_refuses(torch: Any, tell: Any) -> None:
 def test_typed_storages_say_that_they_go() -> None:
     from torchlite.core.values import errors
 
-    errors.warn_once.cache_clear()
+    errors.said_once.clear()
     with pytest.warns(UserWarning, match="TypedStorage is deprecated") as seen:
         torchlite.ones(2).storage()
     assert seen[0].filename == __file__

@@ -274,7 +274,7 @@ def test_print_to_a_stream():
 
 
 def test_a_number_that_loses_its_history_is_warned_of_once():
-    errors.warn_once.cache_clear()
+    errors.said_once.clear()
     x = tl.tensor(2.0, requires_grad=True)
     double = x * 2
     with warnings.catch_warnings(), tl.no_grad():

@@ -9,6 +9,7 @@ from typing import Any
 
 from .backends import cuda as _cuda
 from .core.declare.schema import taking
+from .core.values import errors
 from .core.values.determinism import determinism
 
 __all__ = [
@@ -141,20 +142,16 @@ def get_deterministic_debug_mode() -> int:
 
 # ---- warnings and numbers
 
-_warn_always = False
-
-
 def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that PyTorch gives once are given each time; here, Python's filters alone decide."""
-    global _warn_always
+    """Whether warnings that are given once are given each time."""
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _warn_always = b
+    errors.warn_always = b
 
 
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` said."""
-    return _warn_always
+    return errors.warn_always
 
 
 def set_flush_denormal(mode: bool, /) -> bool:

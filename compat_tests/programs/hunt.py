@@ -85,6 +85,7 @@ def work(connection: Connection, seed: str, numbers: range, module: str) -> None
     """What a process does."""
     torch, torchlite = importlib.import_module("torch"), importlib.import_module(module)
     same_every_time(torch)
+    same_every_time(torchlite)
     warnings.simplefilter("ignore")  # outside of programs
     shown: Counter[str] = Counter()
     for number in numbers:

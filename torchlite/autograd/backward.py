@@ -160,6 +160,8 @@ def _goal(place: Any) -> Any:
         raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(place).__name__}")
     edge = _edge(place)
     if edge is None:
+        if isinstance(place, TensorBase) and requires_grad(place):
+            return place  # a view made without gradients, which says that it requires some: nothing leads there
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge
 

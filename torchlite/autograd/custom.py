@@ -87,6 +87,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
     )  # fmt: skip
 
     _forward_cls: ClassVar[Any]
+    takes_detached = True
 
     def __init__(self, inputs: Sequence[Any] = (), level: int = 0) -> None:
         """The context of a call with these inputs. For a transform, tensors from below its level are constants."""

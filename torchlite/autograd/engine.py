@@ -125,8 +125,10 @@ class GraphTask:
         self.wanted: set[Any] | None = None  # the nodes that must run, where not all must
 
     def will_run(self, target: Any) -> bool:
-        """Whether a node (or leaf, by its id) is run now or later."""
-        if target.__class__ is int and self.captures is not None:
+        """Whether a node (or leaf, by its id) is run now or later; a pass from one root alone does not count that."""
+        if len(self.roots) == 1 and target == _target(self.roots[0][0]):
+            return False
+        if target.__class__ is int and self.captures is not None and target in self.captures:
             raise RuntimeError(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
                 "This is currently not supported."

@@ -114,7 +114,7 @@ class _First:
 
 
 class _All:
-    """The hook for all gradients of a pass: it counts those that are still to come, of each pass under way."""
+    """The hook for all gradients of a pass: it counts those that are to come, and then anew, of each pass under way."""
 
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> None:
         self.fn = fn
@@ -122,7 +122,7 @@ class _All:
         # Weakly, since the nodes hold this.
         edges = [resolve(t) for t in tensors]
         self.targets = [weakref.ref(edge[0] if edge.__class__ is tuple else edge) for edge in edges if edge is not None]
-        self.passes: weakref.WeakKeyDictionary[Any, tuple[list[int], list[Any]]] = weakref.WeakKeyDictionary()
+        self.passes: weakref.WeakKeyDictionary[Any, tuple[int, int, list[Any]]] = weakref.WeakKeyDictionary()
 
     def hook(self, at: int) -> Callable[[Any], None]:
         def called(grad: Any) -> None:
@@ -131,13 +131,11 @@ class _All:
                 if task not in self.passes:
                     there = [target() for target in self.targets]
                     coming = sum([task.will_run(id(t) if isinstance(t, TensorBase) else t) for t in there])
-                    self.passes[task] = ([coming], [None] * len(self.targets))
-                left, grads = self.passes[task]
+                    self.passes[task] = (coming, coming, [None] * len(self.targets))
+                coming, left, grads = self.passes[task]
                 grads[at] = grad
-                left[0] -= 1
-                complete = not left[0]
-                if complete:
-                    del self.passes[task]
+                complete = left == 1
+                self.passes[task] = (coming, coming, [None] * len(grads)) if complete else (coming, left - 1, grads)
             if complete:
                 self.fn(grads)
 

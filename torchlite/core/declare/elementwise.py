@@ -90,7 +90,7 @@ class Elementwise(Op):
     diagonal = True  # whether each element of the result depends on the operands' elements there alone
     numbers_count = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
     apart = 0  # how many operands, the first ones, are not promoted with the others
-    by_form = follows_edges = True
+    by_form = follows_edges = elementwise = True
 
     def __init__(
         self,

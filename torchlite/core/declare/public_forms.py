@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class PublicForms(InPlace):
     """An op as users call it."""
 
+    elementwise = False  # whether the result's layout follows from the operands'
+
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
         """A call as the user wrote it."""
         if needs_dispatch(args, kwargs):
@@ -40,7 +42,7 @@ class PublicForms(InPlace):
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """Compute, and write the results to where they are wanted."""
-        return into(out, self.apply, values, self.signature.name, self.exact_out)
+        return into(out, self.apply, values, self.signature.name, self.exact_out, self.elementwise)
 
     def function(self, method: bool = False) -> Callable[..., Any]:
         """The public function, or a method that is called just like it."""

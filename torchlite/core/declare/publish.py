@@ -98,11 +98,9 @@ def publish_python(
             refuse_out(signature.name, as_method)
         out = kwargs.pop("out", None)
         values: Any = signature.bind(args, kwargs, as_method)
-        autocast = local.state.mode.autocast
-        if autocast is not None:
-            values = autocast.cast(signature.name, values)
         if out is None:
-            return f(*values)
+            autocast = local.state.mode.autocast
+            return f(*(values if autocast is None else autocast.cast(signature.name, values)))
         refuse_history(signature.name, out, values)
         return into(out, f, values, signature.name)
 

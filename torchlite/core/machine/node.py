@@ -141,6 +141,7 @@ class Node:
     )  # fmt: skip
 
     next_edges: tuple[Any, ...]
+    takes_detached = False  # whether it may read what was detached in place after it was saved
 
     def __init__(self, edges: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any = ()) -> None:
         self.next_edges = edges

@@ -182,8 +182,8 @@ def read(entry: Any, node: Node) -> Any:
     if entry.__class__ is tuple:
         tensor, version = entry
         now = version_of(tensor)
-        if now != version:
-            raise stale(None, tensor, now, version, 0)
+        if now != version and not (node.takes_detached and detached_since(tensor, version)):
+            raise stale(None, tensor, now, version, 0, node.takes_detached)
         return tensor
     return None if entry is None else entry.read(node)
 
@@ -205,9 +205,18 @@ def _number_tensor(value: Any) -> Tensor:
     return wrap(backend.asarray(value, d.numpy), d, backend)
 
 
-def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output: int) -> RuntimeError:
+def detached_since(tensor: Tensor, version: int) -> bool:
+    """Whether a tensor was detached in place, and never written to, since it had that version."""
+    counter = tensor.counter
+    return counter.__class__ is DetachedCounter and counter.since == counter.writes.n == version
+
+
+def stale(
+    node: Node | None, tensor: Tensor, version: int, expected: int, output: int, takes_detached: bool = False
+) -> RuntimeError:
     """The error for a saved tensor that was overwritten, or detached in place, before backward read it."""
-    if tensor.counter.__class__ is DetachedCounter and expected <= tensor.counter.since:
+    detached = tensor.counter.__class__ is DetachedCounter and expected <= tensor.counter.since
+    if detached and not takes_detached:
         return RuntimeError(
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
             "please use out-of-place `.detach()` instead"
@@ -219,9 +228,9 @@ def stale(node: Node | None, tensor: Tensor, version: int, expected: int, output
     kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
-        f"{who} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection to find "
-        "the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-        "check_nan=False)."
+        f"{who} is at version {version - detached}; expected version {expected} instead. Hint: enable anomaly "
+        "detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 

@@ -137,8 +137,11 @@ def bump(t: Tensor) -> None:
     counter.n += 1
 
 
-def write_out(target: Tensor, result: Tensor) -> None:
-    """Put `result` into the tensor given as `out=`, resized if its shape differs."""
+def write_out(target: Tensor, result: Tensor, elementwise: bool = False) -> None:
+    """Put `result` into the tensor given as `out=`, resized if its shape differs: to the layout of elementwise results.
+
+    Where those are cast, PyTorch resizes what it computes in, and the tensor after it, and tells of both.
+    """
     if not isinstance(target, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
     if target.backend.device != result.backend.device:
@@ -151,14 +154,25 @@ def write_out(target: Tensor, result: Tensor) -> None:
     shape = result.array.shape
     if target.array.shape != shape:
         if target.array.size:
-            errors.out_resized(target.array.shape, shape)
+            for _ in range(2 if elementwise and result.dtype is not target.dtype else 1):
+                errors.out_resized(target.array.shape, shape)
         target._resize_output_(shape, target.device)
+        backend = target.backend.real
+        if elementwise and backend.strided and not backend.level:
+            target.array = backend.as_strided(target.array, shape, result.stride(), target.storage_offset())
     check_no_overlap(target)
     _put(target, result)
     bump(target)
 
 
-def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, exact: bool = False) -> Any:
+def into(
+    out: Any,
+    apply: Callable[..., Any],
+    values: Sequence[Any],
+    name: str,
+    exact: bool = False,
+    elementwise: bool = False,
+) -> Any:
     """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     if any(moves(t) or t.backend.moves(t.array) for v in (outs, *values) for t in tensors_in(v)):
@@ -169,7 +183,10 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
         [t for v in (outs, *values) for t in tensors_in(v)],
         f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.",
     )
-    results = apply(*values)
+    mode = local.state.mode
+    if mode.autocast is not None:  # which casts no operands where `out=` says what is wanted
+        mode = mode.but(autocast=None)
+    results = local.state.within(mode, apply, *values)
     several = isinstance(results, tuple)
     if several is not isinstance(out, (tuple, list)) or not all(isinstance(o, TensorBase) for o in outs):
         wanted = "tuple of Tensors" if several else "Tensor"
@@ -180,7 +197,7 @@ def into(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str, 
     for at, (target, result) in enumerate(zip(outs, made)):
         check_out_dtype(name, result.dtype, target.dtype, exact=exact, first=not at)
     for target, result in zip(outs, made):
-        write_out(target, result)
+        write_out(target, result, elementwise)
     if not several:
         return out
     return results.put_into(outs) if hasattr(results, "put_into") else outs

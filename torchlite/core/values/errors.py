@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import warnings
@@ -31,10 +30,15 @@ def rather(check: Callable[..., Any], *args: Any) -> None:
         raise error from None
 
 
-@functools.cache
+said_once: set[str] = set()
+warn_always = False  # whether what is said once is said each time
+
+
 def warn_once(message: str) -> None:
     """Warn the first time only."""
-    warn(message)
+    if warn_always or message not in said_once:
+        said_once.add(message)
+        warn(message)
 
 
 def missing_kernel(op: str, where: device) -> NotImplementedError:

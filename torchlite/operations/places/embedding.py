@@ -286,6 +286,8 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
                 "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
             )
         raise RuntimeError("one_hot: the number of classes has to be given, since the values are not known")
+    if backend.values and not backend.level:
+        return self.new_empty((*self.shape, num_classes)).zero_().scatter_(-1, self.unsqueeze(-1), 1)
     return (self.unsqueeze(-1) == tensors.arange(num_classes, device=self.device)).long()
 
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
-    if mask.dtype is not dt.bool_:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.cname}")
     if isinstance(value, TensorBase) and value.dim():
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.cname}")
 
 
 class _MaskedFill(WritingValue):

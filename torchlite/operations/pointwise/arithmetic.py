@@ -16,6 +16,7 @@ from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
+from ...core.values.errors import broadcast_shapes
 from ..making.copy import in_order_of
 from ..vocabulary import (
     INEXACT,
@@ -171,6 +172,8 @@ def _nonzero(self: Any, divisor: Any) -> None:
     """Refuse an integer divided by zero; the divisor may be a number."""
     if self.dtype.kind in "iu" and self.size:
         zero = divisor == 0
+        if zero.__class__ is not bool:
+            broadcast_shapes(self.shape, divisor.shape)  # what does not fit is said first
         if zero if zero.__class__ is bool else zero.any().item():
             raise RuntimeError("ZeroDivisionError")
 

@@ -8,7 +8,7 @@ from ...core.declare.elementwise import Binary, Elementwise, Unary
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import DYNAMIC, LEADING
-from ...core.machine.operands import converted
+from ...core.machine.operands import converted, result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import warn
@@ -124,6 +124,8 @@ publish(threshold, method=False, inplace=True)
 
 # ---- bounds
 
+_NO_COMPLEX = "clamp is not supported for complex types"
+
 
 def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
     if low is not None:
@@ -152,7 +154,21 @@ def _above(self: Tensor, min: Any, max: Any) -> Tensor:
     return self > max if min is None else (self > max) | (max < min)
 
 
-clamp = Elementwise(
+class _Clamp(Elementwise):
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        """In place, what cannot be is said before memory is looked at; of numbers in other words than elsewhere."""
+        if target.dtype.is_complex:
+            raise NotImplementedError(_NO_COMPLEX)
+        if target.dtype.category < dt.FLOAT and not any([isinstance(bound, Tensor) for bound in values]):
+            d = result_type(target, *[v for v in values if v is not None])
+            if not dt.can_cast(d, target.dtype):
+                raise RuntimeError(
+                    f"result type {d.legacy} can't be cast to the desired output type {target.dtype.cname}"
+                )
+        super().check_memory(target, values)
+
+
+clamp = _Clamp(
     "clamp(Tensor self, Operand? min=None, Operand? max=None)",
     _clamp,
     {
@@ -163,11 +179,11 @@ clamp = Elementwise(
     check=_check_bounds,
     dtypes=REAL,
     number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
-    refuse=no_complex(NotImplementedError, "clamp is not supported for complex types"),
+    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
 )
 publish(clamp, names=("clamp", "clip"), inplace=True)
 
-clamp_min = Elementwise(
+clamp_min = _Clamp(
     "clamp_min(Tensor self, Operand min)",
     "maximum",
     {
@@ -176,10 +192,11 @@ clamp_min = Elementwise(
     },
     dtypes=ORDERED,
     label="maximum_cpu",
+    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
     node="ClampMinBackward1",
     number_nodes={"min": "ClampMinBackward0"},
 )
-clamp_max = Elementwise(
+clamp_max = _Clamp(
     "clamp_max(Tensor self, Operand max)",
     "minimum",
     {
@@ -188,6 +205,7 @@ clamp_max = Elementwise(
     },
     dtypes=ORDERED,
     label="minimum_cpu",
+    refuse=no_complex(NotImplementedError, _NO_COMPLEX),
     node="ClampMaxBackward1",
     number_nodes={"max": "ClampMaxBackward0"},
 )

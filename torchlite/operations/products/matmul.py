@@ -252,6 +252,11 @@ def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
 
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
+    for name, t in (("self", self), ("mat1", mat1)):
+        if t.dtype is not mat2.dtype:
+            raise RuntimeError(
+                f"{name} and mat2 must have the same dtype, but got {t.dtype.legacy} and {mat2.dtype.legacy}"
+            )
     a, b = mat1.array.shape, mat2.array.shape
     if len(a) != 2:
         raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
@@ -259,11 +264,6 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
     _check_inner(a, b)
     _expandable(self, (a[0], b[1]))
-    for name, t in (("self", self), ("mat1", mat1)):
-        if t.dtype is not mat2.dtype:
-            raise RuntimeError(
-                f"{name} and mat2 must have the same dtype, but got {t.dtype.legacy} and {mat2.dtype.legacy}"
-            )
     _no_bool("addmm_impl_cpu_", self)
     check_factors(self.dtype, self, beta, alpha)
 
@@ -289,7 +289,10 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     if a[1] != b[0] or self.array.shape not in ((a[0],), (1,), ()):
         raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     if not self.dtype is mat.dtype is vec.dtype:
-        raise RuntimeError(f"expected scalar type {mat.dtype.legacy} but found {vec.dtype.legacy}")
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{self.dtype.legacy}, {mat.dtype.legacy}, and {vec.dtype.legacy}"
+        )
     _no_bool("addmv_impl_cpu", self)
     check_factors(self.dtype, self, beta, alpha)
 

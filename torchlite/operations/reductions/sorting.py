@@ -205,6 +205,9 @@ topk = _TopK(
 publish(topk)
 
 
+_no_kth = refused("kthvalue_cpu", *_NO_ORDER)
+
+
 def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
     shape = self.array.shape or (1,)
     axis = errors.wrap_dim(dim, len(shape))
@@ -212,6 +215,8 @@ def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
         raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
     if not 1 <= k <= shape[axis]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    if self.array.ndim and (error := _no_kth(self.dtype)) is not None:  # one element needs no order
+        raise error
 
 
 class _Kth(Reduction):
@@ -228,7 +233,6 @@ kthvalue = _Kth(
     ),
     put_at,
     result=INDICES,
-    refuse=refused("kthvalue_cpu", *_NO_ORDER),
     exact_out=True,
     check=_check_kth,
 )

@@ -67,7 +67,7 @@ def _equal_sizes(length: int, size: int) -> list[int]:
 def _split_with_sizes(backend: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
     if not array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, array.ndim)
+    given, dim = dim, wrap_dim(dim, array.ndim)
     if min(split_sizes, default=0) < 0:
         raise RuntimeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
@@ -76,7 +76,7 @@ def _split_with_sizes(backend: Any, array: Any, split_sizes: Ints, dim: int) -> 
     if sum(split_sizes) != array.shape[dim]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {array.shape[dim]} (input tensor's size at "
-            f"dimension {dim}), but got split_sizes={list(split_sizes)}"
+            f"dimension {given}), but got split_sizes={list(split_sizes)}"
         )
     return _cut(backend, array, split_sizes, dim)
 
