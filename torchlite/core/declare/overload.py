@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ..machine.out_forms import refuse_out
+from ..machine.out_forms import refuse_out, takes_out
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..state.mode import local
+from .misfits import invalid_combination
 from .op import Op
-from .schema import invalid_combination
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,20 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
             if inplace:
                 return op.apply_in_place(values)
             return op.apply(*values) if out is None else op.given_out(out, values)
-        raise invalid_combination(name, args, kwargs, [op.signature for op in ops])
+        raise misfit(args, kwargs if out is None else {**kwargs, "out": out}, method)
+
+    def misfit(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> TypeError:
+        """What is wrong: with the one signature that takes so many arguments, or else with all."""
+        out = not method and takes_out(name)
+        signatures = [op.signature for op in ops]
+        count = len(args) + len(kwargs)
+        plausible = [s for s in signatures if s.takes(count, out)]
+        if len(plausible) == 1 and "out" not in kwargs:
+            try:
+                plausible[0].called(name).bind(args, kwargs, method)
+            except TypeError as error:
+                return error
+        return invalid_combination(name, args, kwargs, signatures, method, out)
 
     def caller(method: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -20,8 +20,9 @@ import numpy as np
 from ..machine.tensor import Tensor
 from ..values.device import device
 from ..values.dtype import bool_, dtype
-from ..values.errors import too_long, type_name, warn_once
+from ..values.errors import too_long, warn_once
 from ..values.layout import layout, memory_format
+from .misfits import Mismatch, TooLong, misfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,14 +47,6 @@ _ALIASES = {
     "x1": "input",
     "x2": "other",
 }
-
-
-class Mismatch(TypeError):
-    """The arguments do not fit this signature."""
-
-
-class TooLong(Mismatch):
-    """An int that 64 bits do not hold."""
 
 
 def taking(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -342,7 +335,7 @@ class Signature:
         except Mismatch:
             if not must:
                 return None
-            raise TypeError(self._mismatch(form, args, given, method)) from None
+            raise TypeError(misfit(self, args, kwargs, method)) from None
         values += form.rest
         return values if form.arrange is None else [*form.arrange(values)]
 
@@ -375,27 +368,16 @@ class Signature:
         """Whether the number and names of the arguments do."""
         if len(args) > self.positional and not (method and self.variadic):
             return False
-        named = {self._index(name) for name in kwargs}
-        if not named.isdisjoint([None, *range(len(args))]):
+        named = {self.index(name) for name in kwargs}
+        if len(named) < len(kwargs) or not named.isdisjoint([None, *range(len(args))]):
             return False
         return all(i < len(args) or i in named or not p.required for i, p in enumerate(self.params))
 
     def _form(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool) -> Form:
         """What binds calls of this form, kept for the next one."""
-        if len(args) > self.positional:
-            raise TypeError(self._too_many(len(args), method))
-        places = list(range(len(args)))
-        for name in kwargs:
-            at = self._index(name)
-            if at is None:
-                raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
-            if at in places:
-                raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
-            places.append(at)
-        missing = [p.name for i, p in enumerate(self.params) if p.required and i not in places]
-        if missing:
-            names = ", ".join(f'"{"input" if n == "self" else n}"' for n in missing)
-            raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {names}")
+        if not self.fits(args, kwargs, False):
+            raise TypeError(misfit(self, args, kwargs, method))
+        places = [*range(len(args)), *[at for at in map(self.index, kwargs) if at is not None]]
         form = self.forms[(len(args), *kwargs) if kwargs else len(args)] = Form(self, places)
         return form
 
@@ -412,20 +394,13 @@ class Signature:
             shown.insert(p.name != "beta", f"{p.said()} {p.name}")
         if method:
             shown.remove(self.params[0].shown())
+        else:
+            shown += ["*", "Tensor out = None"]
         warn_once(
             f"This overload of {self.name} is deprecated:\n\t{self.name}({', '.join(shown)})\n"
-            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method)}"
+            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method, not method)}"
         )
         return {p.name: number for p, number in zip(factors, numbers)}
-
-    def _mismatch(self, form: Form, args: Sequence[Any], given: Sequence[Any], method: bool) -> str:
-        """What is wrong with the first argument that does not fit."""
-        for at, (param, value) in enumerate(zip(form.params, given, strict=True)):
-            try:
-                param(value)
-            except Mismatch:
-                return self._wrong(param, value, at + 1 - method if at < len(args) else 0)
-        raise AssertionError("all arguments fit")
 
     def _refuse_longer(self, form: Form, given: Sequence[Any]) -> None:
         """Raise the error for the first int beyond 64 bits."""
@@ -440,39 +415,22 @@ class Signature:
                     longs(self.name, param.name, value)
                 raise ValueError(_OVERFLOW) from None
 
-    def _index(self, name: str) -> int | None:
+    def index(self, name: str) -> int | None:
         at = self.by_name.get(name)
         if at is None and name in _ALIASES:
             at = self.by_name.get(_ALIASES[name])
         return at
 
-    def _wrong(self, param: Param, value: Any, position: int) -> str:
-        name = "input" if param.name == "self" else param.name
-        where = f" (position {position})" if position else ""
-        if param.sequence and isinstance(value, (list, tuple)):
-            for at, item in enumerate(value):
-                try:
-                    param.convert(item)
-                except Mismatch:
-                    got = type_name(item)
-                    if param.is_tensor:
-                        return f"expected Tensor as element {at} in argument {position - 1}, but got {got}"
-                    return (
-                        f"{self.name}(): argument '{name}'{where} must be {param.said()}, "
-                        f"but found element of type {got} at pos {at}"
-                    )
-        return f"{self.name}(): argument '{name}'{where} must be {param.said()}, not {type_name(value)}"
+    def takes(self, count: int, out: bool) -> bool:
+        """Whether there may be so many arguments, by whatever names."""
+        return sum(p.required for p in self.params) <= count <= len(self.params) + out
 
-    def _too_many(self, got: int, method: bool) -> str:
-        takes = self.positional - method
-        plural = "" if takes == 1 else "s"
-        was = "was" if got - method == 1 else "were"
-        return f"{self.name}() takes {takes} positional argument{plural} but {got - method} {was} given"
-
-    def shown(self, method: bool = False) -> str:
+    def shown(self, method: bool = False, out: bool = False) -> str:
         """The signature as it stands in the list of candidates of an error."""
         parts = [p.shown() for p in self.params if not p.kwonly][method:]
         named = [p.shown() for p in self.params if p.kwonly]
+        if out:
+            named.append(f"{'tuple of Tensors' if len(self.returns) > 1 else 'Tensor'} out = None")
         return f"({', '.join(parts + (['*'] if named else []) + named)})"
 
 
@@ -481,15 +439,3 @@ def _returns(text: str | None) -> tuple[str, ...]:
     if text is None or not text.strip().startswith("("):
         return ()
     return tuple(piece.split()[-1] for piece in text.strip().strip("()").split(","))
-
-
-def invalid_combination(
-    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], candidates: list[Signature]
-) -> TypeError:
-    """The error for a call that fits none of an op's overloads."""
-    got = ", ".join([type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in sorted(kwargs.items())])
-    lines = "".join(f" * {s.shown()}\n" for s in candidates)
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({got}{'' if args else ', '}), but expected one "
-        f"of:\n{lines}"
-    )

@@ -28,6 +28,11 @@ _NAMES = """
 _WITHOUT = frozenset(_NAMES.split())
 
 
+def takes_out(name: str) -> bool:
+    """Whether a function has a form that writes into a tensor given; what writes in place has none."""
+    return name not in _WITHOUT and not name.endswith("_")
+
+
 def refuse_out(name: str, method: bool) -> None:
     """TypeError where `name`, a function or a method, has no form that writes into a tensor given."""
     if method or name in _WITHOUT:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
-from ...core.declare.schema import Signature, invalid_combination
+from ...core.declare.misfits import invalid_combination
+from ...core.declare.schema import Signature
 from ...core.values.errors import warn
 from ...operations.making.factories import empty_like
 from ...utils.swapping import swap_tensors

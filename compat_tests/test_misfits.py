@@ -1,0 +1,49 @@
+"""Calls whose arguments do not fit are refused in PyTorch's words, for the reason that it finds first."""
+
+from __future__ import annotations
+
+import pytest
+
+import torchlite
+
+torch = pytest.importorskip("torch")
+
+CALLS = """
+torch.take()                       torch.take(x)                     torch.take(index=1)
+torch.take(x, foo=1)               torch.take(x, x, x)               torch.take(x, input=x)
+torch.take(x, x, input=x)          torch.take(1, x, input=x)         torch.mvlgamma(x)
+x.take()                           x.take(1, 2)                      x.cumsum(foo=1)
+x.take("x", foo=1)                 x.take(x.long(), foo=1)                  x.hardshrink(1, 2)
+x.diagonal(1, 2, 3, 4)             torch.diagonal(x, 1, 2, 3, 4)     torch.allclose(x)
+torch.allclose(x, x, 1, 2, 3, 4)   torch.gather(x, 1)                torch.permute(x, 1, 0)
+x.cumsum(0, foo=1, bar=2)          x.cumsum("a", foo=1)              x.permute(foo=1)
+x.t(1)                             x.t(1, 2)                         x.t(foo=1)
+x.zero_(1)                         torch.cat()                       torch.cat(x, 1, 2, 3)
+torch.sum("x")                     torch.max(x, "a")                 torch.mean(x, "b")
+torch.mean()                       torch.max()                       x.round_(decimals="a")
+x.count_nonzero({}, x)             x.max("a", "b")
+"""
+
+
+def refusal(call: str, library: object) -> str:
+    try:
+        eval(call, {"torch": library, "x": library.ones(2, 2)})
+    except TypeError as error:
+        return str(error)
+    raise AssertionError(f"{call} is accepted")
+
+
+@pytest.mark.parametrize("call", [call.strip() for line in CALLS.splitlines() for call in line.split("  ") if call])
+def test_what_does_not_fit_is_refused_as_in_pytorch(call: str) -> None:
+    assert refusal(call, torchlite) == refusal(call, torch)
+
+
+@pytest.mark.parametrize("call", ["torch.add(x, 3, x)", "torch.addcmul(x, 5, x, x)", "x.addcdiv(7, x, x)"])
+def test_overloads_of_old_are_told_of_as_in_pytorch(call: str) -> None:
+    torch.set_warn_always(True)
+    told = []
+    for library in (torch, torchlite):
+        with pytest.warns(UserWarning) as seen:
+            eval(call, {"torch": library, "x": library.ones(2)})
+        told.append(str(seen[0].message).split(" (Triggered internally")[0])
+    assert told[0] == told[1]
