@@ -530,3 +530,15 @@ def test_a_region_is_run_again_under_the_autocast_it_began_in(torch, tell):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             y.sum().backward()
         tell(torch.is_autocast_enabled("cpu"))
+
+
+@same_story
+def test_a_checkpoint_whose_input_was_written_to(torch, tell):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    z = torch.utils.checkpoint.checkpoint(lambda t: t.sin() * t, y, use_reentrant=False)
+    y.mul_(3)
+    try:
+        z.sum().backward()
+    except RuntimeError as error:
+        tell(str(error))

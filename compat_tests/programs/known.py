@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from .compare import Difference
 from .observe import Json
 from .program import Program
+from .rounding import largest, off_by
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class Known:
     explains: Callable[[Program, Difference], bool]
 
 
-OF_VIEWS = frozenset(
-    ("_is_view()", "_base", "grad_fn", "_version", "output_nr", "untyped_storage().nbytes()", "shares memory with")
-)
+OF_STEPS = ("_is_view()", "_base", "grad_fn", "_version", "output_nr")  # by which a value tells of its last step
+OF_MEMORY = ("untyped_storage().nbytes()", "shares memory with")
+TRANSFORM = r"torch\.func\.|torch\.autograd\.functional|checkpoint"
+JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
 
 def anywhere(program: Program, pattern: str) -> bool:
@@ -68,21 +70,24 @@ KNOWN = (
         "jacrev and jacfwd hand out one of several views of a tensor, which PyTorch refuses to write to; torchlite's "
         "is a tensor of its own",
         lambda program, d: (
-            anywhere(program, "jacrev|jacfwd|hessian|jacobian")
-            and (says(d.expected, "returns multiple views") or d.field in OF_VIEWS or beside_an_error(d))
+            (says(d.expected, "returns multiple views") and anywhere(program, JACOBIAN))
+            or (d.field in (*OF_STEPS, *OF_MEMORY) and says(program[-1].line, JACOBIAN))
         ),
     ),
     Known(
         "nodes inside of transforms",
         "which ops a transform is made of shows in the last node, in counts of writes and in what results are views of",
-        lambda program, d: d.field in OF_VIEWS and says(program[-1].line, r"torch\.func|functional\.|checkpoint"),
+        lambda program, d: (
+            (d.field in (*OF_STEPS, *OF_MEMORY) and says(program[-1].line, TRANSFORM))
+            or (d.stage == "told" and says(program[-1].line, "next_functions") and anywhere(program, TRANSFORM))
+        ),
     ),
     Known(
         "zeros with a history",
         "what does not depend on an input has a gradient of zeros from PyTorch's transforms, and none from torchlite's",
         lambda program, d: (
-            anywhere(program, r"torch\.func|autograd\.functional")
-            and (d.field in ("requires_grad", "is_leaf") or (d.stage in ("gradients", "told") and all_zero(d)))
+            (d.field in ("requires_grad", "is_leaf") and says(program[-1].line, TRANSFORM))
+            or (d.stage in ("gradients", "told") and all_zero(d) and anywhere(program, TRANSFORM))
         ),
     ),
     Known(
@@ -101,11 +106,6 @@ KNOWN = (
         "tangents of a custom function's tangents",
         "PyTorch does not differentiate the `jvp` of a custom function once more by an outer jvp, and is wrong",
         lambda program, d: d.field == "values" and anywhere(program, "jvp.*jvp.*Double|Double.*jvp.*jvp"),
-    ),
-    Known(
-        "multi-grad hooks of a pass from one root",
-        "PyTorch does not count the node that such a pass begins with, so that the hooks run too early or never",
-        lambda program, d: d.stage == "told" and anywhere(program, r"register_multi_grad_hook\("),
     ),
     Known(
         "hooks on views that lead nowhere",
@@ -128,14 +128,9 @@ KNOWN = (
         ),
     ),
     Known(
-        "places by columns",
-        "PyTorch lays the places that nonzero finds out by columns when it makes room in an out= tensor",
-        lambda program, d: d.field == "stride()" and says(program[-1].line, r"nonzero\(.*out="),
-    ),
-    Known(
         "what is kept for backward, and in which order",
         "saved-tensor hooks see the tensors that PyTorch's kernels keep, where torchlite's formulas need others",
-        lambda program, d: d.stage == "told" and anywhere(program, "saved_tensors_hooks"),
+        lambda program, d: d.stage == "told" and anywhere(program, r"saved_tensors_hooks\(lambda t: told"),
     ),
     Known(
         "zeros of negated complex numbers",
@@ -149,9 +144,48 @@ KNOWN = (
         "sizes of storages",
         "some of PyTorch's kernels leave memory behind what they give: of counted places, of the k largest, of losses",
         lambda program, d: (
-            d.field in ("untyped_storage().nbytes()", "shares memory with")
-            and says(program[-1].line, "nonzero|argwhere|topk|_loss|fold|kthvalue|unique")
+            says(program[-1].line, "nonzero|argwhere|topk|_loss|fold|kthvalue|unique")
+            and (d.field == "untyped_storage().nbytes()" or (d.field == "shares memory with" and 0 in d.shape))
         ),
+    ),
+    Known(
+        "steps of compiled code",
+        "numbers have nodes of other names there, and vectors become matrices in another way, which the last node, "
+        "counts of writes and whether it is a view show",
+        lambda program, d: (
+            d.field in OF_STEPS
+            and says(program[-1].line, r"trapezoid|F\.pairwise_distance|circular|F\.scaled_dot|F\.linear|pool1d")
+        ),
+    ),
+    Known(
+        "layouts of gradients of means",
+        "PyTorch hands each element its share in a tensor of its own, laid out row by row; torchlite one number for "
+        "all, so that the next step has the layout of its operand",
+        lambda program, d: (
+            d.field == "stride()"
+            and anywhere(program, r"mean\(|_loss|var\(")
+            and anywhere(program, TRANSFORM + r"|autograd\.grad\(")
+        ),
+    ),
+    Known(
+        "a sixth in float32",
+        "PyTorch's derivative of hardsigmoid divides by 6 in float32, for float64 too",
+        lambda program, d: d.stage == "gradients" and anywhere(program, r"F\.hardsigmoid") and close(d, 1e-7),
+    ),
+    Known(
+        "told of resized outs",
+        "PyTorch resizes what it computes in and what it is given, some before it refuses that, and tells of each",
+        lambda program, d: d.field == "warnings" and "out=" in program[-1].line and all_of_resizing(d),
+    ),
+    Known(
+        "pools of nothing",
+        "PyTorch pools tensors without channels, and refuses their gradients",
+        lambda program, d: says(d.expected, "Expected grad_output to have non-zero size for non-batch dimensions"),
+    ),
+    Known(
+        "spectra of nothing",
+        "the library behind PyTorch's transforms refuses some batches without elements",
+        lambda program, d: says(d.expected, "MKL FFT error"),
     ),
     Known(
         "which write is told of",
@@ -185,13 +219,19 @@ def where_it_matters(shape: tuple[int, ...], expected: Json, actual: Json) -> bo
     return all(a == b for n, a, b in zip(shape, expected, actual) if n > 1)
 
 
-def beside_an_error(d: Difference) -> bool:
-    """Whether one library has nothing to compare: another difference tells why."""
-    return d.expected is None or d.actual is None or d.field == "values"
-
-
 def all_zero(d: Difference) -> bool:
     return d.actual is None and (d.field != "values" or not any(d.expected))
+
+
+def close(d: Difference, by: float) -> bool:
+    """Whether numbers differ by no more than that, measured by the largest."""
+    if d.field != "values" or not isinstance(d.expected, list) or not isinstance(d.actual, list):
+        return False
+    return off_by(d.expected, d.actual) <= by * (1 + largest(d.expected))
+
+
+def all_of_resizing(d: Difference) -> bool:
+    return all(said.startswith("UserWarning: An output with one or more") for said in (*d.expected, *d.actual))
 
 
 def same_but_for_signs(d: Difference) -> bool:

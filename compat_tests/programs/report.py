@@ -26,7 +26,8 @@ class Failure:
         """Why the libraries differ so, where all is known. From an error that only one raises, all else follows."""
         if self.chance:
             return [CHANCE]
-        causes = [difference for difference in self.differences if difference.field == "error"] or self.differences
+        errors = [difference for difference in self.differences if difference.field == "error"]
+        causes = [error for error in errors if error.stage == "errors"] or errors or self.differences
         found = [explanation(self.program, difference) for difference in causes]
         return [known for known in found if known] if all(found) else []
 

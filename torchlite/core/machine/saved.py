@@ -177,13 +177,15 @@ def _unpacked(entry: Any, node: Node) -> Any:
     return entry
 
 
-def read(entry: Any, node: Node) -> Any:
-    """The value of an entry."""
+def read(entry: Any, node: Node | None) -> Any:
+    """The value of an entry, that of a checkpoint where there is no node."""
     if entry.__class__ is tuple:
         tensor, version = entry
         now = version_of(tensor)
-        if now != version and not (node.takes_detached and detached_since(tensor, version)):
-            raise stale(None, tensor, now, version, 0, node.takes_detached)
+        if now != version:
+            takes_detached = node is not None and node.takes_detached
+            if not (takes_detached and detached_since(tensor, version)):
+                raise stale(None, tensor, now, version, 0, takes_detached)
         return tensor
     return None if entry is None else entry.read(node)
 
