@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torchlite
 from compat_tests.side_by_side import same_story
 
 
@@ -60,6 +61,29 @@ def test_native_functions_give_statistics(torch, tell):
     x = _images(torch)
     tell(torch.native_layer_norm(x, (4, 6), None, None, 1e-5))
     tell(torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5))
+
+
+def test_mean_and_deviation_of_groups_have_gradients():
+    x = torchlite.linspace(-1, 2, 12, dtype=torchlite.float64).sin().reshape(1, 4, 3).requires_grad_()
+    w = torchlite.linspace(0.5, 1, 4, dtype=torchlite.float64).requires_grad_()
+
+    def results(which):
+        return lambda x, w: [torchlite.native_group_norm(x, w, None, 1, 4, 3, 2, 1e-5)[at] for at in which]
+
+    for which in ((0, 1, 2), (0, 2), (1, 2), (2,)):
+        assert torchlite.autograd.gradcheck(results(which), (x, w))
+        assert torchlite.autograd.gradgradcheck(results(which), (x, w))
+    assert torchlite.autograd.gradcheck(results((1,)), (x, w))
+
+
+@same_story
+def test_which_statistics_have_gradients(torch, tell):
+    x = _images(torch).requires_grad_()
+    made = torch.native_group_norm(x, None, None, 2, 4, 6, 2, 1e-5)
+    tell([r.requires_grad for r in torch.native_layer_norm(x, (6,), None, None, 1e-5)])
+    tell([r.requires_grad for r in torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)])
+    for some in (made, made[1:]):
+        tell(some, torch.autograd.grad(some, x, [torch.ones_like(r) for r in some], retain_graph=True))
 
 
 @same_story

@@ -138,6 +138,14 @@ class Sliding:
             made[:, tap] = source[:, :, phase, shift + part.start : shift + part.stop]
         return made
 
+    def gaps(self, xp: Any, array: Any) -> Any:
+        """Which cells of a stretch no window begins at, where a zero there would meet infinity or NaN in an array."""
+        if self.length == math.prod(self.count) or xp.isfinite(array.sum()):
+            return None
+        gaps = xp.ones(self.length, bool)
+        gaps[sum(xp.ix_(*[xp.arange(n) * step for n, step in zip(self.count, self.steps)]))] = False
+        return gaps
+
     def add_columns(self, phases: Any, columns: Any, part: slice) -> None:
         """Add columns to where the taps read them from."""
         target = phases.swapaxes(0, 1)
@@ -218,6 +226,7 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
         result[...] = 0
         return result
     matrices = _matrices(weight, groups).swapaxes(1, 2)
+    gaps = w.gaps(xp, weight)
     for some, stretches in w.blocks(n, c):
         many = some.stop - some.start
         if w.ready:
@@ -227,30 +236,34 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
         phases = xp.zeros((many, c, w.phases, w.cells), g.dtype)
         lines = w.lined(backend, g[some])
         if _thin(weight, groups):
-            _back_by_channel(xp, phases, lines, weight, w, groups)
+            _back_by_channel(xp, phases, lines, weight, w, groups, gaps)
         else:
             for part in stretches:
                 rows = lines[:, :, part].reshape((groups, matrices.shape[2], -1))
-                columns = product(xp, matrices, rows)
-                w.add_columns(phases, columns.reshape((c, len(w.taps), many, part.stop - part.start)), part)
+                columns = product(xp, matrices, rows).reshape((c, len(w.taps), many, part.stop - part.start))
+                w.add_columns(phases, columns if gaps is None else xp.where(gaps[part], 0, columns), part)
         result[some] = w.join(xp, phases)
     return result
 
 
-def _back_by_channel(xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
+def _back_by_channel(
+    xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int, gaps: Any
+) -> None:  # fmt: skip
     target = phases.swapaxes(0, 1)
     factors = weight.reshape((groups, -1, len(w.taps), 1, 1))
     rows = lines.reshape((groups, -1, *lines.shape[1:]))
     for one in range(rows.shape[1]):
         for tap, (phase, shift) in enumerate(w.taps):
-            target[:, :, phase, shift : shift + w.length] += rows[:, one] * factors[:, one, tap]
+            term = rows[:, one] * factors[:, one, tap]
+            target[:, :, phase, shift : shift + w.length] += term if gaps is None else xp.where(gaps, 0, term)
 
 
 def of_images(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The images' gradient: `spread_back`, or the same as a convolution of `g`."""
     back = None if _thin(weight, groups) else w.mirrored
     # Copying columns is faster than adding them up, unless there are many more of them.
-    if back is not None and weight.shape[0] * back.length <= 2 * weight.shape[1] * groups * w.length:
+    few = back is not None and weight.shape[0] * back.length <= 2 * weight.shape[1] * groups * w.length
+    if few and (not any(back.padding) or backend.xp.isfinite(weight.sum())):  # padding is zero, which infinity spoils
         return correlate(backend, g, _mirrored(weight, groups), None, back, groups, inside)
     return spread_back(backend, g, weight, w, groups, inside)
 
@@ -263,6 +276,7 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     if not total.size or not g.size:
         return total.reshape(shape)
     room = w.room(xp, n, c, x.dtype)
+    gaps = w.gaps(xp, x)
     for some, stretches in w.blocks(n, c):
         phases = w.split(xp, x[some])
         many = phases.shape[0]
@@ -272,11 +286,14 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
             continue
         lines = w.lined(backend, g[some])
         if shape[1] == 1 and groups > 1:
-            _weight_by_channel(xp, total, phases, lines, w)
+            _weight_by_channel(xp, total, phases, lines, w, gaps)
             continue
         for part in stretches:
             rows = lines[:, :, part].reshape((groups, out // groups, -1))
-            columns = w.columns(backend, phases, part, room).reshape((groups, total.shape[2], -1))
+            columns = w.columns(backend, phases, part, room)
+            if gaps is not None:
+                columns = xp.where(gaps[part], 0, columns)
+            columns = columns.reshape((groups, total.shape[2], -1))
             # BLAS is faster with the longer matrix first.
             if rows.shape[1] < columns.shape[1]:
                 total += product(xp, columns, rows.swapaxes(1, 2)).swapaxes(1, 2)
@@ -285,8 +302,9 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     return total.reshape(shape)
 
 
-def _weight_by_channel(xp: Any, total: Any, phases: Any, lines: Any, w: Sliding) -> None:
+def _weight_by_channel(xp: Any, total: Any, phases: Any, lines: Any, w: Sliding, gaps: Any) -> None:
     source = phases.swapaxes(0, 1)
     rows = lines.reshape((*total.shape[:2], *lines.shape[1:]))
     for tap, (phase, shift) in enumerate(w.taps):
-        total[:, :, tap] += xp.einsum("conl,cnl->co", rows, source[:, :, phase, shift : shift + w.length])
+        read = source[:, :, phase, shift : shift + w.length]
+        total[:, :, tap] += xp.einsum("conl,cnl->co", rows, read if gaps is None else xp.where(gaps, 0, read))

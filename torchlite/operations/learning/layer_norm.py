@@ -446,16 +446,39 @@ def _group_norm_in_steps(
     return made.reshape(input.shape), mean.reshape((N, group)), rstd.reshape((N, group))
 
 
+def _group_gradients(
+    grads: Any, needs: Any, input: Tensor, weight: Any, result1: Tensor, result2: Tensor, N: int, C: int, HxW: int,
+    group: int,
+) -> Any:  # fmt: skip
+    made = (None, None, None)
+    if grads[0] is not None:
+        made = native_group_norm_backward.apply(
+            grads[0], input, result1, result2, weight, N, C, HxW, group, needs
+        )
+    if grads[1] is None and grads[2] is None:
+        return made
+    of_statistics = _through_statistics(input, *grads[1:], result1, result2, N, group) if needs[0] else None
+    return of_statistics if made[0] is None else made[0] + of_statistics, *made[1:]
+
+
+def _through_statistics(
+    input: Tensor, of_mean: Any, of_rstd: Any, mean: Tensor, rstd: Tensor, N: int, group: int
+) -> Tensor:
+    """The gradient through mean and deviation, each of which PyTorch passes over where the other has none."""
+    rows = input.reshape((N, group, -1))
+    n = rows.shape[-1] or 1
+    made = rows.new_zeros(()) if of_mean is None else (of_mean / n).unsqueeze(-1)
+    if of_rstd is not None:
+        made = made - (rows - mean.unsqueeze(-1)) * (of_rstd * rstd**3 / n).unsqueeze(-1)
+    return made.expand(rows.shape).reshape(input.shape).to(input.dtype)
+
+
 native_group_norm = Op(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
     + GRADIENTS,
-    _group_norm,
-    lambda grads, needs, input, weight, result1, result2, N, C, HxW, group: native_group_norm_backward.apply(
-        grads[0], input, result1, result2, weight, N, C, HxW, group, needs
-    ),
+    _group_norm, _group_gradients,
     check_form=lambda input, weight, bias, *_: check_types("GroupNormKernelImpl", input, weight, bias),
     batch=widely(_group_norm_in_steps),
-    differentiable=1,
 )  # fmt: skip
 publish(native_group_norm, method=False)
 
@@ -501,10 +524,7 @@ publish_python(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", rms_norm, method=False
 )
 
-for _op, _back in (
-    (native_layer_norm, native_layer_norm_backward),
-    (native_group_norm, native_group_norm_backward),
-):
-    gradient_by_kernel(
-        _op, _back, several=True, renamed={"mean": "result1", "rstd": "result2", "output_mask": "needs"}
-    )
+gradient_by_kernel(
+    native_layer_norm, native_layer_norm_backward, several=True,
+    renamed={"mean": "result1", "rstd": "result2", "output_mask": "needs"},
+)  # fmt: skip
