@@ -201,3 +201,125 @@ def test_long_reductions() -> None:
     libraries = reference_library(), subject_library(Settings("torchlite"))
     for case, verdicts in findings(libraries, ["float32"], {"sum", "var"}):
         assert not verdicts, f"{case}: {verdicts[0].text}"
+
+
+def _results(library: Any, call: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """What a call gives, and the gradients of its sum."""
+    tensors = [library.from_numpy(a.copy()).requires_grad_() for a in arrays]
+    made = call(library, *tensors)
+    made.sum().backward()
+    return [made.detach().numpy(), *[t.grad.numpy() for t in tensors]]
+
+
+def _with(array: np.ndarray, special: float, random: np.random.Generator) -> np.ndarray:
+    array.reshape(-1)[random.integers(array.size)] = special
+    return array
+
+
+@pytest.mark.parametrize("special", [_INF, -_INF, math.nan])
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("form", [{}, {"padding": 1}, {"padding": 2, "dilation": 2}, {"stride": 2}], ids=str)
+def test_infinity_reaches_only_the_windows_that_read_it(special: float, groups: int, form: dict[str, int]) -> None:
+    random = np.random.default_rng(groups)
+    for transposed in (False, True):
+        for place in (0, 1):
+            arrays = [random.standard_normal(s).astype(np.float32) for s in ((2, 4, 7, 6), (4, 4 // groups, 3, 3))]
+            arrays[place] = _with(arrays[place], special, random)
+
+            def call(lib: Any, x: Any, w: Any) -> Any:
+                function = lib.conv_transpose2d if transposed else lib.conv2d  # noqa: B023
+                return function(x, w, None, groups=groups, **form)
+
+            for one, other in zip(*[_results(lib, call, arrays) for lib in (torchlite, torch)]):
+                known = ~np.isnan(other)  # some of PyTorch's kernels multiply infinity by the zeros of padding
+                np.testing.assert_allclose(one[known], other[known], rtol=1e-4, atol=1e-5)
+                assert math.isnan(special) or not np.isnan(one).any()
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, _INF])
+def test_distances_of_infinite_points(p: float) -> None:
+    random = np.random.default_rng(0)
+    for special in (_INF, -_INF, math.nan):
+        for _ in range(5):
+            arrays = [random.integers(-3, 4, (n, 5)).astype(np.float32) for n in (3, 2)]
+            arrays = [_with(a, special, random) for a in arrays]
+            for given, call in (
+                (arrays, lambda lib, a, b: lib.cdist(a, b, p, "donot_use_mm_for_euclid_dist")),
+                (arrays[:1], lambda lib, a: lib.pdist(a, p)),
+            ):
+                for one, other in zip(*[_results(lib, call, given) for lib in (torchlite, torch)]):
+                    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+@pytest.mark.parametrize("reduce", ["amin", "amax"])
+def test_extremes_of_nan_have_no_gradient(name: str, reduce: str) -> None:
+    for include_self in (True, False):
+
+        def call(lib: Any, a: Any, b: Any) -> Any:
+            index = lib.tensor([0, 2, 2])
+            return getattr(a, name)(0, index, b, reduce, include_self=include_self)  # noqa: B023
+
+        arrays = [np.array(v, np.float32) for v in ([1, 2, 3, math.nan], [4, 3, math.nan])]
+        for one, other in zip(*[_results(lib, call, arrays) for lib in (torchlite, torch)]):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["multi_margin_loss", "multilabel_margin_loss"])
+def test_margins_pass_over_nan(name: str) -> None:
+    target = [1, 0] if name == "multi_margin_loss" else [[1, -1, 0], [0, 2, -1]]
+    array = np.array([[math.nan, 1, 2], [1, 3, _INF]], np.float32)
+    for one, other in zip(*[
+        _results(lib, lambda lib, x: getattr(lib.nn.functional, name)(x, lib.tensor(target)), [array])
+        for lib in (torchlite, torch)
+    ]):  # fmt: skip
+        np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize("ord", [-3, -1, 0, 0.5, 2, 3])
+def test_the_norm_of_one_number_is_its_size(ord: float) -> None:
+    array = np.array([[1e30], [-1e-30], [3]], np.float32)
+    found, wanted = [
+        [lib.linalg.vector_norm(t, ord, 1), lib.linalg.vector_norm(t[0], ord), lib.masked.norm(t[0, 0], ord)]
+        for lib in (torchlite, torch) for t in [lib.from_numpy(array)]
+    ]  # fmt: skip
+    for one, other in zip(found, wanted):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradients_by_targets_of_halves_do_not_overflow(dtype: str, weighted: bool) -> None:
+    found = []
+    for library in (torchlite, torch):
+        values = [900.0, -800.0], [0.5, 1.0], [100.0, 0.5]
+        x, y, w = (library.tensor(v, dtype=getattr(library, dtype)) for v in values)
+        y.requires_grad_()
+        loss = library.nn.functional.binary_cross_entropy_with_logits
+        loss(x, y, pos_weight=w if weighted else None, reduction="mean").backward()
+        found.append(y.grad.double().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-2)
+
+
+@pytest.mark.parametrize("layer", ["batch_norm", "group_norm"])
+def test_normalization_around_a_large_mean(layer: str) -> None:
+    array = (1e5 + np.random.default_rng(0).standard_normal((400, 3, 5))).astype(np.float32)
+    wide = array.astype(np.float64)
+    axes = (0, 2) if layer == "batch_norm" else (1, 2)
+    truth = (wide - wide.mean(axes, keepdims=True)) / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
+    x = torchlite.from_numpy(array)
+    functional = torchlite.nn.functional
+    made = functional.batch_norm(x, None, None, training=True) if layer == "batch_norm" else functional.group_norm(x, 1)
+    assert _error(made, truth) < 1e-6
+
+
+def test_products_over_many_numbers() -> None:
+    random = np.random.default_rng(0)
+    for k, m, n in ((3000, 4, 4), (10000, 4, 4), (10000, 2, 8)):
+        a, b = random.random((k, m), np.float32), random.random((k, n), np.float32)
+        truth = a.T.astype(np.float64) @ b.astype(np.float64)
+        x, y = torchlite.from_numpy(a), torchlite.from_numpy(b)
+        w = torchlite.zeros(n, m, requires_grad=True)
+        torchlite.nn.functional.linear(x, w).backward(y)
+        for found in (x.t() @ y, w.grad.t()):
+            assert _error(found, truth) < 1e-6

@@ -48,7 +48,8 @@ def test_filling(fill, shape):
         torch.manual_seed(7)
         t = torch.zeros(shape)
         made = FILLS[fill](torch.nn.init, t)
-        tell(made is t, t, t._version > 0)
+        # An orthogonal matrix is exact to a part of its largest elements, and of its small ones to no more.
+        tell(made is t, 10 + t.double() if "orthogonal" in fill else t, t._version > 0)
         tell(torch.rand(2))
 
     program()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.values.layout import contiguous_strides
 from ..making.windows import image
 from ..products.matmul import product
+from .conv_by_tap import correlate_by_tap, finite, of_weight_by_tap, spread_back_by_tap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,8 @@ class Sliding:
         for tap in itertools.product(*[range(0, r + 1, d) for r, d in zip(reach, dilation)]):
             phase = sum([(t % s) * step for t, s, step in zip(tap, stride, phase_steps)])
             self.taps.append((phase, sum([t // s * step for t, s, step in zip(tap, stride, self.steps)])))
+        # Whether taps read zeros, in the padding or for cells that are no windows.
+        self.zeros = any(padding) or self.length != math.prod(count)
         # Whether the phases are the columns as they stand.
         self.ready = self.taps == [(phase, 0) for phase in range(self.phases)]
 
@@ -138,14 +141,6 @@ class Sliding:
             made[:, tap] = source[:, :, phase, shift + part.start : shift + part.stop]
         return made
 
-    def gaps(self, xp: Any, array: Any) -> Any:
-        """Which cells of a stretch no window begins at, where a zero there would meet infinity or NaN in an array."""
-        if self.length == math.prod(self.count) or xp.isfinite(array.sum()):
-            return None
-        gaps = xp.ones(self.length, bool)
-        gaps[sum(xp.ix_(*[xp.arange(n) * step for n, step in zip(self.count, self.steps)]))] = False
-        return gaps
-
     def add_columns(self, phases: Any, columns: Any, part: slice) -> None:
         """Add columns to where the taps read them from."""
         target = phases.swapaxes(0, 1)
@@ -181,6 +176,9 @@ def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: 
     if not result.size:
         return result
     offset = 0 if bias is None else bias.reshape((out, *(1,) * len(w.count)))
+    if any(w.padding) and not finite(xp, weight):
+        result[...] = correlate_by_tap(backend, x, weight, w, groups) + offset
+        return result
     matrices = _matrices(weight, groups)
     room = w.room(xp, n, c, x.dtype)
     for some, stretches in w.blocks(n, c):
@@ -225,8 +223,10 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
     if not g.size or not result.size:
         result[...] = 0
         return result
+    if w.zeros and not finite(xp, weight):
+        result[...] = spread_back_by_tap(backend, g, weight, w, groups)
+        return result
     matrices = _matrices(weight, groups).swapaxes(1, 2)
-    gaps = w.gaps(xp, weight)
     for some, stretches in w.blocks(n, c):
         many = some.stop - some.start
         if w.ready:
@@ -236,34 +236,30 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
         phases = xp.zeros((many, c, w.phases, w.cells), g.dtype)
         lines = w.lined(backend, g[some])
         if _thin(weight, groups):
-            _back_by_channel(xp, phases, lines, weight, w, groups, gaps)
+            _back_by_channel(xp, phases, lines, weight, w, groups)
         else:
             for part in stretches:
                 rows = lines[:, :, part].reshape((groups, matrices.shape[2], -1))
-                columns = product(xp, matrices, rows).reshape((c, len(w.taps), many, part.stop - part.start))
-                w.add_columns(phases, columns if gaps is None else xp.where(gaps[part], 0, columns), part)
+                columns = product(xp, matrices, rows)
+                w.add_columns(phases, columns.reshape((c, len(w.taps), many, part.stop - part.start)), part)
         result[some] = w.join(xp, phases)
     return result
 
 
-def _back_by_channel(
-    xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int, gaps: Any
-) -> None:  # fmt: skip
+def _back_by_channel(xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
     target = phases.swapaxes(0, 1)
     factors = weight.reshape((groups, -1, len(w.taps), 1, 1))
     rows = lines.reshape((groups, -1, *lines.shape[1:]))
     for one in range(rows.shape[1]):
         for tap, (phase, shift) in enumerate(w.taps):
-            term = rows[:, one] * factors[:, one, tap]
-            target[:, :, phase, shift : shift + w.length] += term if gaps is None else xp.where(gaps, 0, term)
+            target[:, :, phase, shift : shift + w.length] += rows[:, one] * factors[:, one, tap]
 
 
 def of_images(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The images' gradient: `spread_back`, or the same as a convolution of `g`."""
     back = None if _thin(weight, groups) else w.mirrored
     # Copying columns is faster than adding them up, unless there are many more of them.
-    few = back is not None and weight.shape[0] * back.length <= 2 * weight.shape[1] * groups * w.length
-    if few and (not any(back.padding) or backend.xp.isfinite(weight.sum())):  # padding is zero, which infinity spoils
+    if back is not None and weight.shape[0] * back.length <= 2 * weight.shape[1] * groups * w.length:
         return correlate(backend, g, _mirrored(weight, groups), None, back, groups, inside)
     return spread_back(backend, g, weight, w, groups, inside)
 
@@ -275,8 +271,9 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     total = xp.zeros((groups, out // groups, math.prod(shape[1:])), g.dtype)
     if not total.size or not g.size:
         return total.reshape(shape)
+    if w.zeros and not finite(xp, g, x):
+        return of_weight_by_tap(backend, g, x, shape, w, groups)
     room = w.room(xp, n, c, x.dtype)
-    gaps = w.gaps(xp, x)
     for some, stretches in w.blocks(n, c):
         phases = w.split(xp, x[some])
         many = phases.shape[0]
@@ -286,14 +283,11 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
             continue
         lines = w.lined(backend, g[some])
         if shape[1] == 1 and groups > 1:
-            _weight_by_channel(xp, total, phases, lines, w, gaps)
+            _weight_by_channel(xp, total, phases, lines, w)
             continue
         for part in stretches:
             rows = lines[:, :, part].reshape((groups, out // groups, -1))
-            columns = w.columns(backend, phases, part, room)
-            if gaps is not None:
-                columns = xp.where(gaps[part], 0, columns)
-            columns = columns.reshape((groups, total.shape[2], -1))
+            columns = w.columns(backend, phases, part, room).reshape((groups, total.shape[2], -1))
             # BLAS is faster with the longer matrix first.
             if rows.shape[1] < columns.shape[1]:
                 total += product(xp, columns, rows.swapaxes(1, 2)).swapaxes(1, 2)
@@ -302,9 +296,8 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     return total.reshape(shape)
 
 
-def _weight_by_channel(xp: Any, total: Any, phases: Any, lines: Any, w: Sliding, gaps: Any) -> None:
+def _weight_by_channel(xp: Any, total: Any, phases: Any, lines: Any, w: Sliding) -> None:
     source = phases.swapaxes(0, 1)
     rows = lines.reshape((*total.shape[:2], *lines.shape[1:]))
     for tap, (phase, shift) in enumerate(w.taps):
-        read = source[:, :, phase, shift : shift + w.length]
-        total[:, :, tap] += xp.einsum("conl,cnl->co", rows, read if gaps is None else xp.where(gaps, 0, read))
+        total[:, :, tap] += xp.einsum("conl,cnl->co", rows, source[:, :, phase, shift : shift + w.length])

@@ -65,7 +65,7 @@ def _batch_norm(
     x, scale, shift = *wide(planes), *_spread(axes, weight, bias)
     stat = of_statistics(input, weight, bias)
     if training:
-        rest, mean, var = centred(xp, x, axes)
+        rest, left, mean, var = centred(xp, x, axes)
     else:
         mean, var = _spread(axes, running_mean, running_var)
     rstd = 1 / xp.sqrt(var + var.dtype.type(eps))
@@ -75,14 +75,14 @@ def _batch_norm(
         saved = [a.reshape(-1).astype(stat, copy=False) for a in (mean, rstd)]
         if stat.itemsize == 2:  # what is kept is also what the result is made with
             mean, rstd = _spread(axes, *saved)
-            rest = x - mean
+            rest, left = x - mean, 0
         _update(running_mean, saved[0], momentum)
         n = count(x, axes)
         _update(running_var, var.reshape(-1) * (n / (n - 1) if n > 1 else math.nan), momentum)
     factor = rstd if scale is None else rstd * scale
     if training:
         result = xp.multiply(rest, factor, rest)
-        result = result if shift is None else xp.add(result, shift, result)
+        result += -left * factor if shift is None else shift - left * factor
     else:
         result = x * factor
         result += -mean * factor if shift is None else shift - mean * factor

@@ -31,18 +31,21 @@ def count(x: Any, axes: tuple[int, ...]) -> int:
     return math.prod([x.shape[a] for a in axes])
 
 
-def centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """The array less its mean, the mean and the variance."""
+def centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any, Any]:
+    """The array less its mean, but for what that was rounded by, which follows; the mean and the variance."""
     n = x.dtype.type(count(x, axes) or math.nan)
     mean = sum_along(xp, x, axes) / n
     rest = x - mean
-    return rest, mean, sum_of_products(xp, rest, rest, axes) / n
+    left = sum_along(xp, rest, axes) / n
+    left = xp.where(xp.isfinite(left * left), left, 0)
+    return rest, left, mean + left, xp.maximum(sum_of_products(xp, rest, rest, axes) / n - left * left, 0)
 
 
 def _normalize(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """The normalized array, mean and one over the deviation."""
-    hat, mean, var = centred(xp, x, axes)
+    hat, left, mean, var = centred(xp, x, axes)
     rstd = 1 / xp.sqrt(var + x.dtype.type(eps))
+    hat -= left
     hat *= rstd
     return hat, mean, rstd
 

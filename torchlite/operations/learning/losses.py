@@ -73,10 +73,14 @@ class _Formulas:
         return reduced(self.value(tensors, *given), reduction)
 
     def scaled(self, formula: Callable[..., Any], factors: Any, values: Any) -> Any:
-        """The product of some tensors and a formula, for the mean over their number."""
+        """The product of some tensors and a formula, for the mean over their number; of halves, in float32."""
         reduction, given = self.split(values)
+        half = factors[0].dtype if factors[0].dtype in dt.HALVES else None
+        if half:
+            factors, given = [[t.float() if isinstance(t, Tensor) else t for t in some] for some in (factors, given)]
         made = factors[0] * formula(tensors, *given) * _share(reduction, *given)
-        return made * factors[1] if len(factors) > 1 else made
+        made = made * factors[1] if len(factors) > 1 else made
+        return made.to(half) if half else made
 
     def times_g(self, formula: Callable[..., Any]) -> Formula:
         """The derivative that is this formula times the gradient."""
@@ -270,8 +274,11 @@ def _of_positives(t: Any, pos_weight: Any) -> Any:
     return 1 if pos_weight is None else (pos_weight - 1) * t + 1
 
 
-def _excess(pos_weight: Any) -> Any:
-    return 0 if pos_weight is None else pos_weight - 1
+def _log_odds(xp: Any, x: Any, w: Any, pos: Any) -> Any:
+    """The derivative by the target: how much less likely it is to be true than not."""
+    if pos is None:
+        return _weighted(-x, w)
+    return _weighted(pos * _softplus_of_minus(xp, x) - _softplus_of_minus(xp, -x), w)
 
 
 def _logits_slope(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
@@ -309,8 +316,8 @@ bce_with_logits = pairwise(
     lambda xp, x, t, w, pos: _weighted((1 - t) * x + _of_positives(t, pos) * _softplus_of_minus(xp, x), w),
     _logits_slope,
     _logits_bend,
-    lambda xp, x, t, w, pos: _weighted(_excess(pos) * _softplus_of_minus(xp, x) - x, w),
-    lambda xp, x, t, w, pos: _weighted(-1 - _excess(pos) * _sigmoid(xp, -x), w),
+    lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
+    lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
     label="log_sigmoid_cpu", check=_check_logits,
 )  # fmt: skip
 binary_cross_entropy_with_logits = publish(bce_with_logits, method=False)

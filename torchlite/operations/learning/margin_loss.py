@@ -44,7 +44,8 @@ def _overlaps(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor 
     rows = self.reshape((-1, self.shape[-1] if self.dim() else 1))
     index = target.reshape((-1, 1))
     others = tensors.ones_like(rows).scatter(1, index, 0)
-    overlaps = (rows - rows.gather(1, index) + margin).clamp_min(0)
+    overlaps = rows - rows.gather(1, index) + margin
+    overlaps = overlaps.where((overlaps > 0) & (others > 0), 0)
     counts = others / rows.shape[1]
     return overlaps, counts if weight is None else counts * weight.reshape((-1,)).take(index)
 
@@ -58,10 +59,10 @@ def _multi_margin_in_steps(
 
 
 def _margins(xp: Any, self: Any, target: Any, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """The same on arrays, with the index of the wanted elements."""
+    """The same on arrays, with the index of the wanted elements. What is no number is no overlap."""
     rows = self.reshape((-1, self.shape[-1] if self.ndim else 1))
     at = xp.arange(len(rows)), target.reshape(-1)
-    overlaps = xp.maximum(rows - rows[at].reshape((-1, 1)) + rows.dtype.type(margin), 0)
+    overlaps = xp.fmax(rows - rows[at].reshape((-1, 1)) + rows.dtype.type(margin), 0)
     overlaps[at] = 0
     scale = rows.dtype.type(1 / rows.shape[1])
     return overlaps, scale if weight is None else weight.reshape(-1)[at[1]].reshape((-1, 1)) * scale, at
@@ -149,7 +150,7 @@ def _pairs(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
     wanted[at[listed], named[listed]] = True
     overlaps = 1 - rows[at, named][:, :, None] + rows[:, None, :]
     overlaps *= listed[:, :, None] & ~wanted[:, None, :]
-    return xp.maximum(overlaps, 0), named, wanted
+    return xp.fmax(overlaps, 0), named, wanted
 
 
 def _multilabel(xp: Any, self: Any, target: Any, reduction: int) -> Any:
@@ -180,8 +181,8 @@ def _pairs_in_steps(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tenso
     listed = (named < 0).cumsum(1) == 0
     named = named * listed
     wanted = tensors.zeros_like(rows).scatter_add(1, named, listed.to(rows.dtype)) > 0
-    counts = (listed.unsqueeze(2) & ~wanted.unsqueeze(1)).to(rows.dtype)
-    overlaps = (1 - rows.gather(1, named).unsqueeze(2) + rows.unsqueeze(1)).clamp_min(0) * counts
+    overlaps = 1 - rows.gather(1, named).unsqueeze(2) + rows.unsqueeze(1)
+    overlaps = overlaps.where((overlaps > 0) & listed.unsqueeze(2) & ~wanted.unsqueeze(1), 0)
     return overlaps, named, wanted
 
 

@@ -52,8 +52,8 @@ publish_python(
 # ---- between all vectors of a set
 
 
-def _norm(xp: Any, difference: Any, p: float) -> Any:
-    """The `p`-norm along the last dimension, of arrays or tensors."""
+def distance(xp: Any, difference: Any, p: float) -> Any:
+    """The `p`-norm of differences along the last dimension, of arrays or tensors."""
     if p == 0:
         return count_apart(xp, difference)
     if xp is tensors:
@@ -61,21 +61,24 @@ def _norm(xp: Any, difference: Any, p: float) -> Any:
     return array_norm(xp, difference, -1, False, p)
 
 
-def _slope(difference: Tensor, distance: Tensor, p: float) -> Tensor:
-    """The derivative of a norm; that of zero is zero."""
+def slope(difference: Tensor, distance: Tensor, p: float) -> Tensor:
+    """The derivative of a distance: zero where that is zero, and NaN where infinity is divided by infinity."""
     if p == 0:
-        return difference * 0
+        return tensors.zeros_like(difference)
+    sign = difference.sign().masked_fill(difference.isnan(), math.nan)
     if p == 1:
-        return difference.sign()
-    if p == math.inf:
-        return difference.sign() * (difference.abs() == distance)
+        return sign
+    if p == math.inf:  # unlike a norm's, all of it goes to each that is as large
+        beyond = difference.abs() - distance
+        return sign * (beyond == 0).to(sign.dtype).masked_fill(beyond.isnan(), math.nan)
     away = distance != 0
     distance = tensors.where(away, distance, 1)
     if p == 2:
         return tensors.where(away, difference / distance, 0)
     there = difference != 0
-    size = tensors.where(there, difference.abs(), 1)
-    return tensors.where(away & there, difference.sign() * (size / distance) ** (p - 1), 0)
+    share = tensors.where(there, difference.abs(), 1) / distance
+    kept = away & (there | distance.isnan()) if p > 1 else away & there
+    return tensors.where(kept, sign * share ** (p - 1), 0)
 
 
 def _check_kind(label: str) -> Any:
@@ -90,7 +93,7 @@ def _pdist(xp: Any, self: Any, p: float) -> Any:
     first, second = xp.triu_indices(len(self), 1)
     if not self.shape[1]:
         return xp.zeros(first.shape, self.dtype)
-    return _norm(xp, self[first] - self[second], p).astype(self.dtype, copy=False)
+    return distance(xp, self[first] - self[second], p).astype(self.dtype, copy=False)
 
 
 def _differences(self: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -100,13 +103,13 @@ def _differences(self: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _pdist_vjp(g: Tensor, self: Tensor, p: float, result: Tensor) -> Tensor:
     difference, first, second = _differences(self)
-    through = g.unsqueeze(-1) * _slope(difference, result.unsqueeze(-1), p)
+    through = g.unsqueeze(-1) * slope(difference, result.unsqueeze(-1), p)
     return tensors.zeros_like(self).index_add(0, first, through).index_add(0, second, -through)
 
 
 pdist_forward = Op(
     "_pdist_forward(Tensor self, float p=2.0)", _pdist, {"self": _pdist_vjp}, node="PdistBackward0",
-    check=_check_kind("pdist"), batch=lambda self, p: _norm(tensors, _differences(self)[0], p).to(self.dtype),
+    check=_check_kind("pdist"), batch=lambda self, p: distance(tensors, _differences(self)[0], p).to(self.dtype),
 )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
 from ...core.values.errors import warn_once
-from ..reductions.vector_norms import array_norm, count_apart, norm_vjp
+from ..reductions.vector_norms import largest_known
+from .distances import distance, slope
 from .matmul import Exact, into_exactly, product
 
 # ---- the cross product
@@ -81,20 +82,16 @@ def _cdist(xp: Any, x1: Any, x2: Any, p: float) -> Any:
     between = _differences(x1, x2)
     if not x1.shape[-1]:
         return xp.zeros(between.shape[:-1], x1.dtype)
-    made = array_norm(xp, between, -1, False, p) if p else count_apart(xp, between)
+    made = largest_known(xp, between) if p == math.inf else distance(xp, between, p)
     return xp.ascontiguousarray(made.astype(x1.dtype, copy=False))
 
 
 def _cdist_vjp(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> list[Tensor]:
-    g, size, between = g.unsqueeze(-1), result.unsqueeze(-1), _differences(x1, x2)
+    size = result.unsqueeze(-1)
+    g = g.unsqueeze(-1)
     if p not in (1, math.inf):
         g = g.masked_fill(size == 0, 0)  # even an infinite one
-    if p == math.inf:  # unlike a norm's, all of it goes to each that is as large
-        through: Tensor | None = g * between.sgn() * (between.abs() == size)
-    else:
-        through = norm_vjp(g, between, size, p, -1)
-    if through is None:
-        return [x1.new_zeros(x1.shape), x2.new_zeros(x2.shape)]
+    through = g * slope(_differences(x1, x2), size, p)
     return [sum_to(through.sum(-2), x1.array.shape), sum_to(-through.sum(-3), x2.array.shape)]
 
 

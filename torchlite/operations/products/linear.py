@@ -122,7 +122,7 @@ def _array_gradients(xp: Any, g: Any, edges: tuple[Any, ...], input: Any, weight
         if rows is not g:
             of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
     if to_weight is not None:
-        of_weight = rows.T.dot(_rows(input))
+        of_weight = product(xp, rows.T, _rows(input))
     if len(edges) == 2:
         return [of_input, of_weight]
     return [None if edges[0] is None else rows.sum(0), of_input, of_weight]

@@ -27,11 +27,22 @@ from ..vocabulary import scaled
 # ---- kernels
 
 
+_LONG, _SMALL = 1000, 10**6  # numbers added up, multiplications in all
+
+
+def _long_product(xp: Any, a: Any, b: Any) -> Any:
+    """`a @ b`, with the left one copied where OpenBLAS has a kernel that adds one product after the other."""
+    turned = a.size * b.shape[1] <= _SMALL and not a.flags.c_contiguous
+    return (xp.ascontiguousarray(a) if turned else a).dot(b)
+
+
 def product(xp: Any, a: Any, b: Any) -> Any:
     """`a @ b` for two or three dimensions, by BLAS wherever the numbers fit."""
     kind = a.dtype.kind
     if kind in "fc" and a.dtype.itemsize > 2:
-        return a.dot(b) if a.ndim == b.ndim == 2 else xp.matmul(a, b)
+        if a.ndim == b.ndim == 2:
+            return a.dot(b) if a.shape[1] < _LONG else _long_product(xp, a, b)
+        return xp.matmul(a, b)
     if kind in "fV":
         return product(xp, widened(a), widened(b)).astype(a.dtype)
     if a.size and b.size:
@@ -145,7 +156,7 @@ publish(mm)
 
 def _gradients_of_mm(xp: Any, g: Any, edges: Any, mat2: Any, self: Any) -> list[Any]:
     to_self, to_mat2 = edges
-    return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else xp.dot(self.T, g)]
+    return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
 
 
 gradients_on_arrays(mm, _gradients_of_mm)

@@ -64,7 +64,7 @@ def reduce_backward(
         to_src = seen(g * product(self, some_src)).where(zero & (seen(zeros) == 1), seen(g * result) / some_src)
     else:
         best_self, best_src = (self == result).to(self.dtype), (src == seen(result)).to(self.dtype)
-        share = g / collected(best_self, best_src).clamp(min=1)
+        share = g / collected(best_self, best_src)  # NaN where the result is, since NaN equals nothing
         to_self, to_src = share * best_self, seen(share) * best_src
     if not include_self:
         to_self = to_self.scatter(dim, index, 0)

@@ -9,7 +9,7 @@ from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj, fit_gradient
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
-from ...core.declare.reduction import Reduction, all_dims
+from ...core.declare.reduction import Reduction, all_dims, reduced_count
 from ...core.machine.operands import result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
@@ -46,6 +46,8 @@ def check_norm_dtype(name: str, t: Tensor, d: dt.dtype) -> None:
 def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
     if not array.size and (ord < 0 or ord == math.inf):
         _check_identity(array, axis, ord)
+    if ord and reduced_count(array, axis) == 1:
+        ord = 1  # the norm of a number is its size, whatever the order
     if ord == 2 and array.dtype.kind != "c":
         if axis is None and not keepdim and array.flags.c_contiguous:
             flat = array.reshape(-1)
@@ -86,6 +88,12 @@ def _check_identity(array: Any, axis: Any, ord: float) -> None:
                 f"linalg.vector_norm cannot compute the {shown} norm on the dimension {a}because this dimension is "
                 "empty and the operation does not have an identity"
             )
+
+
+def largest_known(xp: Any, differences: Any) -> Any:
+    """The largest size along the last dimension, without NaN: so `cdist` of infinite order sees it."""
+    sizes = xp.abs(differences)
+    return xp.where(xp.isnan(sizes), 0, sizes).max(-1)
 
 
 def count_apart(xp: Any, difference: Any) -> Any:
