@@ -150,6 +150,31 @@ torch.use_deterministic_algorithms(1)
 torch.distributions.constraints.interval(1)
 torch.distributions.constraints.greater_than(1, 2)
 torch.distributions.constraints.less_than(bound=1)
+torch.FloatStorage(2.5)
+torch.FloatStorage(torch.ones(3))
+torch.FloatStorage(np.ones(3))
+torch.FloatStorage(set())
+torch.FloatStorage([None])
+torch.UntypedStorage({})
+torch.UntypedStorage(True)
+torch.layout()
+torch.layout("strided")
+torch.memory_format()
+torch.ones(3).exp(out=None)
+torch.ones(3).add(1, out=None)
+torch.clamp(torch.ones(3), torch.ones(3), 2.0)
+torch.ones(3).clamp(1, torch.ones(3))
+torch.ones(3).clamp_(min=1, max=torch.ones(3))
+torch.clamp(torch.ones(3), 1, torch.tensor(2.0).requires_grad_())
+torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 3, 3), np.int64(3))
+torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 3, 3), torch.tensor(3))
+torch.nn.L1Loss(torch.ones(3))
+torch.nn.MSELoss(None, torch.tensor([-5, 100]))
+torch.histogram(torch.ones(3), torch.arange(3.0).double())
+torch.histogramdd(torch.ones(3, 1), [torch.arange(3)])
+torch.ones(3).type(torch.float64, 3)
+torch.ones(3).type(torch.float64, async_=True)
+torch.hinge_embedding_loss(torch.ones(3).int(), torch.ones(3), 1.0, 1)
 torch.from_numpy(np.ones(3)).resize_(10)
 torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
 torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
@@ -174,6 +199,27 @@ def test_memory_that_numpy_shows_stays(library):
     shown[0] = 5
     assert t.tolist() == [5, 1]
     assert library.ones(3).resize_(10).shape == (10,)
+
+
+NOT_REDUCED = """
+torch.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3, 3))
+torch.kl_div(torch.ones(3), torch.ones(3))
+torch.hinge_embedding_loss(torch.ones(3), torch.ones(3))
+torch.hinge_embedding_loss(torch.tensor([-3, 3]), -torch.ones(2), -1.9)
+torch.margin_ranking_loss(torch.ones(3), torch.ones(3), torch.ones(3))
+torch.cosine_embedding_loss(torch.ones(2, 3), torch.ones(2, 3), torch.ones(2))
+torch.triplet_margin_loss(torch.ones(2, 3), torch.ones(2, 3), torch.zeros(2, 3))
+torch.ctc_loss(torch.zeros(4, 2, 3), torch.ones(2, 2).int(), (4, 4), (2, 1))
+torch.ops.aten.kl_div(torch.ones(3), torch.ones(3))
+torch.ops.aten.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3))
+"""
+
+
+@pytest.mark.parametrize("text", rows(NOT_REDUCED))
+def test_functions_of_torch_reduce_nothing_unless_told_to(text):
+    theirs, mine = [eval(text, {"torch": library}) for library in (torch, torchlite)]
+    assert str(mine.dtype) == str(theirs.dtype)
+    assert mine.tolist() == pytest.approx(theirs.tolist(), abs=1e-6) if theirs.dim() < 2 else mine.shape == theirs.shape
 
 
 # What these ask for is refused in other words, or done, but at once.

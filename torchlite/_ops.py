@@ -365,7 +365,7 @@ class Namespace(types.ModuleType):
             found = _packets.get(f"{self.__name__}::{name}")
         else:
             method = None if name.startswith("_") else getattr(Tensor, name, None)
-            function = functions.get(name) or aten.get(name) or method
+            function = aten.get(name) or functions.get(name) or method
             found = _Aten(f"aten::{name}", function) if callable(function) else None
             if found is not None:
                 setattr(self, name, found)

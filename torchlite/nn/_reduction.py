@@ -21,8 +21,8 @@ def get_enum(reduction: str) -> int:
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
     """What `size_average` and `reduce` mean."""
-    summed = size_average is False
-    found = "none" if reduce is False else "sum" if summed else "mean"
+    averaged, reduced = [flag is None or bool(flag) for flag in (size_average, reduce)]
+    found = "none" if not reduced else "mean" if averaged else "sum"
     if emit_warning:
         warn(
             f"size_average and reduce args will be deprecated, please use reduction='{found}' instead."

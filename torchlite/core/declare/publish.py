@@ -131,6 +131,12 @@ def publish_python(
     return call
 
 
+def publish_loss(schema: str, f: Callable[..., Any]) -> None:
+    """As `publish_python`; a `reduction` that is left out is the mean in aten, and none in the function of torch."""
+    publish_python(schema, f, function=False, method=False)
+    publish_python(schema.replace("int reduction=1", "int reduction=0"), f, method=False)
+
+
 def exchanged(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
     """The operator for a tensor on its right."""
 

@@ -65,7 +65,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
             return op.apply(input)
         return op.call(call, (input,), {} if out is None else {"out": out}, method)
 
-    return call
+    return _without_out(call) if method else call
 
 
 def binary(op: Any, method: bool = False) -> Callable[..., Any]:
@@ -122,12 +122,19 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
         return op.call(call, (input, other) if third is None else (input, other, third), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
-    return call
+    return _without_out(call) if method else call
 
 
 def _renamed(code: CodeType, old: str, new: str) -> CodeType:
     """The code of a function with a parameter of another name, by which it may be given."""
     return code.replace(co_varnames=tuple([new if name == old else name for name in code.co_varnames]))
+
+
+def _without_out(call: Any) -> Any:
+    """A function, as a method: nobody can give its `out` by a name that is no identifier."""
+    call.__code__ = _renamed(call.__code__, "out", "out=")
+    call.__kwdefaults__ = {"out=" if name == "out" else name: value for name, value in call.__kwdefaults__.items()}
+    return call
 
 
 def binary_in_place(op: Any) -> Callable[..., Any]:

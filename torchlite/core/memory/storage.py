@@ -9,13 +9,15 @@ import mmap
 import operator
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..machine.tensor import TensorBase
 from ..values import dtype as dt
 from ..values.device import CPU, device, find_backend
-from ..values.errors import warn_once
+from ..values.errors import type_name, warn_once
 from .relocation import StorageBase, resize, share
 from .shared_memory import SharedPages, movable, pages_behind, root
 
@@ -37,8 +39,10 @@ class UntypedStorage(StorageBase):
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         self.backend = find_backend[0](device or CPU)
-        if isinstance(size, int):
-            self.bytes = self.backend.full((_checked_size(size),), 0, _BYTE)
+        if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
+            self.bytes = self.backend.full((_checked_size(int(size)),), 0, _BYTE)
+        elif isinstance(size, (dict, TensorBase)) or not hasattr(size, "__getitem__"):
+            raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type_name(size)}")
         else:
             for item in size:
                 if not isinstance(item, int):
@@ -264,6 +268,20 @@ class UntypedStorage(StorageBase):
         return _listing(self.tolist()) + f"[torch.storage.UntypedStorage({where}) of size {len(self)}]"
 
 
+def _bytes(given: Any, d: dt.dtype) -> np.ndarray:
+    """The memory of so many elements, or of those of a sequence."""
+    if isinstance(given, (int, np.integer)):
+        return np.zeros(int(given) * d.itemsize, np.uint8)
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(given).__name__}'")
+    if not isinstance(given, Sequence):
+        raise TypeError(f"{_FORMS}Argument type not recognized: {type(given)}")
+    wrong = next((item for item in given if item is None or isinstance(item, (str, bytes))), 0)
+    if wrong != 0:
+        raise TypeError(f"must be real number, not {type_name(wrong)}")
+    return np.array(given, d.numpy).ravel().view(np.uint8)
+
+
 def _checked_size(nbytes: int) -> int:
     if nbytes < 0:
         raise RuntimeError(f"a storage cannot have a negative number of bytes, {nbytes}")
@@ -332,12 +350,8 @@ class TypedStorage:
             warn_typed_storage_removal()
             if len(args) > 1:
                 raise RuntimeError(f"{_FORMS}Too many positional arguments")
-            count = args[0] if args else 0
-            if isinstance(count, str):
-                raise TypeError("new(): invalid data type 'str'")
-            values = np.zeros(count, self.dtype.numpy) if isinstance(count, int) else np.array(count, self.dtype.numpy)
             backend = find_backend[0](device or CPU)
-            wrap_storage = UntypedStorage.over(backend.from_host(values.view(np.uint8)), backend)
+            wrap_storage = UntypedStorage.over(backend.from_host(_bytes(args[0] if args else 0, self.dtype)), backend)
         elif not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(f"{_FORMS}Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
         self._untyped_storage = wrap_storage

@@ -38,8 +38,9 @@ class memory_format:
         return _of_name, (self.name,)
 
 
-for _cls in (layout, memory_format):
-    bear_name(_cls, "torch")
+def _refuse(cls: type, *_: Any, **__: Any) -> Any:
+    raise TypeError(f"cannot create 'torch.{cls.__name__}' instances")
+
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
@@ -54,6 +55,10 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
+
+for _cls in (layout, memory_format):
+    bear_name(_cls, "torch")
+    _cls.__new__ = _refuse  # there are no others
 
 NAMES: dict[str, layout | memory_format] = {
     item.name: item

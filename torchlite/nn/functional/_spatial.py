@@ -83,7 +83,7 @@ max_pool3d, max_pool3d_with_indices = _max_pools(3, max_pool.max_pool3d, max_poo
 
 def _whole_size(output_size: Any, input: Tensor) -> Any:
     """An output size with None replaced by what the input has."""
-    if not isinstance(output_size, Sequence):
+    if isinstance(output_size, int):
         return output_size
     if input.dim() <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")

@@ -211,10 +211,11 @@ def ctc_loss(
     return made.squeeze(0) if alone and reduction == NONE else made
 
 
-_REST = "int blank=0, int reduction=1, bool zero_infinity=False)"
-publish(
-    Composite(f"ctc_loss.IntList({_LENGTHS}, {_REST}", ctc_loss),
-    Composite(f"ctc_loss.Tensor({_LENGTHS.replace('int[]', 'Tensor')}, {_REST}", ctc_loss),
-    names="ctc_loss", method=False,
-)  # fmt: skip
+for _default, _function in ((1, False), (0, True)):  # as `publish_loss` does
+    _REST = f"int blank=0, int reduction={_default}, bool zero_infinity=False)"
+    publish(
+        Composite(f"ctc_loss.IntList({_LENGTHS}, {_REST}", ctc_loss),
+        Composite(f"ctc_loss.Tensor({_LENGTHS.replace('int[]', 'Tensor')}, {_REST}", ctc_loss),
+        names="ctc_loss", function=_function, method=False,
+    )  # fmt: skip
 publish(ctc, method=False)

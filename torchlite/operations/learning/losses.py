@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import Elementwise
-from ...core.declare.publish import publish, publish_python
+from ...core.declare.publish import publish, publish_loss, publish_python
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.state.mode import local
@@ -320,7 +320,8 @@ bce_with_logits = pairwise(
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
     label="log_sigmoid_cpu", check=_check_logits,
 )  # fmt: skip
-binary_cross_entropy_with_logits = publish(bce_with_logits, method=False)
+publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)
+binary_cross_entropy_with_logits = publish(bce_with_logits, function=False, method=False)
 
 
 # ---- made of other ops
@@ -343,9 +344,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
     return reduced(each, reduction)
 
 
-publish_python(
-    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div, method=False
-)
+publish_loss("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div)
 
 
 def poisson_nll_loss(
@@ -368,14 +367,14 @@ publish_python(
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     """The input where the target is 1, and how far it is below the margin where that is -1."""
     zeros = self.new_zeros(())
+    margin = margin if self.is_floating_point() or self.is_complex() else int(margin)
     apart = tensors.where(target != 1, (margin - self).clamp_min(0), zeros)
     return reduced(apart + tensors.where(target != -1, self, zeros), reduction)
 
 
-publish_python(
-    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1)", hinge_embedding_loss,
-    method=False,
-)  # fmt: skip
+publish_loss(
+    "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1)", hinge_embedding_loss
+)
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
@@ -383,7 +382,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
-publish_python(
+publish_loss(
     "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
-    margin_ranking_loss, method=False,
-)  # fmt: skip
+    margin_ranking_loss,
+)

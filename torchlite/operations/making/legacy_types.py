@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare.publish import functions, method
+from ...core.declare.publish import functions, method, publish_python
 from ...core.machine.tensor import Tensor, TensorBase, as_class, wrap
 from ...core.memory.storage import TypedStorage, UntypedStorage
 from ...core.values import dtype as dt
@@ -141,8 +141,7 @@ for _d in dt.DTYPES:
 _PYTHON = (bool, int, float, complex)
 
 
-@method("type")
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     """The name of this tensor's legacy type; with `dtype`, this tensor as that."""
     if dtype is None:
         module = "torch" if self.is_cpu else f"torch.{self.device.type}"
@@ -161,3 +160,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any)
         where = get_default_device() if dtype.kind == "cpu" else get_backend(dtype.kind).device
         return convert(self, dtype.dtype, where)
     return convert(self, dtype, None)
+
+
+publish_python(
+    "type(Tensor self, any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None)", type_,
+    function=False,
+)  # fmt: skip

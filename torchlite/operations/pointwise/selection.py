@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary
+from ...core.declare.misfits import invalid_combination
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
+from ...core.declare.schema import Signature
 from ...core.machine.batching import DYNAMIC, LEADING
-from ...core.machine.operands import converted, result_type
+from ...core.machine.operands import converted, requires_grad, result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import warn
@@ -133,9 +135,18 @@ def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return x if high is None else xp.minimum(x, high)
 
 
+def _is_number(bound: Any) -> bool:
+    """Whether a bound may stand beside a number."""
+    return not isinstance(bound, Tensor) or not (bound.array.shape or requires_grad(bound))
+
+
 def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    bounds = [bound for bound in (min, max) if bound is not None]
+    if len({isinstance(bound, Tensor) for bound in bounds}) == 2 and not all(map(_is_number, bounds)):
+        forms = [Signature(f"clamp(Tensor self, {kind}? min=None, {kind}? max=None)") for kind in ("Tensor", "Scalar")]
+        raise invalid_combination("clamp", (self, min, max), {}, forms)
     if self.is_floating_point() and any([isinstance(bound, complex) and bound.imag for bound in (min, max)]):
         raise RuntimeError("value cannot be converted to type double without overflow")
 

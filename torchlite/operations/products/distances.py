@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
+from ...core.declare.publish import publish_loss, publish_python
 from ...core.machine.operands import result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
@@ -33,9 +33,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     return (units[0] * units[1]).sum(dim)
 
 
-publish_python(
-    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity, method=False
-)
+publish_python("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity, method=False)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -154,10 +152,10 @@ def cosine_embedding_loss(
     return reduced(near + far, reduction)
 
 
-publish_python(
+publish_loss(
     "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1)",
-    cosine_embedding_loss, method=False,
-)  # fmt: skip
+    cosine_embedding_loss,
+)
 
 
 def triplet_margin_loss(
@@ -176,8 +174,8 @@ def triplet_margin_loss(
     return reduced((margin + near - far).clamp_min(0), reduction)
 
 
-publish_python(
+publish_loss(
     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
     "float eps=1e-06, bool swap=False, int reduction=1)",
-    triplet_margin_loss, method=False,
-)  # fmt: skip
+    triplet_margin_loss,
+)

@@ -138,7 +138,13 @@ def _count(xp: Any, points: Any, edges: list[Any], weight: Any, density: bool) -
 def _check_histogram(t: Tensor, *more: Any) -> None:
     if t.dtype not in (dt.float32, dt.float64):
         raise errors.not_implemented_for("histogramdd", t.dtype)
-    weight = more[-2]
+    bins, weight = more[0], more[-2]
+    for i, edges in enumerate(bins if isinstance(bins, tuple) else (bins,)):
+        _require(
+            isinstance(edges, int) or edges.dtype is t.dtype,
+            "input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{t.dtype.cname} and bins for dimension {i} with dtype {getattr(edges, 'dtype', t.dtype).cname}",
+        )
     if weight is not None:
         _require(
             weight.dtype is t.dtype,
