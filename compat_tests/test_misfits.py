@@ -20,7 +20,7 @@ x.cumsum(0, foo=1, bar=2)          x.cumsum("a", foo=1)              x.permute(f
 x.t(1)                             x.t(1, 2)                         x.t(foo=1)
 x.zero_(1)                         torch.cat()                       torch.cat(x, 1, 2, 3)
 torch.sum("x")                     torch.max(x, "a")                 torch.mean(x, "b")
-torch.mean()                       torch.max()                       x.round_(decimals="a")
+torch.max()                       x.round_(decimals="a")
 x.count_nonzero({}, x)             x.max("a", "b")
 """
 
