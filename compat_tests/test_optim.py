@@ -683,3 +683,20 @@ def test_scaled_gradients(torch: Any, tell: Any) -> None:
         o.found_inf = torch.tensor(1.0)
         o.step()
         tell(p)
+
+
+@same_story
+def test_a_step_is_a_write_to_the_state(torch, tell):
+    p = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.Adam([p])
+    for _ in range(2):
+        p.sum().backward()
+        optimizer.step()
+        tell({name: t._version > 0 for name, t in optimizer.state[p].items()})
+    w = torch.ones(2, requires_grad=True)
+    loss = (w * optimizer.state[p]["exp_avg"]).sum()
+    optimizer.step()
+    try:
+        loss.backward()
+    except RuntimeError:
+        tell("refused")

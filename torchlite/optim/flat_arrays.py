@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core.machine.node import shared_counter
 from ..core.machine.operands import computed
 from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.write import bump
@@ -107,6 +108,7 @@ class Block:
             Role(states[0][name].backend, [s[name].array for s in states], states[0][name].array.dtype)
             for name in counts
         ]
+        self.counters = [shared_counter(s[name]) for s in states for name in (*names, *counts)]
         self.gathered = self.backend.empty((self.values.flat.size,), self.dtype) if len(params) > 1 else None
         self.on_host = self.backend.device.type == "cpu"
         self.new = False  # whether the state was made for the step to come
@@ -149,6 +151,8 @@ class Block:
             role.store()
         for p in self.params:
             bump(p)
+        for counter in self.counters:
+            counter.n += 1
         self.new = False
 
     def _operands(self, numbers: tuple[Any, ...], dtype: Any) -> list[Any]:

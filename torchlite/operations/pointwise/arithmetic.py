@@ -267,6 +267,7 @@ _unknown = undifferentiable("derivative for aten::floor_divide is not implemente
 floor_divide = Binary(
     "floor_divide", _floor_divide, (_unknown, _unknown),
     dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED,
+    number_nodes={"other": NOT_IMPLEMENTED},
 )  # fmt: skip
 publish(
     floor_divide,
