@@ -17,7 +17,7 @@ import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 
-from .hunt import Found, hunt
+from .hunt import SHOWN, Found, hunt
 from .known import CAUSES
 from .record import record
 from .report import CLASSES
@@ -31,7 +31,7 @@ def show(groups: dict[str, list[Found]], most: int) -> None:
         return CLASSES.index(field) if field in CLASSES else len(CLASSES), -len(group[1])
 
     for kind, found in sorted(groups.items(), key=weight)[:most]:
-        shortest = min((one for one in found if one.script), key=lambda one: len(one.script))
+        shortest = min(found, key=lambda one: (not one.script, len(one.script)))
         print(f"──── {len(found)} × {kind}   (program {shortest.number})\n\n{shortest.script}\n")
 
 
@@ -43,6 +43,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     parser.add_argument("--module", default="torchlite", help="what to hold against torch (default: %(default)s)")
     parser.add_argument("--show", type=int, default=50, metavar="N", help="groups to show (default: %(default)s)")
+    parser.add_argument("--scripts", type=int, default=SHOWN, metavar="N", help="of a kind (default: %(default)s)")
     parser.add_argument("--record", type=int, metavar="N", help="record N programs instead of comparing any")
     options = parser.parse_args()
     if options.record:
@@ -54,7 +55,7 @@ def main() -> int:
     known: Counter[str] = Counter()
     different = set()
     try:
-        for found in hunt(options.seed, options.count, options.module, options.jobs):
+        for found in hunt(options.seed, options.count, options.module, options.jobs, options.scripts):
             known.update(found.known)
             if not found.known:
                 groups[found.kind].append(found)

@@ -38,12 +38,13 @@ class Found:
 class Worker:
     """A process that runs some of the programs, and says which one it is at and what it finds."""
 
-    def __init__(self, seed: str, numbers: range, module: str):
-        self.seed, self.numbers, self.module = seed, numbers, module
+    def __init__(self, seed: str, numbers: range, module: str, shown: int):
+        self.seed, self.numbers, self.module, self.shown = seed, numbers, module, shown
         self.at, self.drawing = numbers.start, True
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["torch", module, __name__])  # so that one goes on at once after a crash
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs, seed, numbers, module), daemon=True)
+        self.process = context.Process(target=work, args=(theirs, seed, numbers, module, shown), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -56,12 +57,12 @@ class Worker:
 
     def next(self) -> "Worker":
         """One that goes on after a crash."""
-        return Worker(self.seed, self.numbers[self.numbers.index(self.at) + 1 :], self.module)
+        return Worker(self.seed, self.numbers[self.numbers.index(self.at) + 1 :], self.module, self.shown)
 
 
-def hunt(seed: str, count: int, module: str, jobs: int) -> Iterator[Found]:
-    """All failures of some programs."""
-    started = [Worker(seed, range(job, count, jobs), module) for job in range(jobs)]
+def hunt(seed: str, count: int, module: str, jobs: int, shown: int = SHOWN) -> Iterator[Found]:
+    """All failures of some programs, of which so many of a kind are cut down to scripts."""
+    started = [Worker(seed, range(job, count, jobs), module, shown) for job in range(jobs)]
     workers = {worker.connection: worker for worker in started}
     while workers:
         for connection in wait(list(workers)):
@@ -81,7 +82,7 @@ def hunt(seed: str, count: int, module: str, jobs: int) -> Iterator[Found]:
                 worker.at, worker.drawing = said
 
 
-def work(connection: Connection, seed: str, numbers: range, module: str) -> None:
+def work(connection: Connection, seed: str, numbers: range, module: str, most: int) -> None:
     """What a process does."""
     torch, torchlite = importlib.import_module("torch"), importlib.import_module(module)
     same_every_time(torch)
@@ -98,7 +99,7 @@ def work(connection: Connection, seed: str, numbers: range, module: str) -> None
                 connection.send(Found(number, "", known=tuple({entry.name for entry in known})))
             else:
                 shown[failure.kind] += 1
-                text = explain(failure, torch, torchlite) if shown[failure.kind] <= SHOWN else ""
+                text = explain(failure, torch, torchlite) if shown[failure.kind] <= most else ""
                 connection.send(Found(number, failure.kind, failure.first.field, text))
         signal.alarm(0)
     connection.send((None, False))

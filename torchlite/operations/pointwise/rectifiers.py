@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.elementwise import Elementwise
+from ...core.declare.elementwise import Contiguous, Elementwise
 from ...core.declare.on_backend import OnBackend
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -160,7 +160,7 @@ rrelu_with_noise_backward = Elementwise(
     **_FLOATS,
 )
 _RRELU = "Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training"
-_with_noise = Elementwise(
+_with_noise = Contiguous(
     f"rrelu_with_noise({_RRELU})",
     _rrelu,
     {

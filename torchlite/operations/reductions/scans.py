@@ -133,7 +133,8 @@ def _running_extreme(combine: str) -> Any:
     def kernel(xp: Any, array: Any, axis: int) -> tuple[Any, Any]:
         values = running(xp, combine, array, axis)
         reached = (array == values) | (array != array)
-        return values, running(xp, "maximum", xp.where(reached, positions(xp, array, axis), 0), axis)
+        places = running(xp, "maximum", xp.where(reached, positions(xp, array, axis), 0), axis)
+        return xp.ascontiguousarray(values), xp.ascontiguousarray(places)
 
     return kernel
 
