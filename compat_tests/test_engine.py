@@ -252,3 +252,17 @@ def test_a_long_chain_and_a_wide_fan():
     for _ in range(100_000):
         y = y * 1.0
     del y
+
+
+@same_story
+def test_steps_by_a_number_keep_nothing(torch, tell):
+    x, y = torch.ones(3, requires_grad=True), torch.arange(3.0)
+    for weight in (0.3, torch.tensor(0.3)):
+        z = torch.lerp(x, y, weight)
+        tell(z.grad_fn.name())
+        for _ in range(2):
+            try:
+                z.sum().backward()
+            except RuntimeError as error:
+                tell(str(error)[:60])
+    tell(x.grad)

@@ -224,3 +224,13 @@ def test_warnings_given_once_are_given_always_if_asked(torch, tell):
             tell(len(warned))
     finally:
         torch.set_warn_always(before)
+
+
+@same_story
+def test_results_that_lie_row_by_row(torch, tell):
+    x = torch.arange(-3.0, 3.0).view(2, 3).t()
+    for dim in (0, 1):
+        tell([t.stride() for t in torch.cummax(x, dim)], [t.stride() for t in torch.cummin(x, dim)])
+    for training in (True, False):
+        tell(torch.nn.functional.rrelu(x, training=training).stride())
+        tell(torch.nn.functional.rrelu(x.clone(), training=training, inplace=True).stride())

@@ -10,7 +10,7 @@ from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Scaled,
 from ...core.declare.publish import function, method, publish, publish_python
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.operands import converted, fitting_array, result_type
+from ...core.machine.operands import fitting_array, result_type
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
@@ -587,14 +587,13 @@ def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
     return xp.where(xp.absolute(weight) < 0.5, self + weight * step, end - step * (1 - weight))
 
 
+def _lerp_by_number(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+    step = end - self
+    return self + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
+
+
 class _Lerp(Elementwise):
     """Nothing is promoted, but a 0-dim weight is converted."""
-
-    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
-        arguments = super().convert(values, common, backend)
-        if common in dt.HALVES and not isinstance(values[2], TensorBase):
-            arguments[2] = converted(values[2], dt.float32, backend)  # not rounded first
-        return arguments
 
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         start, end, weight = values
@@ -605,18 +604,32 @@ class _Lerp(Elementwise):
         return super().compute_dtype((start, end, None))
 
 
+def _check_weight(self: Tensor, end: Tensor, weight: Any) -> None:
+    if weight.__class__ is complex and weight.imag and self.is_floating_point():
+        kind = "double" if self.dtype is dt.float64 else "float"
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+
+
+lerp_by_number = _Lerp(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight)",
+    _lerp_by_number,
+    {
+        "self": lambda g, weight: g * (1 - conj(weight)),
+        "end": lambda g, weight: g * conj(weight),
+    },
+    check=_check_weight, dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward0",
+)  # fmt: skip
 lerp = _Lerp(
-    "lerp(Tensor self, Tensor end, Operand weight)",
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight)",
     _lerp,
     {
         "self": lambda g, weight: g * (1 - conj(weight)),
         "end": lambda g, weight: g * conj(weight),
         "weight": lambda g, self, end: g * conj(end - self),
     },
-    dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward1",
-    number_nodes={"weight": "LerpBackward0"},
+    dtypes=INEXACT, halves="wide", label="lerp_kernel_tensor", node="LerpBackward1",
 )  # fmt: skip
-publish(lerp, inplace=True)
+publish(lerp, lerp_by_number, inplace=True)
 
 
 class _Ldexp(Elementwise):
