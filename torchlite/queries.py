@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .core.declare.schema import taking
 from .core.machine.operands import result_type as _result_type
 from .core.machine.overrides import overridable
 from .core.machine.tensor import Tensor, TensorBase
@@ -139,6 +140,7 @@ def set_default_tensor_type(t: Any) -> None:
     set_default_device(t.kind if t.is_cuda else None)
 
 
+@taking("is_distributed(Tensor input)")
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor is spread over processes: none is."""
     return False

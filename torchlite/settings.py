@@ -156,4 +156,6 @@ def is_warn_always_enabled() -> bool:
 
 def set_flush_denormal(mode: bool, /) -> bool:
     """Have numbers too small for full precision taken for zero, which NumPy cannot: False says that it is not done."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {errors.type_name(mode)}")
     return False

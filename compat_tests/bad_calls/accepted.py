@@ -8,7 +8,7 @@ import re
 REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r".*",
-        r"not implemented for '(UInt16|UInt32|UInt64|Float8_\w+)'",
+        r"not implemented for '(UInt16|UInt32|UInt64|Float8_\w+)'|(Unsupported dtype|but got) Float8_\w+",
         "PyTorch's kernels for the CPU leave the rarer dtypes out; here they are computed like the others.",
     ),
     (
@@ -32,9 +32,19 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Nothing is compiled, so options of the compiler are not looked at.",
     ),
     (
-        r"torch\.distributions\.\w+",
+        r"torch\.distributions\..*",
         r"Input arguments must all be instances of Number, torch\.Tensor",
         "NumPy's numbers are numbers.",
+    ),
+    (
+        r"torch\.autograd\.graph\.region_activation_memory_budget",
+        r"can only be used inside a torch\.compile region",
+        "Nothing is compiled, so a region to be compiled is like any other.",
+    ),
+    (
+        r"torch\.(Tag|nn\.functional\.\w+Type)",
+        r"incompatible constructor arguments",
+        "Python's enumerations find a member by any number that equals its own.",
     ),
 )
 

@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.declare.schema import taking
+from ..core.declare.schema import Signature, taking
 from ..core.machine.node import Node, name_of
 from ..core.machine.tensor import TensorBase
 from ..core.state.context import SetAtOnce, Switch
@@ -85,6 +85,9 @@ def _origins(node: Node) -> Iterator[str]:
         node, induced = node.metadata.get("parent_"), True
 
 
+_ENABLED = Signature("set_anomaly_enabled(bool enabled, bool check_nan=True)")
+
+
 class set_detect_anomaly(SetAtOnce):
     """Turn anomaly detection on or off: at once, and inside a `with` until its end.
 
@@ -95,7 +98,7 @@ class set_detect_anomaly(SetAtOnce):
     switches = ("anomaly",)
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.mode, self.check_nan = mode, check_nan
+        self.mode, self.check_nan = _ENABLED.bind((mode, check_nan), {})
         super().__init__()
 
     def _inside(self, mode: Mode) -> Mode:
@@ -118,7 +121,7 @@ class detect_anomaly(Switch):
         return mode.but(anomaly=Anomaly(self.check_nan))
 
 
-@taking("set_anomaly_enabled(bool enabled, bool check_nan=True)")
+@taking(_ENABLED.text)
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Turn anomaly detection on or off."""
     set_detect_anomaly(mode, check_nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.declare.publish import method
@@ -131,6 +132,7 @@ def backward(
                 "use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    create_graph, retain_graph = _flag(create_graph), _flag(create_graph if retain_graph is None else retain_graph)
     goals = None
     if inputs is not None:
         sources = _listed(inputs)
@@ -152,7 +154,17 @@ def backward(
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
             "after use to break the cycle and avoid the leak.",
         )
-    engine.run(roots, goals, create_graph if retain_graph is None else retain_graph, create_graph, accumulate=True)
+    engine.run(roots, goals, retain_graph, create_graph, accumulate=True)
+
+
+def _flag(value: Any) -> bool:
+    """A flag of the engine, which may be any number of a byte."""
+    if value.__class__ is bool:
+        return value
+    number = operator.index(value)
+    if not 0 <= number <= 255:
+        raise OverflowError(f"unsigned byte integer is {'less than minimum' if number < 0 else 'greater than maximum'}")
+    return bool(number)
 
 
 def _goal(place: Any) -> Any:
@@ -200,7 +212,7 @@ def grad(
             FutureWarning,
         )
     weights = (None,) * len(places) if grad_outputs is None else _listed(grad_outputs)
-    keep = create_graph if retain_graph is None else retain_graph
+    create_graph, keep = _flag(create_graph), _flag(create_graph if retain_graph is None else retain_graph)
 
     def run(*weights: Any) -> list[Any]:
         roots = _roots(places, weights, create_graph)

@@ -117,6 +117,11 @@ class SDPAParams(NamedTuple):
 
 def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
     """Whether PyTorch's CUDA kernel is there, and takes these."""
+    if not isinstance(params, SDPAParams) or not isinstance(debug, bool):
+        raise TypeError(
+            "_can_use_flash_attention(): incompatible function arguments. The following argument types are supported:\n"
+            "    1. (arg0: torch._C._SDPAParams, arg1: bool) -> bool"
+        )
     return False
 
 

@@ -9,6 +9,7 @@ from ..core.declare.schema import Signature
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
 from ..core.machine.tensor import Tensor, as_class
 from ..core.values import dtype as dt
+from ..core.values.errors import type_name
 from ..core.values.pickling import Shown
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state
@@ -62,6 +63,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 def _required(t: Any, requires_grad: bool) -> Any:
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {type_name(requires_grad)}"
+        )
     if requires_grad and t.dtype.category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t._require_grad(requires_grad)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _new = object.__new__
+_ABSENT = object()  # stands for an argument that is not given
 _ONE = 1  # the default of alpha; small ints are one object
 PRECISE = frozenset((dt.float32, dt.float64))  # a Python float is an operand of these as it is
 WHOLE = PRECISE | {dt.int64}  # and an int of these
@@ -76,10 +77,10 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
     others = op.signature.params[1].quick
     rest = [p.default for p in op.signature.params[2:]]
 
-    def call(input: Tensor, other: Any, third: Any = None, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+    def call(input: Tensor, other: Any, third: Any = _ABSENT, *, alpha: Any = 1, out: Any = _ABSENT) -> Any:
         state = local.state
         mode = state.mode
-        if mode.plain and out is third and alpha is _ONE:  # both None
+        if mode.plain and out is third and alpha is _ONE:  # both absent
             try:
                 backend = input.backend
                 dtype = input.dtype
@@ -116,10 +117,10 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
                 return result
         if mode.direct and out is third and alpha is _ONE and input.__class__ is Tensor and other.__class__ in others:
             return op.apply(input, other, *rest)
-        named = {} if out is None else {"out": out}
+        named = {} if out is _ABSENT else {"out": out}
         if alpha is not _ONE:  # only add and sub have it; binding says so
             named["alpha"] = alpha
-        return op.call(call, (input, other) if third is None else (input, other, third), named, method)
+        return op.call(call, (input, other) if third is _ABSENT else (input, other, third), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
     return _without_out(call) if method else call
@@ -146,10 +147,10 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     numbers = op.signature.params[1].type == "Operand"
     signature = op.signature.called(op.signature.name + "_")
 
-    def call(self: Tensor, other: Any, third: Any = None, *, alpha: Any = 1) -> Tensor:
+    def call(self: Tensor, other: Any, third: Any = _ABSENT, *, alpha: Any = 1) -> Tensor:
         state = local.state
         mode = state.mode
-        if mode.plain and writes and third is None:
+        if mode.plain and writes and third is _ABSENT:
             try:
                 backend = self.backend
                 dtype = self.dtype
@@ -188,7 +189,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     return self
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 pass
-        return in_place(call, (self, other) if third is None else (self, other, third), alpha)
+        return in_place(call, (self, other) if third is _ABSENT else (self, other, third), alpha)
 
     def in_place(function: Callable[..., Any], args: tuple[Any, ...], alpha: Any) -> Tensor:
         named = {} if alpha is _ONE else {"alpha": alpha}

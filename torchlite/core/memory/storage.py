@@ -68,9 +68,12 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def from_buffer(
-        cls, buffer: Any, byte_order: str = "native", *, dtype: dt.dtype = dt.uint8, count: int = -1, offset: int = 0
-    ) -> UntypedStorage:
+        cls, buffer: Any, byte_order: str = "native", *, dtype: dt.dtype | None = None, count: int = -1,
+        offset: int = 0,
+    ) -> UntypedStorage:  # fmt: skip
         """A copy of a buffer that holds elements of `dtype` in this byte order ("native", "little" or "big")."""
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         view = memoryview(buffer).cast("B")
@@ -196,6 +199,8 @@ class UntypedStorage(StorageBase):
 
     def byteswap(self, dtype: dt.dtype) -> None:
         """Reverse the bytes of each element (of each half, for complex numbers)."""
+        if not isinstance(dtype, dt.dtype):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
         unit = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         if unit > 1:
             self.bytes[: self.bytes.size // unit * unit].view(f"u{unit}").byteswap(inplace=True)
@@ -206,7 +211,9 @@ class UntypedStorage(StorageBase):
 
     def resize_(self, size: int) -> UntypedStorage:
         """Give the memory another size, for all tensors and storages over it. What there is no room for is gone."""
-        resize(self, _checked_size(size))
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool):
+            raise RuntimeError(f"resize_ expects an int, but got {type_name(size)}")
+        resize(self, _checked_size(int(size)))
         return self
 
     def is_shared(self) -> bool:

@@ -11,7 +11,7 @@ from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.state.mode import local
 from ...core.values import dtype as dt
-from ...core.values.errors import broadcast_shapes, cannot_cast, within
+from ...core.values.errors import broadcast_shapes, cannot_cast, not_implemented_for, within
 from ..formulas import Formula, tensors
 from ..gradient_kernels import gradient_by_kernel
 
@@ -303,6 +303,8 @@ def _check_logits(
         )
     if target.dtype.category < min(self.dtype.category, dt.FLOAT):
         raise cannot_cast(self.dtype, target.dtype)
+    if self.dtype.category < dt.FLOAT:
+        raise not_implemented_for("log_sigmoid_cpu", self.dtype)
     within(target.array.shape, self.array.shape)
     if pos_weight is not None:
         within(self.array.shape, broadcast_shapes(self.array.shape, pos_weight.array.shape))

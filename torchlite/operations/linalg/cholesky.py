@@ -8,7 +8,8 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for, warn
 from ..products.matmul import Exact, H, into_exactly
 from .base import (
     adjoint,
@@ -164,6 +165,8 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix, given its Cholesky factor."""
     check_square("cholesky_inverse", self)
+    if self.dtype in dt.HALVES:
+        raise not_implemented_for("cholesky_inverse_out_cpu", self.dtype)
     return _cholesky_inverse_op.apply(self, upper)
 
 

@@ -242,7 +242,7 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
-    _check_fill(self, dim, index, value)
+    _check_fill(self, dim, index, 1j if value.is_complex() else 1)
 
 
 class _IndexFill(WritingValue):

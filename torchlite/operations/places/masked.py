@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import OnBackend
-from ...core.declare.publish import function, method, publish
+from ...core.declare.publish import function, method, publish, publish_python
 from ...core.declare.schema import Signature
 from ...core.machine.batching import BROADCAST, DYNAMIC
 from ...core.machine.overrides import dispatch, needs_dispatch
@@ -235,8 +235,7 @@ def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:
 publish(_Finding("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static))
 
 
-@method("fill_diagonal_")
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
     """Set the elements whose indices are all equal; in a tall matrix, `wrap` begins anew below the last column."""
     if self.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -251,3 +250,6 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         left = (rows * columns - offset // max(self.stride(1), 1) + columns) // (columns + 1)
         self.as_strided((left,), (step,), self.storage_offset() + offset).fill_(fill_value)
     return self
+
+
+publish_python("fill_diagonal_(Tensor self, Scalar fill_value, bool wrap=False)", fill_diagonal_, function=False)

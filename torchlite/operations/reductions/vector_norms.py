@@ -147,7 +147,7 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
 
 publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm)
 publish_python(
-    "frobenius_norm(Tensor self, int[1]? dim=None, bool keepdim=False)",
+    "frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)",
     lambda self, dim, keepdim: vector_norm.apply(self, 2.0, dim, keepdim, None),
     method=False,
 )
@@ -205,6 +205,10 @@ def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
 
 
 def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
+    if t.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {t.dtype.legacy}"
+        )
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise RuntimeError("renorm: p and maxnorm must be real-valued")
     if p <= 0:

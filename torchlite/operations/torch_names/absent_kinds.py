@@ -47,10 +47,14 @@ def is_distributed(self: Tensor) -> bool:
     return False
 
 
-@method("to_dense")
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+def to_dense(self: Tensor, dtype: Any, masked_grad: bool | None) -> Tensor:
     """This tensor, which is not sparse, in a dtype if one is given."""
     return self if dtype is None else self.to(dtype)
+
+
+publish_python(
+    "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None)", to_dense, function=False
+)
 
 
 @method("sparse_dim")
