@@ -9,7 +9,7 @@ from collections import Counter
 from ..parity import catalog
 from ..parity.pool import Settings, reference_library, subject_library
 from ..parity.process import fix_hashes
-from .run import is_accepted, operators, survey_all
+from .run import operators, survey_all
 
 
 def main() -> int:
@@ -27,14 +27,16 @@ def main() -> int:
     for report in survey_all(names, libraries, options.dtypes.split(","), options.limit, options.timeout):
         family = catalog.family_of(report.operator)
         compared[family] += report.compared
-        explained = is_accepted(report.operator)
-        (accepted if explained else worse)[family] += len({(f.what, f.dtype, f.change, f.sample) for f in report.worse})
+        shown = [f for f in report.worse if options.all or not f.accepted]
+        for explained, table in ((False, worse), (True, accepted)):
+            some = [f for f in report.worse if f.accepted is explained]
+            table[family] += len({(f.what, f.dtype, f.change, f.sample) for f in some})
         better[family] += report.better
         if report.note:
             print(f"{report.operator}: {report.note}")
-        if report.worse and (options.all or not explained):
+        if shown:
             print(f"{report.operator}: worse in {len(report.worse)} of {report.compared}, better in {report.better}")
-            for finding in sorted(report.worse, key=lambda f: -f.verdict.ratio)[: options.each]:
+            for finding in sorted(shown, key=lambda f: -f.verdict.ratio)[: options.each]:
                 print(f"    {finding}")
         sys.stdout.flush()
     print(f"\n{'family':<14}{'compared':>10}{'torchlite worse':>18}{'with a cause':>15}{'PyTorch worse':>16}")

@@ -25,12 +25,7 @@ from .measure import Verdict, verdicts
 @cache
 def _accepted() -> tuple[str, ...]:
     table = tomllib.loads((Path(__file__).parent / "accepted.toml").read_text())
-    return tuple(pattern for entry in table.values() for pattern in entry["operators"])
-
-
-def is_accepted(operator: str) -> bool:
-    """Whether what is worse about an operator has a cause that is written down."""
-    return catalog.matches(operator, _accepted())
+    return tuple(pattern for entry in table.values() for pattern in entry["findings"])
 
 
 @dataclass(frozen=True)
@@ -41,6 +36,11 @@ class Finding:
     change: str
     sample: int
     verdict: Verdict
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it has a cause that is written down."""
+        return catalog.matches(f"{self.operator} {self.what} {self.dtype} {self.change}", _accepted())
 
     def __str__(self) -> str:
         return f"{self.operator} {self.what} {self.dtype} {self.change}, sample {self.sample}: {self.verdict.text}"

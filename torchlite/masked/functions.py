@@ -208,6 +208,7 @@ def var(
         dtype = input.dtype if input.dtype.category >= dt.FLOAT else dt.float32
     count = _count(input, dim, True, mask)
     away = input - sum(input, dim, keepdim=True, dtype=dtype, mask=mask) / count
+    away = away - sum(away, dim, keepdim=True, dtype=dtype, mask=mask) / count  # what the mean was rounded by
     total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=dtype, mask=mask)
     left = (count.reshape(total.shape).to(dtype.to_real()) - correction).clamp_min(0)
     return (total / left).to(dtype)

@@ -347,8 +347,11 @@ def linear_cross_entropy(
 ) -> Tensor:
     """`cross_entropy` of a linear map to (num_classes, ...).
 
-    `options` say how PyTorch is to cut the computation into chunks; here it is done at once, with the same result.
+    `options` say how PyTorch is to cut the computation into chunks; here it is done at once, in the precision that they
+    ask for.
     """
+    if options is not None:
+        options.check()
     shape = linear_weight.shape
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
@@ -368,15 +371,22 @@ def linear_cross_entropy(
         )
     if ignore_index is not None and target.is_floating_point():
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    dtype = input.dtype
+    if options is not None and options.widens(dtype):
+        input, linear_weight, linear_bias, weight, target = [
+            t if t is None or not t.is_floating_point() else t.float()
+            for t in (input, linear_weight, linear_bias, weight, target)
+        ]
     if len(shape) == 2:
         scores = linear(input, linear_weight, linear_bias)
     else:
         bias = None if linear_bias is None else linear_bias.flatten()
         scores = linear(input, linear_weight.flatten(0, -2), bias).view(input.shape[0], *shape[:-1])
-    return class_loss.cross_entropy_loss(
+    made = class_loss.cross_entropy_loss(
         scores, target, weight, _reduction.get_enum(reduction), -100 if ignore_index is None else ignore_index,
         label_smoothing,
     )  # fmt: skip
+    return made.to(dtype)
 
 
 # ---- pairs and triples

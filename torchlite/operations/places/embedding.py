@@ -164,6 +164,22 @@ def _check_bag(
         )
 
 
+def _largest(xp: Any, values: Any, indices: Any, bag: Any, bags: int) -> tuple[Any, Any]:
+    """The largest values of each bag, 0 for an empty one, and their indices. NaN counts only where it comes first."""
+    low, shape = -float("inf"), (bags, values.shape[1])
+    made, first = xp.full(shape, low, values.dtype), xp.full(shape, indices.size, dt.int64.numpy)
+    if not indices.size:
+        return xp.zeros(shape, values.dtype), xp.zeros(shape, dt.int64.numpy)
+    later = (xp.diff(bag, prepend=-1) == 0).reshape((-1, 1))
+    unknown = xp.isnan(values)
+    values = xp.where(unknown & later, low, values)
+    combine(xp, "maximum", made, bag, values)
+    best = (values == made[bag]) | (unknown & ~later)
+    combine(xp, "minimum", first, bag, xp.where(best, xp.arange(indices.size).reshape((-1, 1)), indices.size))
+    found = first < indices.size
+    return xp.where(found, made, 0), xp.where(found, indices[xp.where(found, first, 0)], 0)
+
+
 def _embedding_bag(
     xp: Any, weight: Any, indices: Any, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, padding_idx: int,
@@ -182,18 +198,10 @@ def _embedding_bag(
     values = widened(weight[indices])
     if per_sample is not None:
         values = values * widened(per_sample).reshape((-1, 1))
-    made = xp.full((bags, weight.shape[1]), -float("inf") if mode == _MAX else 0, values.dtype)
-    chosen = xp.zeros((bags, weight.shape[1]) if mode == _MAX else (bags,), dt.int64.numpy)
     if mode == _MAX:
-        combine(xp, "maximum", made, bag[kept], values[kept])
-        made = xp.where(counts.reshape((-1, 1)) > 0, made, 0)
-        first = xp.full(made.shape, indices.size, dt.int64.numpy)
-        places = xp.where(values == made[bag], xp.arange(indices.size).reshape((-1, 1)), indices.size)
-        combine(xp, "minimum", first, bag[kept], places[kept])
-        found = first < indices.size
-        if indices.size:
-            chosen = xp.where(found, indices[xp.where(found, first, 0)], 0)
+        made, chosen = _largest(xp, values[kept], indices[kept], bag[kept], bags)
     else:
+        made, chosen = xp.zeros((bags, weight.shape[1]), values.dtype), xp.zeros((bags,), dt.int64.numpy)
         combine(xp, "add", made, bag[kept], values[kept])
         if mode == _MEAN:
             made = made / xp.maximum(counts, 1).astype(made.dtype).reshape((-1, 1))
