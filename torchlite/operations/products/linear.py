@@ -11,6 +11,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.errors import not_implemented_for
 from ..places.writing import widened
 from .linear_steps import LinearNode
 from .matmul import H, addmm, matmul, product
@@ -135,8 +136,49 @@ for _op in (product_with, sum_with):
 # ---- of two inputs
 
 
+def _trilinear(xp: Any, input1: Any, weight: Any, input2: Any) -> Any:
+    """`input1[r] @ weight[k] @ input2[r]` for all rows r and outputs k."""
+    outputs, one, other = weight.shape
+    first, second, turned = widened(input1), widened(input2), widened(weight).swapaxes(0, 1)
+    half = product(xp, first, turned.reshape((one, outputs * other))).reshape((len(first), outputs, other))
+    made = xp.matmul(half, second[:, :, None])
+    return made.reshape((len(first), outputs)).astype(input1.dtype, copy=False)
+
+
+def _trilinear_by_products(input1: Tensor, weight: Tensor, input2: Tensor) -> Tensor:
+    outputs, one, other = weight.shape
+    half = input1.mm(weight.transpose(0, 1).reshape((one, outputs * other))).view((len(input1), outputs, other))
+    return half.bmm(input2.unsqueeze(2)).view((len(input1), outputs))
+
+
+def _trilinear_weight(g: Tensor, input1: Tensor, weight_shape: Any, input2: Tensor) -> Tensor:
+    outer = g.unsqueeze(2) * conj(input1).unsqueeze(1)
+    return outer.flatten(1).t().mm(conj(input2)).view(weight_shape)
+
+
+trilinear = Op(
+    "_trilinear(Tensor input1, Tensor weight, Tensor input2)", _trilinear,
+    {
+        "input1": lambda g, weight, input2: trilinear.apply(g, conj(weight).transpose(0, 1), conj(input2)),
+        "weight": _trilinear_weight,
+        "input2": lambda g, input1, weight: trilinear.apply(conj(input1), conj(weight).permute((2, 1, 0)), g),
+    },
+    linear="each", batch=_trilinear_by_products,
+)  # fmt: skip
+
+
+def _check_dtypes(**tensors: Tensor) -> None:
+    dtypes = {name: t.dtype for name, t in tensors.items()}
+    if len({*dtypes.values()}) > 1:
+        got = ", ".join([f"{name}: {d.cname}" for name, d in dtypes.items()])
+        raise RuntimeError(f"All tensors must have the same dtype, got {got}")
+    if dt.bool_ in dtypes.values():
+        raise not_implemented_for("bmm", dt.bool_)
+
+
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each k."""
+    _check_dtypes(input1=input1, input2=input2, weight=weight, **({} if bias is None else {"bias": bias}))
     if input1.dim() != input2.dim():
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
     for i in range(input1.dim() - 1):
@@ -146,7 +188,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
                 f"{input2.shape[i]}"
             )
     for nr, t in enumerate((input1, input2), 1):
-        if t.shape[-1] != weight.shape[nr]:
+        if t.size(-1) != weight.shape[nr]:
             raise RuntimeError(
                 f"bilinear(): input{nr} size does not match weight size: got {t.shape[-1]} but expected "
                 f"{weight.shape[nr]}"
@@ -155,11 +197,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
         )
-    outputs, one, other = weight.shape
-    rows = _rows(input1)
-    # (rows, one) times (outputs, one, other), then the inner product of each row with that of input2.
-    half = rows.mm(weight.transpose(0, 1).reshape((one, outputs * other))).view((rows.shape[0], outputs, other))
-    made = half.bmm(_rows(input2).unsqueeze(2)).view((*input1.shape[:-1], outputs))
+    rows, others = [t.reshape((-1, t.shape[-1])) for t in (input1, input2)]
+    made = trilinear.apply(rows, weight, others).view((*input1.shape[:-1], len(weight)))
     return made if bias is None else made + bias
 
 
