@@ -6,6 +6,8 @@ import pytest
 
 import torchlite
 
+from .side_by_side import same_story
+
 torch = pytest.importorskip("torch")
 
 CALLS = """
@@ -47,3 +49,10 @@ def test_overloads_of_old_are_told_of_as_in_pytorch(call: str) -> None:
             eval(call, {"torch": library, "x": library.ones(2)})
         told.append(str(seen[0].message).split(" (Triggered internally")[0])
     assert told[0] == told[1]
+
+
+@same_story
+def test_quotients_as_functions_and_methods(torch, tell):
+    x = torch.arange(1.0, 4)
+    tell(x.div(2), x.divide(x), x.true_divide(2), x.div(2, rounding_mode="floor"), x.clone().div_(2))
+    tell(torch.div(x, 2), torch.div(x, x, out=torch.empty(3)), torch.cov(torch.stack([x, x * 2])))

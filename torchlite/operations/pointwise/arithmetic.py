@@ -225,7 +225,7 @@ class _Divide(Binary):
 
         def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
             if rounding_mode is None:
-                return divide(input, other, out=out)
+                return divide(input, other) if out is None else divide(input, other, out=out)
             named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
             return divide_rounded.call(call, (input, other), named, method)
 
