@@ -512,3 +512,22 @@ def test_an_input_kept_plainly_costs_a_pair():
     y = x * x
     assert all(type(entry) is tuple for entry in y.grad_fn.saved_entries)
     assert sys.getsizeof(y.grad_fn.saved_entries[0]) <= 64
+
+
+@same_story
+def test_operands_written_to_are_packed_before(torch, tell):
+    writes = (
+        lambda a, b: a.mul_(b),
+        lambda a, b: a.mul_(a),
+        lambda a, b: a.div_(a),
+        lambda a, b: a.addcmul_(a, b),
+        lambda a, b: a.sin_(),
+    )
+    for write in writes:
+        for of_view in (True, False):
+            x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
+            y = x.sin()
+            with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+                write(*(y.unsqueeze(1), x.unsqueeze(1)) if of_view else (y, x))
+            y.sum().backward()
+            tell(x.grad)

@@ -105,7 +105,7 @@ KNOWN = (
     Known(
         "tangents of a custom function's tangents",
         "PyTorch does not differentiate the `jvp` of a custom function once more by an outer jvp, and is wrong",
-        lambda program, d: d.field == "values" and anywhere(program, "jvp.*jvp.*Double|Double.*jvp.*jvp"),
+        lambda program, d: d.field == "values" and anywhere(program, "(jvp|jacfwd|hessian).*jvp.*Double|Double.*jvp.*jvp"),
     ),
     Known(
         "hooks on views that lead nowhere",
@@ -151,20 +151,19 @@ KNOWN = (
     Known(
         "steps of compiled code",
         "numbers have nodes of other names there, and vectors become matrices in another way, which the last node, "
-        "counts of writes and whether it is a view show",
+        "counts of writes, layouts and whether it is a view show",
         lambda program, d: (
-            d.field in OF_STEPS
+            d.field in (*OF_STEPS, "stride()")
             and says(program[-1].line, r"trapezoid|F\.pairwise_distance|circular|F\.scaled_dot|F\.linear|pool1d")
         ),
     ),
     Known(
-        "layouts of gradients of means",
-        "PyTorch hands each element its share in a tensor of its own, laid out row by row; torchlite one number for "
-        "all, so that the next step has the layout of its operand",
+        "layouts of gradients",
+        "PyTorch hands each element its share of a mean's gradient in a tensor of its own, laid out row by row, and "
+        "one number for all where the gradient of a cumsum is; torchlite the other way about, and the next step has "
+        "the layout of its operand",
         lambda program, d: (
-            d.field == "stride()"
-            and anywhere(program, r"mean\(|_loss|var\(")
-            and anywhere(program, TRANSFORM + r"|autograd\.grad\(")
+            d.field == "stride()" and says(program[-1].line, TRANSFORM) and anywhere(program, r"mean\(|_loss|cumsum\(")
         ),
     ),
     Known(

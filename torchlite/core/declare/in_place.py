@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..machine.operands import tensors_in
 from ..machine.saved import announce_write, check_keepable
 from ..machine.tangent import hold
+from ..machine.tensor import TensorBase
 from ..machine.view import check_writable, follow_bases, requires_grad, resolve, set_history
 from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, write
 from ..state.mode import local, silent
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 
     from ..machine.tensor import Tensor
     from .op_node import OpNode
+
+
+def as_now(value: Any, target: Tensor) -> Any:
+    """An operand that shares its writes with `target`, as it is before the next one."""
+    if not isinstance(value, TensorBase) or not (
+        value is target or (value.counter is not None and value.counter is target.counter)
+    ):
+        return value
+    twin = value.alias()
+    twin.edge, twin.array, twin.counter = resolve(value), value.backend.real.copy(value.array), None
+    return twin
 
 
 class InPlace(Recording):
@@ -58,6 +70,8 @@ class InPlace(Recording):
             for is_result, at, users in self._to_save:  # before anything is written
                 if not is_result and at and not self.spared(users, edges):
                     check_keepable(values[at])
+            if state.mode.saved_hooks:  # which see operands as they are before the write
+                values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name
             if any(name in rule.names and requires_grad(t) for i, rule in self.rules for t in tensors_in(values[i])):
                 before.array = self_.backend.real.copy(self_.array)
