@@ -105,7 +105,9 @@ KNOWN = (
     Known(
         "tangents of a custom function's tangents",
         "PyTorch does not differentiate the `jvp` of a custom function once more by an outer jvp, and is wrong",
-        lambda program, d: d.field == "values" and anywhere(program, "(jvp|jacfwd|hessian).*jvp.*Double|Double.*jvp.*jvp"),
+        lambda program, d: (
+            d.field == "values" and anywhere(program, "(jvp|jacfwd|hessian).*jvp.*Double|Double.*jvp.*jvp")
+        ),
     ),
     Known(
         "hooks on views that lead nowhere",
