@@ -234,3 +234,10 @@ def test_results_that_lie_row_by_row(torch, tell):
     for training in (True, False):
         tell(torch.nn.functional.rrelu(x, training=training).stride())
         tell(torch.nn.functional.rrelu(x.clone(), training=training, inplace=True).stride())
+
+
+@same_story
+def test_quotients_as_methods(torch, tell):
+    x = torch.arange(4.0)
+    for name in ("div", "divide", "true_divide"):
+        tell(getattr(x, name)(2), getattr(x, name)(x + 1), getattr(torch, name)(x, 2, out=torch.empty(4)))
