@@ -197,6 +197,12 @@ torch.tensor(1.0).index_fill_(0, torch.tensor([0]), torch.tensor(1 + 0j))
 torch.cholesky_inverse(torch.eye(3).bfloat16())
 torch.binary_cross_entropy_with_logits(torch.ones(4).int(), torch.ones(4))
 torch.set_flush_denormal(1)
+torch.ones(2).is_pinned(0.5)
+torch.autograd.enforce_grad_layout_policy(1)
+torch.distributions.constraints.independent(1, 0)
+torch.distributions.constraints.MixtureSameFamilyConstraint(True)
+torch.utils.data.runtime_validation(5)
+torch.nn.utils.rnn.pad_sequence(torch.eye(3), 2.0)
 torch.from_numpy(np.ones(3)).resize_(10)
 torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
 torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
@@ -253,6 +259,7 @@ torch.nn.functional.conv_transpose1d(torch.ones(1, 1, 3), torch.ones(1, 1, 3), s
 torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2), stride=2**60)
 torch.asarray(Endless(), dtype=torch.int8)
 torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.1, 0.5, 3.0]), 10**12)
+torch.special.shifted_chebyshev_polynomial_w(torch.tensor([-0.5, 0.0, 1.0]), 1e12)
 """
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 from contextlib import AbstractContextManager
 
+from ..core.declare.schema import Signature
 from ..core.values.errors import type_name
+
+_LAYOUT = Signature("set_grad_layout_enforcement_enabled(bool enabled)")
 
 
 class enforce_grad_layout_policy:
@@ -14,7 +17,8 @@ class enforce_grad_layout_policy:
     From now on, or inside a `with`.
     """
 
-    def __init__(self, enable: bool = True) -> None: ...
+    def __init__(self, enable: bool = True) -> None:
+        _LAYOUT.bind((enable,), {})
 
     def __enter__(self) -> None: ...
 

@@ -92,10 +92,16 @@ def is_dependent(constraint: Any) -> bool:
 # ---- regions of other regions
 
 
+def _check_base(constraint: Any) -> None:
+    if not isinstance(constraint, Constraint):
+        raise AssertionError(f"base_constraint must be a Constraint, got {type(constraint).__name__}")
+
+
 class _IndependentConstraint(Constraint):
     """A point is a whole of so many more dimensions, all parts of which lie in the base region."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        _check_base(base_constraint)
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
@@ -123,6 +129,7 @@ class MixtureSameFamilyConstraint(Constraint):
     """The region of a mixture's samples, given that of its components'."""
 
     def __init__(self, base_constraint: Constraint) -> None:
+        _check_base(base_constraint)
         self.base_constraint = base_constraint
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...core.declare.schema import Signature
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
@@ -169,6 +170,11 @@ def pad_packed_sequence(
     return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
 
 
+_PADDING = Signature(
+    "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right')"
+)
+
+
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:  # fmt: skip
@@ -177,11 +183,7 @@ def pad_sequence(
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
-    given = tuple(sequences)
-    for at, sequence in enumerate(given):
-        if not isinstance(sequence, Tensor):
-            raise TypeError(f"expected Tensor as element {at} in argument 0, but got {type(sequence).__name__}")
-    return packing.pad_sequence(given, batch_first, padding_value, padding_side)
+    return packing.pad_sequence(*_PADDING.bind((tuple(sequences), batch_first, padding_value, padding_side), {}))
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

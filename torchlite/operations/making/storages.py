@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.publish import function, method
+from ...core.declare.publish import function, method, publish_python
 from ...core.declare.schema import Signature
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
@@ -124,10 +124,12 @@ def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
     return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
 
 
-@method("is_pinned")
-def is_pinned(self: Tensor, device: Any = None) -> bool:
+def is_pinned(self: Tensor, device: Any) -> bool:
     """Whether the memory is page-locked."""
     return False
+
+
+publish_python("is_pinned(Tensor self, Device? device=None)", is_pinned, function=False)
 
 
 # ---- copies

@@ -83,9 +83,12 @@ def _chebyshev(
 ) -> Array:
     """The kind with this p_1, all of which continue p_k+1 = 2x p_k - p_k-1, and this trigonometric form."""
     degree = _degree(xp, x, n)
-    trigonometric = (degree > last_by_recurrence) & (abs(x) < 1)
+    far = degree > last_by_recurrence
+    trigonometric, linear = far & (abs(x) < 1), far & (abs(x) == 1)
     double = x + x
-    value = _recurrence(xp, xp.where(trigonometric, 0.0, degree), first, lambda k, this, last: double * this - last)
+    near = xp.where(trigonometric | linear, 0.0, degree)
+    value = _recurrence(xp, near, first, lambda k, this, last: double * this - last)
+    value = xp.where(linear, xp.where(degree % 2 == 0, 1.0, x) * (1 + degree * (x * first - 1)), value)
     return xp.where(trigonometric, closed(degree, xp.arccos(x)), value)
 
 
@@ -108,6 +111,8 @@ def _recurrence(xp: Namespace, degree: Array, first: Array, step: Step) -> Array
     for k in range(1, int(degree.max()) if degree.size else 0):
         last, this = this, step(k, this, last)
         value = xp.where(degree > k, this, value)
+        if k % 64 == 0 and xp.isnan(this[degree > k]).all():  # which it stays
+            break
         if k % 256 == 0 and not ((degree > k) & (this == this)).any():
             break  # nan from here on
     return xp.where(degree < 0, 0.0, value)

@@ -79,7 +79,9 @@ def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks an `__iter__` whose samples are to be of the pipe's type. Pipes do not know theirs: nothing is checked."""
+    """Marks an `__iter__` whose samples are to be of the pipe's type. Pipes do not know theirs: none is checked."""
+    if f.__name__ != "__iter__":
+        raise TypeError(f"Can not decorate function {f.__name__} with 'runtime_validation'")
     return f
 
 
