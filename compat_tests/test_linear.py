@@ -141,6 +141,8 @@ def test_bilinear(shapes):
         for bias in (b, None):
             z = torch.nn.functional.bilinear(x, y, w, bias)
             tell(z.detach(), torch.autograd.grad((z * z).sum(), (x, y, w)))
+        with torch.autocast("cpu", torch.bfloat16):
+            tell(torch.nn.functional.bilinear(*[t.detach().float() for t in (x, y, w)]))
 
     program()
 
