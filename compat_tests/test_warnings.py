@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import torchlite
+from torchlite.core.values import errors
 
 PLACE = "/a/program/of/the/users.py"
 
@@ -60,7 +61,6 @@ torch.distributions.Normal(0., 1.).sample_n(2)
 torch.utils.checkpoint.checkpoint(lambda x: x, torch.ones(2), use_reentrant=True)
 torch.utils.data.random_split([1], [0.9, 0.1])
 torch.optim.lr_scheduler.StepLR(torch.optim.SGD([torch.ones(1)], 0.1), 1).step(2)
-torch.save(torch.ones(2).storage(), io.BytesIO())
 """.strip().splitlines()
 OF_CONTEXTS = "torch.backends.cuda.sdp_kernel()"  # a generator's warning is contextlib's, in PyTorch as well
 
@@ -74,20 +74,35 @@ def warned(statement: str, library: Any) -> list[warnings.WarningMessage]:
     return seen
 
 
+@pytest.fixture(autouse=True)
+def nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "said_once", set())
+
+
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_warnings_say_what_pytorchs_do_and_point_at_the_users_line(statement: str) -> None:
     torch = pytest.importorskip("torch")
     torch.set_warn_always(True)
-    wanted, found = warned(statement, torch), warned(statement, torchlite)
-    if found or "TypedStorage" not in str(wanted):  # which torchlite warns of once in a process
-        assert wanted
-        assert [(w.category, said(w)) for w in found] == [(w.category, said(w)) for w in wanted]
+    try:
+        wanted, found = warned(statement, torch), warned(statement, torchlite)
+    finally:
+        torch.set_warn_always(False)
+    assert wanted
+    assert [(w.category, said(w)) for w in found] == [(w.category, said(w)) for w in wanted]
     if statement != OF_CONTEXTS:
         assert [(w.filename, w.lineno) for w in found] == [(PLACE, 1)] * len(found)
 
 
 def said(warning: warnings.WarningMessage) -> str:
     return str(warning.message).split(" (Triggered internally")[0]
+
+
+def test_storages_with_a_dtype_are_warned_of_once() -> None:
+    statement = "torch.save(torch.ones(2).storage(), io.BytesIO())"
+    (found,) = warned(statement, torchlite)
+    assert (found.filename, found.lineno) == (PLACE, 1)
+    assert "TypedStorage is deprecated" in str(found.message)
+    assert not warned(statement, torchlite)
 
 
 def test_overloads_that_are_deprecated_point_at_the_users_line() -> None:

@@ -42,7 +42,7 @@ def of_process() -> dict[str, Any]:
         "default dtype": torch.get_default_dtype(),
         "deterministic": (torch.are_deterministic_algorithms_enabled(), torch.get_deterministic_debug_mode()),
         "threads of kernels": torch.get_num_threads(),
-        "always warns": settings._warn_always,
+        "always warns": settings.is_warn_always_enabled(),
         "print options": printing._options,
         "kernels of attention": dict(cuda_switches._kernels),
         "frozen": torch.backends.flags_frozen(),
