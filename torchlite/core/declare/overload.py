@@ -39,20 +39,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
             if inplace:
                 return op.apply_in_place(values)
             return op.apply(*values) if out is None else op.given_out(out, values)
-        raise misfit(args, kwargs if out is None else {**kwargs, "out": out}, method)
-
-    def misfit(args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> TypeError:
-        """What is wrong: with the one signature that takes so many arguments, or else with all."""
-        out = not method and takes_out(name)
-        signatures = [op.signature for op in ops]
-        count = len(args) + len(kwargs)
-        plausible = [s for s in signatures if s.takes(count, out)]
-        if len(plausible) == 1 and "out" not in kwargs:
-            try:
-                plausible[0].called(name).bind(args, kwargs, method)
-            except TypeError as error:
-                return error
-        return invalid_combination(name, args, kwargs, signatures, method, out)
+        raise _misfit(name, ops, args, kwargs if out is None else {**kwargs, "out": out}, method)
 
     def caller(method: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -83,3 +70,19 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
         return None
 
     return caller(False), caller(True)
+
+
+def _misfit(
+    name: str, ops: tuple[Op, ...], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool
+) -> TypeError:
+    """What is wrong: with the one signature that takes so many arguments, or else with all."""
+    out = not method and takes_out(name)
+    signatures = [op.signature for op in ops]
+    count = len(args) + len(kwargs)
+    plausible = [s for s in signatures if s.takes(count, out)]
+    if len(plausible) == 1 and "out" not in kwargs:
+        try:
+            plausible[0].called(name).bind(args, kwargs, method)
+        except TypeError as error:
+            return error
+    return invalid_combination(name, args, kwargs, signatures, method, out)
