@@ -105,8 +105,10 @@ def test_determinism(torch, tell):
 
 @same_story
 def test_warnings_each_time(torch, tell):
+    before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)
     tell(torch.is_warn_always_enabled())
+    torch.set_warn_always(before)
 
 
 @same_story

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from ...core.values.dtype import bfloat16, dtype, float16, float32
 
 __all__ = ["LinearCrossEntropyOptions"]
+
+_METHOD = re.compile("auto|aspect_ratio(:0*[1-9][0-9]*)?")
 
 
 @dataclass
@@ -21,7 +24,7 @@ class LinearCrossEntropyOptions:
     acc_dtype: dtype | None = None
 
     def check(self) -> None:
-        if self.chunking_method not in (None, "auto"):
+        if self.chunking_method is not None and not _METHOD.fullmatch(self.chunking_method):
             raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
 
     def widens(self, operands: dtype) -> bool:

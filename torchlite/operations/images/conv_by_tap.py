@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from .conv_kernels import Sliding
 
 
-def finite(xp: Any, *arrays: Any) -> bool:
-    """Whether all numbers are, and not too large to be added up."""
-    return all([bool(xp.isfinite(a.sum())) for a in arrays])
+def finite(backend: Any, *arrays: Any) -> bool:
+    """Whether all numbers are, and not too large to be added up; where there are none, they are taken to be."""
+    return not backend.values or all([bool(backend.xp.isfinite(a.sum())) for a in arrays])
 
 
 def _reads(backend: Any, w: Sliding) -> Iterator[tuple[int, slice, Any]]:

@@ -176,7 +176,7 @@ def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: 
     if not result.size:
         return result
     offset = 0 if bias is None else bias.reshape((out, *(1,) * len(w.count)))
-    if any(w.padding) and not finite(xp, weight):
+    if any(w.padding) and not finite(backend, weight):
         result[...] = correlate_by_tap(backend, x, weight, w, groups) + offset
         return result
     matrices = _matrices(weight, groups)
@@ -223,7 +223,7 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
     if not g.size or not result.size:
         result[...] = 0
         return result
-    if w.zeros and not finite(xp, weight):
+    if w.zeros and not finite(backend, weight):
         result[...] = spread_back_by_tap(backend, g, weight, w, groups)
         return result
     matrices = _matrices(weight, groups).swapaxes(1, 2)
@@ -271,7 +271,7 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     total = xp.zeros((groups, out // groups, math.prod(shape[1:])), g.dtype)
     if not total.size or not g.size:
         return total.reshape(shape)
-    if w.zeros and not finite(xp, g, x):
+    if w.zeros and not finite(backend, g, x):
         return of_weight_by_tap(backend, g, x, shape, w, groups)
     room = w.room(xp, n, c, x.dtype)
     for some, stretches in w.blocks(n, c):
