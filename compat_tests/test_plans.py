@@ -129,6 +129,24 @@ def test_a_plan_keeps_no_tensor_and_no_history() -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (complex(0, 0.0), complex(0, -0.0))])
+def test_plans_tell_zeros_apart_by_their_signs(zeros: tuple[Any, Any]) -> None:
+    mask, x = torchlite.tensor([True, False]), torchlite.ones(2, dtype=torchlite.complex64)
+    calls = [
+        lambda zero: torchlite.full((2,), zero),
+        lambda zero: torchlite.where(mask, zero, x),
+        lambda zero: torchlite.full_like(x, zero),
+    ]
+    for call in calls:
+        wanted = [str(call(zero).tolist()) for zero in zeros]
+        assert wanted[0] != wanted[1]
+        for _ in range(3):
+            assert [str(call(zero).tolist()) for zero in zeros] == wanted
+        for zero, text in zip(zeros, wanted):
+            for _ in range(3):
+                assert str(call(zero).tolist()) == text
+
+
 def test_plans_know_the_default_dtype() -> None:
     mask = torchlite.tensor([True, False])
     for _ in range(3):

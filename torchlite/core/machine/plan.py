@@ -52,6 +52,8 @@ def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...
             tensors.append(value)
         elif kind in _VALUES:
             form += value, kind
+            if not value and (kind is float or kind is complex):
+                form.append(str(value))  # zeros are equal whatever their signs
         elif kind in _SEQUENCES:
             inner = form_of_call(value, tensors)
             if inner is None:
