@@ -12,6 +12,9 @@ import numpy as np
 
 from .. import __version__, cuda
 from ..backends.base import backend_names, find_installed, get_backend
+from ..core.native import build
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def describe() -> str:
@@ -22,6 +25,7 @@ def describe() -> str:
 
 def _facts() -> Iterator[tuple[str, str]]:
     yield "torchlite", f"{_version('torchlite-numpy')} (as torch: {__version__})"
+    yield "build", build
     yield "Python", f"{sys.version.split()[0]} ({sys.executable})"
     yield "platform", platform.platform()
     for package in ("numpy", "ml_dtypes", "typing_extensions", "cupy", "torch"):
@@ -34,7 +38,7 @@ def _facts() -> Iterator[tuple[str, str]]:
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     yield "BLAS", f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
     yield "processors", str(os.cpu_count())
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCHLITE_ALIAS"):
+    for variable in (*_THREADS, "TORCHLITE_ALIAS", "TORCHLITE_NATIVE"):
         yield variable, os.environ.get(variable, "not set")
 
 

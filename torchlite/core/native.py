@@ -1,0 +1,26 @@
+"""The native build: `native` is the extension module, or None where it was not built or is not wanted.
+
+The variable TORCHLITE_NATIVE says so: 0 for the pure package, `required` where nothing else will do.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+def _load() -> Any:
+    wanted = os.environ.get("TORCHLITE_NATIVE", "")
+    if wanted == "0":
+        return None
+    try:
+        from . import _native
+    except ImportError:
+        if wanted == "required":
+            raise
+        return None
+    return _native
+
+
+native: Any = _load()
+build = "pure Python" if native is None else f"native, by {native.compiler}"
