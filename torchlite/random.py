@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .core.machine.tensor import Tensor
 from .core.state.context import Context
 from .core.state.mode import State
 from .core.values.device import CPU, device
 from .core.values.generator import Generator, _defaults
 from .core.values.generator import checked_seed as _checked
 from .core.values.generator import default_generator as _default
-
-if TYPE_CHECKING:
-    from .core.machine.tensor import Tensor
 
 default_generator = _default(CPU)
 

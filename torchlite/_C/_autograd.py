@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from ..autograd.profiler import kineto_available
 from ..autograd.running import _get_current_graph_task_keep_graph
@@ -10,12 +11,8 @@ from ..autograd.saved_hooks import pop_hooks as _pop_saved_tensors_default_hooks
 from ..autograd.saved_hooks import push_hooks as _push_saved_tensors_default_hooks
 from ..core.machine.node import shared_counter
 from ..core.machine.saved import SavedTensor
+from ..core.machine.tensor import Tensor
 from ..core.state.mode import local
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..core.machine.tensor import Tensor
 
 __all__ = [
     "SavedTensor", "_get_current_graph_task_keep_graph", "_pop_saved_tensors_default_hooks",

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..func.arguments import Argnums as argnums_t
 from ..func.mapping import Dims as in_dims_t
 from ..func.mapping import vmap
 from ..func.reverse import grad, grad_and_value
 from .vmap import _process_batched_inputs, out_dims_t
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["argnums_t", "chunk_vmap", "grad", "grad_and_value", "in_dims_t", "out_dims_t", "vmap"]
 

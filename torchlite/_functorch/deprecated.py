@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from .. import func
 from ..core.values.errors import warn
 from . import make_functional as modules
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "combine_state_for_ensemble", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from .._C._functorch import (
     _grad_decrement_nesting,
@@ -39,9 +40,6 @@ from ..func.nested import NestedLevel
 from ..func.reverse import vjp_by
 from ..func.transform import Level
 from ..utils._pytree import tree_map
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "_create_differentiable", "_grad_decrement_nesting", "_grad_increment_nesting", "_jvp_decrement_nesting",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import func, nn
 from ..core.machine.registry import functions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.machine.tensor import Tensor
+from ..core.machine.tensor import Tensor
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functional_init",

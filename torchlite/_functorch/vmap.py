@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .._C import _functorch
 from .._C._functorch import (
@@ -18,9 +19,6 @@ from ..func.mapping import Dims as in_dims_t
 from ..func.mapping import _arguments, _check_randomness, _moved_to, _name, _out_dims, _size, _unbatched, vmap
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from .eager_transforms import Nesting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 __all__ = [
     "TreeSpec", "_add_batch_dim", "_broadcast_to_and_flatten", "_check_randomness_arg", "_create_batched_inputs",

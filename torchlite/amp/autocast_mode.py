@@ -7,22 +7,19 @@ lower ones in float32, and ops that join tensors take the widest dtype among the
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import cuda
 from ..core.declare.schema import Signature, taking
 from ..core.machine.node import LEAF
-from ..core.machine.tensor import TensorBase
+from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.context import Switch
 from ..core.state.mode import Mode, local
 from ..core.values import dtype as dt
 from ..core.values.device import device as Device
 from ..core.values.errors import warn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.machine.tensor import Tensor
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import cuda
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.values import dtype as dt
 from ..core.values.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class OptState(Enum):

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.declare.schema import Signature, taking
 from ..core.machine.node import Node, name_of
-from ..core.machine.tensor import TensorBase
+from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.context import SetAtOnce, Switch
 from ..core.state.mode import Mode, local
 from ..core.values.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ..core.machine.tensor import Tensor
-
 
 # The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
 _WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "operations")])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..core.declare.publish import method
 from ..core.machine.node import AccumulateGrad, Node, accumulator_of
@@ -11,14 +12,10 @@ from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.state.mode import local
+from ..core.values.dtype import dtype
 from ..core.values.errors import warn
 from ..core.values.size import size
 from . import engine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.values.dtype import dtype
 
 
 class GradientEdge(NamedTuple):

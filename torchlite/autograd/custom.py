@@ -6,7 +6,8 @@ the node, and their tangents, and keeps what is to be saved. Backward hands the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 from ..core.machine.node import Node, name_of
 from ..core.machine.operands import NOWHERE, edge_of, form_of
@@ -19,9 +20,6 @@ from ..core.values import errors
 from ..core.values.dtype import FLOAT
 from ..core.values.errors import warn
 from .function_tangents import push_tangents, zeros
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class FunctionCtx:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.machine.node import Node
 from ..core.machine.operands import form_of
@@ -16,9 +17,6 @@ from ..core.values.generator import Generator
 from .backward import grad
 from .gradcheck import GradcheckError, differentiable, requiring_grad, tensors_of
 from .jacobians import basis, matrix, numerical, pulled, pushed, slopes, wirtinger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 
 @dataclass

@@ -6,10 +6,11 @@ import functools
 import itertools
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from copy import copy
 from heapq import heappop, heappush, heappushpop
 from operator import add, iadd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.declare.elementwise import fit_gradient
 from ..core.machine.node import ACCUMULATE, FIRST, LEAF, Node, name_of
@@ -18,13 +19,9 @@ from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.view import last_edge
 from ..core.machine.write import bump
 from ..core.state.mode import Mode, State, local, with_grad
+from ..core.values.dtype import dtype
 from ..core.values.layout import contiguous_format, is_dense
 from .hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.values.dtype import dtype
 
 _accumulating = threading.RLock()
 _numbers = itertools.count()

@@ -12,7 +12,8 @@ with those before it open, at which they may move themselves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..backends.lazy import flipped
 from ..core.declare.elementwise import Elementwise
@@ -37,10 +38,6 @@ from ..core.state.mode import local, with_grad
 from ..core.values import dtype as dt
 from ..core.values.errors import forward_not_implemented
 from . import engine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 # ---- after an op
 

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from ..core.machine.node import LEAF, Node
 from ..core.machine.operands import form_of
@@ -39,9 +40,6 @@ from .nested_io import (  # noqa: F401
     _nested_map,
     _unflatten,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 __all__ = [
     "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",

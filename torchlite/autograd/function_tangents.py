@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.operands import form_of
-from ..core.machine.tensor import TensorBase, wrap
+from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import View, base_of
 from ..core.values.dtype import FLOAT
 from .forward import at_each_level, give, move, owned, still
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence, Set
-
     from ..core.machine.tangent import TangentLevel
-    from ..core.machine.tensor import Tensor
     from .custom import BackwardCFunction
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,6 @@ from ..core.machine.node import shared_counter
 from ..core.state.context import Context, SetAtOnce, Switch
 from ..core.state.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
 from ..core.values.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 

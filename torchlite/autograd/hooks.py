@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.declare.publish import method
 from ..core.machine.hooks import Hooks, RemovableHandle, register
@@ -14,9 +15,6 @@ from ..core.machine.tensor import Tensor, TensorBase
 from ..core.machine.view import last_edge, requires_grad, resolve
 from ..core.state.mode import local
 from ..core.values.layout import contiguous_format
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 @method("register_hook")

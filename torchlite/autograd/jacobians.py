@@ -7,14 +7,12 @@ of y. With respect to a complex x it is that of a real y, ∂y/∂re + i ∂y/�
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
 from .backward import grad
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def basis(x: Tensor) -> Sequence[Tensor]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..core.machine.tensor import TensorBase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def _refused(obj: Any, accepted: str | None) -> ValueError:

@@ -11,9 +11,10 @@ import threading
 import time
 import traceback
 import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.node import name_of
+from ..core.machine.node import Node, name_of
 from ..core.machine.registry import functions, registry
 from ..core.machine.tensor import TensorBase
 from ..core.state.context import Switch, leaving
@@ -23,9 +24,6 @@ from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
-
-    from ..core.machine.node import Node
 
 __all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "EventList", "FunctionEvent", "FunctionEventAvg"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..core.machine.node import Counter, shared_counter, version_of
 from ..core.machine.saved import SavedTensor
 from ..core.machine.tensor import Tensor, wrap
 from ..core.state.context import Context, Switch
 from ..core.state.mode import Mode, State, local
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class saved_tensors_hooks(Switch):

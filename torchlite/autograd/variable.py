@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.mode import local
 from ..core.values.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class _Engine:

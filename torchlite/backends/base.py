@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.values.device import CPU, KNOWN_TYPES, device, find_backend, find_types
@@ -21,8 +22,6 @@ from ..core.values.layout import contiguous_strides
 from .summing import add_reduce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import numpy as np
 
     from ..core.declare.op import Op

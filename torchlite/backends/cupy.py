@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import cupy
@@ -12,8 +13,6 @@ from ..core.values.device import device
 from .base import Backend, register_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..core.declare.op import Op
 
 _FLAT = np.dtype(np.uint8)

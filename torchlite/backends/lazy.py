@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ..core.machine.operands import computed
+from ..core.machine.tensor import Tensor
 from ..core.machine.write import write
 from ..core.state.mode import local, silent, with_grad
 from ..core.values import dtype as dt
 from ..core.values.errors import not_implemented_for
 from ..core.values.layout import dense_strides
 from .base import Backend
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..core.machine.tensor import Tensor
 
 CONJ, NEG = 1, 2  # bits: memory holds the conjugates of the values, their negatives
 

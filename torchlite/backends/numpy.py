@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,9 +11,6 @@ from ..core.memory.shared_memory import Resized, root
 from ..core.values import dtype as dt
 from ..core.values.errors import no_room
 from .base import Backend, register_backend
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _FLAT = np.dtype(np.uint8)
 

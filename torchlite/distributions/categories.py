@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..core.machine.tensor import Tensor
 from ..core.values.dtype import finfo, int64
 from ..core.values.size import Size
 from . import constraints
@@ -13,9 +14,6 @@ from .counts import Binomial
 from .distribution import SCALAR, ByProbsOrLogits, Distribution
 from .library import torch
 from .parameters import broadcast_all, clamp_probs, each, uniform
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 _OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vector)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..core.machine.tensor import Tensor
 from ..core.values.size import Size
 from . import constraints
 from .categories import Categorical
@@ -12,9 +13,6 @@ from .distribution import SCALAR, Distribution
 from .library import torch
 from .parameters import each, sum_rightmost
 from .transforms import ComposeTransform, Transform
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 
 class Independent(Distribution):

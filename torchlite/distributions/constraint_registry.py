@@ -6,6 +6,7 @@ transform_to(constraints.positive)(torch.randn(3))
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import constraints
@@ -27,8 +28,6 @@ from .transforms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Factory = Callable[[Any], Transform]
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from ..core.machine.tensor import Tensor
 from ..core.values.dtype import bool_
 from .library import torch
 from .parameters import epsilon
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.machine.tensor import Tensor
 
 
 class Constraint:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..core.machine.tensor import Tensor
 from ..core.values.size import Size
 from ..operations.pointwise.activations import log_sigmoid
 from . import constraints
@@ -13,9 +14,6 @@ from .distribution import SCALAR, ByProbsOrLogits, Distribution, ExponentialFami
 from .gamma_family import Gamma
 from .library import torch
 from .parameters import broadcast_all, clamp_probs, cross_entropy, each, lazy_property, tiny, uniform
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 _BINARY = each(probs=constraints.unit_interval, logits=constraints.real)
 

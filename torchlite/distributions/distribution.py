@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from ..autograd.backward import grad
@@ -14,8 +15,6 @@ from . import constraints
 from .parameters import broadcast_all, lazy_property, logits_to_probs, one_of, probs_to_logits, sum_rightmost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .constraints import Constraint
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.machine.tensor import Tensor
 from ..core.values.size import Size
 from ..operations.making.gamma_draws import dirichlet_vjp
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
 from .library import torch
 from .parameters import broadcast_all, each, tiny
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 
 class Gamma(ExponentialFamily):

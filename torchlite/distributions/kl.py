@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.backward import grad
+from ..core.machine.tensor import Tensor
 from ..core.values.errors import warn
 from ..operations.pointwise.activations import softplus
 from .categories import Categorical, OneHotCategorical
@@ -21,10 +23,6 @@ from .parameters import euler_constant, sum_rightmost
 from .transformed import Gumbel, HalfNormal, Pareto
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..core.machine.tensor import Tensor
-
     Divergence = Callable[[Any, Any], Tensor]
 
 _KL_REGISTRY: dict[tuple[type, type], Divergence] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.machine.tensor import Tensor
 from ..core.values.dtype import bool_, float64
 from ..core.values.size import Size
 from . import constraints
@@ -12,9 +13,6 @@ from .distribution import SCALAR, Distribution, ExponentialFamily
 from .gamma_family import Chi2
 from .library import torch
 from .parameters import broadcast_all, each, epsilon, lazy_property, standard_normal, uniform
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 _LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _HALF_LOG_2PI = math.log(2 * math.pi) / 2

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.machine.tensor import Tensor
 from ..core.values.errors import warn
 from ..core.values.size import Size
 from . import constraints
@@ -14,9 +15,6 @@ from .gamma_family import Beta, Chi2
 from .library import torch
 from .multivariate import factor_of, log_diagonal, only_matrix
 from .parameters import broadcast_all, each, lazy_property, tiny
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 
 def _sum_of_digammas(x: Tensor, p: int) -> Tensor:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.machine.tensor import Tensor
 from ..core.values.size import Size
 from . import constraints
 from .distribution import SCALAR, Distribution
 from .library import torch
 from .parameters import each, lazy_property, standard_normal
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 _LOG_2PI = math.log(2 * math.pi)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..autograd.grad_mode import enable_grad
 from ..core.machine.tensor import Tensor
@@ -12,9 +13,6 @@ from ..core.values.dtype import finfo, get_default_dtype
 from ..operations.pointwise.activations import log_sigmoid
 from ..overrides import is_tensor_like
 from .library import torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 euler_constant = 0.57721566490153286060
 

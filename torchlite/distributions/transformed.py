@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.machine.tensor import Tensor
 from ..core.values.size import Size
 from . import constraints
 from .categories import ExpRelaxedCategorical, LogitRelaxedBernoulli
@@ -21,9 +22,6 @@ from .transforms import (
     SigmoidTransform,
     StickBreakingTransform,
 )
-
-if TYPE_CHECKING:
-    from ..core.machine.tensor import Tensor
 
 _LOC_SCALE = each(loc=constraints.real, scale=constraints.positive)
 _SCALE = each(scale=constraints.positive)

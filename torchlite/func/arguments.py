@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.tensor import TensorBase
 from ..utils._pytree import tree_flatten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..utils._pytree import TreeSpec
 
 Argnums = int | tuple[int, ...]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import textwrap
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.declare.elementwise import Elementwise
 from ..core.declare.reduction import Reduction
@@ -24,9 +25,6 @@ from ..core.values.errors import warn
 from ..operations.shapes.joining import stack
 from ..operations.shapes.shape import unsqueeze
 from .transform import Level, Lifted, Transform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Batched(Lifted):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..autograd.custom import wrong_count
 from ..autograd.function import _NOTE, Function, FunctionMeta
@@ -11,9 +12,6 @@ from ..core.machine.tensor import TensorBase
 from ..core.values.errors import wrap_dim
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
 from .batched import Batched, BatchLevel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class VmapInfo(NamedTuple):

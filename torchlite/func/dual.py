@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..autograd.custom import context_of, marked
 from ..autograd.forward import forward, laid_out_as, widened, zeros_like
@@ -18,9 +19,6 @@ from ..operations.shapes.shape import alias, detach
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux
 from .transform import Level, Lifted, Transform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Dual(Lifted):

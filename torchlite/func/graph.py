@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare.op_node import OpNode
@@ -10,8 +11,6 @@ from ..core.machine.saved import SavedList, SavedOutput
 from ..core.machine.view import CopySlices, requires_grad
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .nested import NestedLevel
 
 

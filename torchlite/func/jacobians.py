@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ..autograd.forward import zeros_beside
 from ..core.machine.tensor import Tensor, TensorBase
@@ -14,9 +15,6 @@ from .arguments import Argnums, chosen, function_of, positions, tensors
 from .dual import jvp
 from .mapping import vmap
 from .reverse import vjp, vjp_by
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 
 def jacrev(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.tensor import TensorBase
@@ -15,8 +16,6 @@ from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
 from .batched import Batched, BatchLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from ..utils._pytree import TreeSpec
 
 Dims = int | None | tuple[Any, ...] | list[Any] | dict[Any, Any]

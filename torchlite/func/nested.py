@@ -7,7 +7,8 @@ inside; the gradients are then tensors of the level below, with a history there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.machine.node import LEAF, UNVERSIONED
 from ..core.machine.overrides import PLAIN
@@ -16,9 +17,6 @@ from ..core.machine.write import bump
 from ..core.state.mode import Mode, State, local, with_grad
 from ..core.values import dtype as dt
 from .transform import Level, Lifted, Transform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Nested(Lifted):

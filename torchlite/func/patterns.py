@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 import keyword
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 from ..core.values.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 REST = "…"  # stands for any number of dimensions; written "..."
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ..core.machine.tensor import Tensor, TensorBase
 from ..operations.shapes.joining import stack
 from .patterns import REST, parse_pattern, validate_rearrange_expressions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int) -> Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..autograd import engine
 from ..core.machine.operands import form_of
@@ -15,9 +16,6 @@ from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, tensors, with_aux
 from .graph import settle
 from .nested import NestedLevel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Pullback:

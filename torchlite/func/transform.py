@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..autograd.custom import conclude, context_of
 from ..backends.base import Backend
@@ -25,8 +26,6 @@ from ..core.values import dtype as dt
 from ..core.values.layout import contiguous_strides
 from ..utils._pytree import tree_flatten
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 class Level(Context):
     """One run of a transform; a context. `serial` orders levels by their beginning, `depth` counts those around."""

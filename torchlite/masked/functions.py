@@ -8,18 +8,15 @@ has the input's shape, or one that can be broadcast to it.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
 from ..core.values.errors import wrap_dim
 from ..operations.pointwise.selection import where
 from ..operations.reductions.vector_norms import vector_norm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..core.machine.tensor import Tensor
 
 Ints = tuple[int, ...]
 

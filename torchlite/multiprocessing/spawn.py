@@ -12,14 +12,12 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable, Sequence
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.values.errors import warn
 from ..core.values.pickling import Shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
 from ..operations.images.conv import convolution, convolution_backward
 from .modules._sizes import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.machine.tensor import Tensor
 
 Ints = int | tuple[int, ...]
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
 from ..core.machine.overrides import dispatch, needs_dispatch
-from ..core.machine.tensor import wrap
+from ..core.machine.tensor import Tensor, wrap
 from ..core.state.mode import local
 from ..core.values.dtype import HALVES
 from ..core.values.errors import not_implemented_for, warn
+from ..core.values.generator import Generator
 from ..operations.making.draws import randperm
 from ..operations.making.factories import empty_like
 from ..operations.making.factories import eye as identity
 from ..operations.pointwise.selection import where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..core.machine.tensor import Tensor
-    from ..core.values.generator import Generator
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..core.machine.registry import functions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class _Tensors:

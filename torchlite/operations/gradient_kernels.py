@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare.elementwise import Elementwise
@@ -10,8 +11,6 @@ from ..core.machine.array_backward import fetch
 from ..core.machine.fast import PRECISE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from ..core.declare.op import Op
 
 def gradient_by_kernel(

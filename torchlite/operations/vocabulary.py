@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..core.declare.elementwise import conj
+from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..core.machine.tensor import Tensor
 
 REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
 ORDERED = REAL | {dt.bool_}

@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.profiler import kineto_available, record_function
@@ -20,8 +21,6 @@ from ..core.state.mode import State
 from ..core.values.errors import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from ..autograd.profiler_util import EventList
 
 __all__ = [

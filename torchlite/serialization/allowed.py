@@ -6,7 +6,8 @@ Every name is written out here: no module that grows makes this list longer. It 
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..core.machine.tensor import Tensor
 from ..core.memory.storage import TypedStorage, UntypedStorage
@@ -14,9 +15,6 @@ from ..core.values import dtype as dt
 from ..operations.making.legacy_types import TYPES
 from .calls import CALLS
 from .names import Missing, name_of, storage_type
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 _FREE = 16 << 20  # that any file may cost
 _PER_BYTE = 64  # of a pickle: what the objects that it describes may cost

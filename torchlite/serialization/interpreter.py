@@ -11,6 +11,7 @@ import pickle
 import struct
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.tensor import Tensor
@@ -25,8 +26,6 @@ from .calls import check_of, pay_for_tensor
 from .messages import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .bounds import Bounds
 
 _MARK = object()

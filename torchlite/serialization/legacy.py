@@ -11,6 +11,7 @@ import inspect
 import pickle
 import struct
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,6 @@ from .messages import shown
 from .storages import decoded, named, true_or_false
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .bounds import Bounds
     from .names import StorageType
     from .source import Source

@@ -6,7 +6,8 @@ import contextlib
 import io
 import os
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..core.values.errors import warn
 from ..utils.serialization import config
@@ -24,9 +25,6 @@ from .storages import ZipStorages, mapped_file, writes_to_files
 from .tar import read_tar
 from .target import is_path
 from .zip_reader import ZipReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def load(

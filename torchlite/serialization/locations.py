@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..backends.base import backend_names, get_backend
@@ -9,8 +10,6 @@ from ..core.memory.storage import TypedStorage, UntypedStorage
 from ..core.values.device import device as Device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Tagger = Callable[[Any], str | None]
     Deserializer = Callable[[Any, str], Any]
     Restore = Callable[[Any, str], Any]

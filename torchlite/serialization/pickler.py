@@ -6,8 +6,9 @@ The pickler in C looks up every name that it writes, so it could not write PyTor
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,9 +19,6 @@ from ..core.values.pickling import Shown, reduce_ex
 from .calls import _get_layout
 from .locations import location_tag
 from .names import Bytes, StorageType, find, name_of, storage_type, storage_type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROTOCOL = 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import pickle
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from .options import LoadEndianness, here
 from .source import room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .source import Source
     from .zip_reader import ZipReader
 

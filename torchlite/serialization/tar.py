@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import tarfile
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.memory.storage import TypedStorage, UntypedStorage
@@ -16,8 +17,6 @@ from .source import Source
 from .storages import filled, true_or_false
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Unpickle = Callable[[Any, Callable[[Any], Any]], Any]
 
 _MEMBERS = ("storages", "tensors", "pickle")

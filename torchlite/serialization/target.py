@@ -7,10 +7,8 @@ import errno
 import os
 import secrets
 import stat
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 
 def is_path(f: Any) -> bool:

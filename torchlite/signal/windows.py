@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.machine.registry import functions
+from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
+from ..core.values.device import device
 from ..core.values.layout import layout, strided
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..core.machine.tensor import Tensor
-    from ..core.values.device import device
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

@@ -13,6 +13,7 @@ import fnmatch
 import importlib
 import sys
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,6 @@ from .contract import CHECKS, Bench
 from .inputs import Call, calls, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from ..backends.base import Backend
     from ..core.declare.op import Op
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from ..backends.base import get_backend
 from ..core.values import dtype as dt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..backends.base import Backend
 
 CHECKS: dict[str, Callable[[Bench], None]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,13 @@ import numpy as np
 
 from ..backends.base import get_backend
 from ..core.declare.op import Op
-from ..core.machine.tensor import wrap
+from ..core.machine.tensor import Tensor, wrap
 from ..core.values import dtype as dt
 from ..core.values.generator import Generator
 from ..core.values.layout import contiguous_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from ..core.declare.schema import Param
-    from ..core.machine.tensor import Tensor
 
 Shape = tuple[int, ...]
 

@@ -8,7 +8,8 @@ indices that are out of range. Importing this module registers the device.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -16,9 +17,6 @@ import numpy as np
 from ..backends.base import Backend, get_backend, register_backend
 from ..backends.numpy import root
 from .surface import Parameters, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _SURFACE = listed()
 _WEAK = (bool, int, float, complex)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 LIST = Path(__file__).with_name("cupy_surface.txt")
 _MODULES = ("linalg", "fft")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ..core.machine.hooks import RemovableHandle
 from ..core.machine.tensor import Tensor
 from ..core.values.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"]
 

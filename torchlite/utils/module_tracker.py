@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from ..autograd.graph import register_multi_grad_hook
@@ -14,8 +15,6 @@ from ..nn.modules.module import register_module_forward_hook, register_module_fo
 from ._pytree import tree_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..nn.modules.module import Module
 
 __all__ = ["ModuleTracker"]

@@ -7,6 +7,7 @@ function, `torch.mm` say, where PyTorch gives an overload of the `aten` namespac
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.machine.registry import functions
@@ -14,8 +15,6 @@ from ..core.state.context import Switch
 from ..core.state.mode import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..core.declare.op import Op
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Container
 
 import ml_dtypes
 import numpy as np
 
 from ...core.values import dtype as dt
 from ...core.values.errors import not_implemented_for, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 INT64_MIN = -(2**63)
 KERNEL_TYPES = dt.FLOATS | {dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64}

@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from operator import length_hint
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from ...core.state.mode import local
 from .arithmetic import long_words, unit_doubles
 from .normals import polar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 DEFAULT_SEED = 67280421310721
 STATE_WORDS = 624  # words between two regenerations of the state

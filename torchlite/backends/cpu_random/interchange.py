@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 from numpy.linalg import _umath_linalg
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # The routine's name and its integers, in the ways LAPACK is built.
 _BUILDS = {

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from .arithmetic import long_words
 from .interchange import interchanger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _LONG = 2**32 // 20  # from here on PyTorch goes through the places the other way and with 64 bits a step
 _FEW = 100  # up to here a loop is faster

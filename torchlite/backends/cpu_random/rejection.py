@@ -8,6 +8,7 @@ tensor's own dtype, so does the part that is done for all numbers beforehand.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ import numpy as np
 from .arithmetic import F4, F8, libm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Source = Callable[[], float]
 
 

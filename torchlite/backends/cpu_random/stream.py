@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -23,9 +23,6 @@ from .arithmetic import (
 from .engine import FEW_WORDS, STATE_WORDS, MT19937Engine, normal_pair
 from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words
 from .permutation import permutation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _HALVES = frozenset((np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)))
 _DOUBLE = np.dtype(F8)

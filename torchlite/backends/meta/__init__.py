@@ -6,6 +6,7 @@ to check them, or to choose among ways to one result, are replaced here; what de
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,8 +17,6 @@ from .array import MetaArray, NoValues, fresh, packed
 from .functions import broadcast_to, forms_in, replaced, xp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from ...core.declare.op import Op
 
 

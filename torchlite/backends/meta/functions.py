@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from .array import MetaArray, NoValues, axes_of, fresh, packed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _MOST = 1 << 22  # elements that stand-ins may have together
 

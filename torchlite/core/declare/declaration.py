@@ -8,7 +8,8 @@ attributes of a tensor that need not be kept.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..machine.node import NOT_IMPLEMENTED
 from ..machine.plan import Plans, plan_op
@@ -17,10 +18,6 @@ from ..values.return_types import return_type
 from .op_node import OpNode
 from .schema import Signature
 from .shown_values import SHOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 
 # What a call is made of: a class that does one of them otherwise says whether calls of one form are alike.
 _STEPS = frozenset((

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
@@ -19,9 +20,6 @@ from ..values import errors
 from ..values.layout import contiguous_strides, dense_strides, result_strides
 from .op import Op
 from .op_node import OpNode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:

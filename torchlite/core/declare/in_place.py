@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.operands import tensors_in
@@ -15,8 +16,6 @@ from ..values import dtype as dt
 from .recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..machine.tensor import Tensor
     from .op_node import OpNode
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..values.errors import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from .schema import Param, Signature
 
 

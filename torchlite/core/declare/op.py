@@ -15,7 +15,8 @@ it records in recording.py, how it writes in place in in_place.py, how users cal
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..machine.operands import alike, array_of, common_backend, converted, result_type, tensors_in
 from ..machine.plan import UNKNOWN, form_of_call, plan_of
@@ -25,9 +26,6 @@ from ..state.mode import local
 from ..values import dtype as dt
 from ..values.errors import out_of_memory
 from .public_forms import PublicForms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class Op(PublicForms):

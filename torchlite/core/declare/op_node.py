@@ -10,6 +10,7 @@ import functools
 import math
 import operator
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..machine.node import Node, name_of
@@ -17,8 +18,6 @@ from ..machine.saved import Hooked, raw, read, shown
 from ..values.errors import freed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .op import Op
 
 

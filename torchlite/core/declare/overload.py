@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..machine.out_forms import refuse_out, takes_out
 from ..machine.overrides import dispatch, needs_dispatch, public
@@ -11,9 +12,6 @@ from ..machine.plan import planned
 from ..state.mode import local
 from .misfits import invalid_combination
 from .op import Op
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:

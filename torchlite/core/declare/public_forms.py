@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
@@ -13,9 +14,6 @@ from ..machine.tensor import Tensor
 from ..machine.write import into
 from ..state.mode import local
 from .in_place import InPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class PublicForms(InPlace):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
@@ -15,9 +16,6 @@ from ..state.mode import local
 from .op import Op
 from .overload import overloaded
 from .schema import Signature
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

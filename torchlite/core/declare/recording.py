@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.node import FIRST, UNVERSIONED
@@ -15,8 +16,6 @@ from .declaration import Declaration
 from .op_node import unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from ..machine.tensor import Tensor
     from .declaration import Rule
     from .op_node import OpNode

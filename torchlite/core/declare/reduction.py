@@ -6,6 +6,7 @@ the `dtype` argument, integers that become int64 or floating, halves computed in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.batching import LEADING
@@ -21,8 +22,6 @@ from .elementwise import fit_gradient
 from .op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .op_node import OpNode
 
 

@@ -13,7 +13,8 @@ import copy
 import functools
 import operator
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,6 @@ from ..values.dtype import bool_, dtype
 from ..values.errors import too_long, warn_once
 from ..values.layout import layout, memory_format
 from .misfits import Mismatch, TooLong, misfit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _SPLIT = re.compile(r",\s*(?![^\[]*\])")
 _PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[\d*\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:=(?P<default>.+))?")

@@ -7,14 +7,12 @@ and the derivatives, which speak of tensors, have to.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..values.dtype import FLOAT
 from .fast import PRECISE
 from .tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def backward_on_arrays(op: Any) -> Callable[..., Any]:

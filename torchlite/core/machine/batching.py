@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from ..state.mode import local
 from .node import dated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .tensor import Tensor
 
 

@@ -9,7 +9,9 @@ takes the arrays as they are.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
 
 from ..state.mode import local
 from ..values import dtype as dt
@@ -19,10 +21,6 @@ from .overrides import dispatch, needs_dispatch, public
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import CodeType
 
 _new = object.__new__
 _ABSENT = object()  # stands for an argument that is not given

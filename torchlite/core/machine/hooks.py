@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..values.pickling import reduce_ex
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
 class Hooks:

@@ -11,15 +11,14 @@ import itertools
 import math
 import threading
 import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
 from .hooks import Hooks, register
 
 if TYPE_CHECKING:
-    from collections import OrderedDict
-    from collections.abc import Callable, Sequence
-
     from .hooks import RemovableHandle
     from .tensor import Tensor
 

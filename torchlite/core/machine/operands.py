@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..state.mode import local
@@ -14,8 +15,6 @@ from .tensor import TensorBase, wrap, wrap_shown
 from .view import requires_grad, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..declare.op import Op
 
 

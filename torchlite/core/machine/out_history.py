@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ..state.mode import local
 from .operands import tensors_in
 from .view import requires_grad
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # What PyTorch makes of other ops, which say it in their names.
 _MADE_OF = {

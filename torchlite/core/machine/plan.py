@@ -8,7 +8,8 @@ and record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..state.mode import local
 from ..values.device import device
@@ -22,9 +23,6 @@ from .overrides import PLAIN
 from .recipe import recorder
 from .tensor import Tensor, wrap, wrap_shown
 from .view import ORDINARY, View, requires_grad
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _MOST = 1024  # forms of call of one function that are remembered at a time
 _VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))

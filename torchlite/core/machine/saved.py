@@ -8,7 +8,8 @@ pack hooks have put some of the entries away.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from ..state import mode as _mode
 from ..values import dtype as dt
@@ -20,9 +21,6 @@ from .operands import tensors_in
 from .overrides import PLAIN
 from .tensor import Tensor, TensorBase, wrap
 from .view import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.
 Hooks = tuple[Any, ...]

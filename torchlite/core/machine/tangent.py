@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..state.mode import local
@@ -20,8 +21,6 @@ from .registry import registry
 from .view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from .tensor import Extra, Tensor
 
 

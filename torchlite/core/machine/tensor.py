@@ -8,6 +8,8 @@ Python protocols.
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
@@ -24,9 +26,6 @@ from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, 
 from .view import View, base_of, current_edge, last_edge, requires_grad
 
 if TYPE_CHECKING:
-    from collections import OrderedDict
-    from collections.abc import Callable, Iterator
-
     from ..values.device import device
     from ..values.dtype import dtype
 

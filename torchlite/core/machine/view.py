@@ -7,6 +7,7 @@ Writing to the base, or to any view of it, makes that history stale; it is made 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
@@ -15,11 +16,8 @@ from .node import LEAF, DetachedCounter, Node, hooks_of, name_of, shared_counter
 from .registry import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..declare.op import Op
     from .tensor import Tensor
-
     Path = tuple[tuple[Any, tuple[Any, ...]], ...]
 
 # How a view came about, when that forbids writing through it under autograd.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..state.mode import local
 from ..values import dtype as dt
@@ -14,9 +15,6 @@ from .out_dtypes import check_out_dtype
 from .saved import announce_write
 from .tangent import moves
 from .tensor import Tensor, TensorBase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def overlaps(t: Tensor) -> bool:

@@ -9,7 +9,7 @@ import mmap
 import operator
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +22,6 @@ from .relocation import StorageBase, resize, share
 from .shared_memory import SharedPages, movable, pages_behind, root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..machine.tensor import Tensor
 
 

@@ -14,14 +14,12 @@ Where a function is called in another mode, and no context is made for it, `Stat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from .mode import Mode, State, local
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Held(partial):

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "toggled", "transforming"))
 

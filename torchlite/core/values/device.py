@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..state import mode as _mode
 from ..state.context import Context
 from .pickling import Shown, bear_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PATTERN = re.compile(r"([a-z_0-9]*[a-z_][a-z_0-9]*)(?::(0|[1-9]\d*))?")
 

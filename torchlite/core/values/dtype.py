@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from .pickling import bear_name, reduce_ex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 

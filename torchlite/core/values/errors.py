@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .device import device
     from .dtype import dtype
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from .device import device
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Set by operations/making/draws.py: makes the stream behind a generator, and turns its state into a tensor and back.
 make_stream: list[Callable[[int], Any]] = []

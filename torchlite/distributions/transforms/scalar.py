@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.machine.tensor import Tensor
@@ -15,8 +16,6 @@ from ..library import torch
 from ..parameters import broadcast_all, epsilon, lazy_property, sum_rightmost, tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..distribution import Distribution
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from ...core.machine.tensor import Tensor
 from ...operations.pointwise.activations import softplus
 from .. import constraints
 from ..library import torch
 from ..parameters import epsilon, sum_rightmost, tiny, tril_matrix_to_vec, vec_to_tril_matrix
 from .scalar import Transform
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 
 class _Fixed(Transform):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import enum
 import importlib
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...backends import cuda
 from ...backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
 __all__ = [

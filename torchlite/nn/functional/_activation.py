@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
 from ...core.values.layout import contiguous_format
 from ...operations.pointwise import activations as ops
@@ -14,9 +15,6 @@ from ...operations.pointwise import rectifiers as leaky
 from ...operations.pointwise.activations import gelu, softplus, softshrink
 from ...operations.pointwise.activations import log_sigmoid as logsigmoid
 from ..headers import named
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",

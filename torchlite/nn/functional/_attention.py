@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
@@ -12,9 +13,6 @@ from ...core.values import dtype as dt
 from ...core.values.errors import warn
 from ...operations.products.attention import scaled_dot_product_attention
 from ...operations.products.linear import linear
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

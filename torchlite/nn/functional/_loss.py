@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.registry import functions
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values.errors import warn
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
@@ -17,11 +18,6 @@ from ...operations.pointwise.activations import log_sigmoid
 from ...operations.products.linear import linear
 from .. import _reduction
 from ..headers import binder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",

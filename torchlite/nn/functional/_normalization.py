@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
+from ...core.machine.tensor import Tensor
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.declare.schema import longs
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values.errors import warn
 from ...operations.images import adaptive_max_pool as adaptive
 from ...operations.images import average_pool, max_pool
@@ -20,9 +20,6 @@ from ...operations.images.fold import unfold as _unfold
 from ...operations.images.padding import pad
 from ...operations.images.upsample import upsample as _upsample
 from ..headers import named
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
@@ -10,9 +11,6 @@ from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

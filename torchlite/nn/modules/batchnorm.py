@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...operations.making.factories import ones, zeros
 from ...operations.making.host_data import tensor
@@ -16,9 +17,6 @@ from .affine import register_affine, reset_affine
 from .fields import fields
 from .lazy import LazyModuleMixin
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",

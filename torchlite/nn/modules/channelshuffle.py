@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...core.machine.tensor import Tensor
 from .. import functional as F
 from .fields import fields
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = ["ChannelShuffle"]
 

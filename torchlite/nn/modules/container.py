@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from typing_extensions import deprecated
 
 from .module import Module, _addindent
 from .parameter_container import ParameterDict, ParameterList, pairs, position
-
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 
 __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...core.machine.tensor import Tensor
 from ...operations.making.factories import empty
@@ -17,10 +18,6 @@ from .lazy import LazyModuleMixin
 from .utils import _pair as _pair
 from .utils import _single as _single
 from .utils import _triple as _triple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import InitVar
-from typing import TYPE_CHECKING
 
+from ...core.machine.tensor import Tensor
 from .. import functional as F
 from .fields import fields, made
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 

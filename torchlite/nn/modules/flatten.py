@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.machine.tensor import Tensor
 from .fields import fields
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = ["Flatten", "Unflatten"]
 

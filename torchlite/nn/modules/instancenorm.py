@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 from .fields import fields
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",

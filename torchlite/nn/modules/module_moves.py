@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
@@ -12,9 +13,6 @@ from ...core.values.errors import warn
 from ...operations.making.factories import empty_like
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _HOW = "bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None"
 _TO = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import OrderedDict, namedtuple
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
@@ -15,9 +15,6 @@ from ...core.machine.hooks import RemovableHandle, register
 from ...core.values.errors import warn
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
 from ..parameter import Parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def typename(value: Any) -> str:

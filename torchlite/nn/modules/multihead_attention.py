@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype
@@ -13,9 +14,6 @@ from ..parameter import Parameter
 from .fields import fields, made
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = ["MultiheadAttention"]
 

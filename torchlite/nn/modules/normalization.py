@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, InitVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.machine.tensor import Tensor
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -13,11 +15,6 @@ from ..parameter import Parameter
 from .affine import register_affine, reset_affine
 from .fields import fields
 from .module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

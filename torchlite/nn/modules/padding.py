@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from ...core.machine.tensor import Tensor
 from .. import functional as F
 from ._sizes import Spatial, for_each
 from .fields import fields
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from typing import Any, Self
 
 from ...core.machine.tensor import Tensor
 from ..parameter import Parameter
 from .module import Module
 from .module_tree import typename
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, KeysView
 
 
 def position(idx: Any, size: int) -> int:

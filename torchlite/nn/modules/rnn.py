@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import weakref
+from collections.abc import Sequence
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import deprecated
 
@@ -18,10 +19,6 @@ from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .fields import fields, made
 from .module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 

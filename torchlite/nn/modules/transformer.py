@@ -6,9 +6,10 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import InitVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.state.mode import local
 from ...core.values.errors import warn
 from .. import functional as F
@@ -22,9 +23,6 @@ from .linear import Linear
 from .module import Module
 from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"

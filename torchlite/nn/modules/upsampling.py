@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.machine.tensor import Tensor
 from .. import functional as F
 from .fields import fields, made
 from .module import Module
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.state.context import Context
 from ...core.state.mode import State
 from ...operations.shapes.joining import stack
 from ..modules.batchnorm import _BatchNorm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def functional_call(

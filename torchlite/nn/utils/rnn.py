@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ...core.declare.schema import Signature
 from ...core.machine.registry import functions
@@ -11,9 +11,6 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.pickling import Shown
 from ...operations.learning import packed_sequences as packing
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence",

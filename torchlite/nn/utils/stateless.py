@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
 from .functional_call import functional_call as _functional_call
 from .functional_call import reparametrized
 
 if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
     from ..modules.module import Module
 
 __all__ = ["functional_call"]

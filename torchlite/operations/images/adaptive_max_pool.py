@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from ...core.declare.on_backend import LaidOp
 from ...core.declare.publish import publish_python
@@ -17,9 +18,6 @@ from .average_pool import check_one, check_output_size, check_row
 from .max_pool import check_dtype, places_ops
 from .pool_kernels import best_of, maxima_and_places
 from .resample import uneven_windows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # ---- adaptive
 

@@ -6,7 +6,8 @@ tensors, so that the derivatives of the second are made of the two again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.elementwise import conj
 from ...core.declare.on_backend import LaidOp
@@ -20,9 +21,6 @@ from ..places.writing import widened
 from ..reductions.summing import CHANNELS, sum_along
 from .conv_kernels import Sliding, correlate, of_images, of_weight, sliding, spread_back
 from .padding import constant_pad_nd
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # ---- kernels
 

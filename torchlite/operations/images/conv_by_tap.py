@@ -5,13 +5,12 @@ So they go tap by tap, and leave out what a tap reads for no window or outside o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..products.matmul import product
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..making.windows import Ints
     from .conv_kernels import Sliding
 

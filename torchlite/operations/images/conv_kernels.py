@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.values.layout import contiguous_strides
@@ -18,8 +19,6 @@ from ..products.matmul import product
 from .conv_by_tap import correlate_by_tap, finite, of_weight_by_tap, spread_back_by_tap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..making.windows import Ints
 
 _BLOCK = 1 << 18  # numbers in the columns of one block, which should stay in the processor's cache,

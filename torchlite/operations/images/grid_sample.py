@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from ...core.declare.on_backend import LaidOp
 from ...core.declare.publish import publish_python
@@ -23,9 +24,6 @@ from ...core.values.layout import contiguous_strides
 from ..making.windows import Ints
 from ..places.writing import combine, widened
 from ..shapes.joining import stack
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2

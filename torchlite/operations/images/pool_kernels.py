@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.values.layout import contiguous_strides
@@ -10,8 +11,6 @@ from ..making.windows import along, taps
 from ..places.writing import combine, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from ..making.windows import Ints
 
 Geometry = tuple["Ints", "Ints", "Ints", "Ints", "Ints"]  # count, window, stride, padding and dilation

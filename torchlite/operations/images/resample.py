@@ -9,13 +9,11 @@ import functools
 import itertools
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..making.windows import like
 from ..places.writing import widened
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Row = list[tuple[int, float]]
 

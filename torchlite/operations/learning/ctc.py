@@ -8,7 +8,8 @@ the logarithms of what the paths that begin, or end, in a state are worth togeth
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.on_backend import LaidOp
 from ...core.declare.publish import Composite, publish
@@ -19,9 +20,6 @@ from ...core.values.errors import not_implemented_for
 from ..formulas import Formula, tensors
 from ..vocabulary import undifferentiable
 from .losses import MEAN, NONE, SUM
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def _check(

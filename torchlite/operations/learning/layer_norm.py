@@ -7,7 +7,8 @@ All come down to arrays in which the values to be normalized together lie along 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...backends.summing import add_reduce
 from ...core.declare.elementwise import sum_to
@@ -19,10 +20,6 @@ from ...core.values.errors import not_implemented_for
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
 from ..reductions.summing import CHANNELS, COLUMNS, ROWS, sum_along, sum_of_products
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 # ---- on arrays
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.elementwise import Elementwise
 from ...core.declare.publish import publish, publish_loss, publish_python
@@ -14,9 +15,6 @@ from ...core.values import dtype as dt
 from ...core.values.errors import broadcast_shapes, cannot_cast, not_implemented_for, within
 from ..formulas import Formula, tensors
 from ..gradient_kernels import gradient_by_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 

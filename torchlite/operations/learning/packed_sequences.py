@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.publish import publish_python
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ..making.host_data import tensor
 from ..vocabulary import requirement
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _require = requirement("")
 

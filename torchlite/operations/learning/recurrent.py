@@ -7,7 +7,8 @@ do not take.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import Composite, publish, publish_python
@@ -21,10 +22,6 @@ from ..shapes.joining import cat, stack
 from . import recurrent_kernels as rnn_kernels
 from .packed_sequences import places
 from .recurrent_kernels import CELLS, span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 # ---- in steps
 

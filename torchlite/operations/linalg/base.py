@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.tangent import moves
+from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
 from ...core.values.errors import broadcast_shapes, not_implemented_for
 from ..vocabulary import INEXACT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
-
 
 linalg: dict[str, Callable[..., Any]] = {}
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.elementwise import fit_gradient
 from ...core.declare.op import Op
 from ...core.machine.batching import LEADING
 from ...core.machine.node import LEAF
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
 from .base import check_kernel, check_square, columns, converging, differentiated, offer, offer_op
 from .solve import solving
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 
 def differences(values: Tensor) -> Tensor:

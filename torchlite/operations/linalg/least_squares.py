@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import Composite, publish_python
 from ...core.machine.batching import LEADING, Leading
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.errors import broadcast_shapes
 from ...core.values.return_types import return_type
 from ..products.matmul import H
 from ..vocabulary import INEXACT
 from .base import adjoint, check_matrices, check_square, converging, offer, offer_op, spread
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 _NOT_CONVERGING = "The algorithm failed to converge because the input matrix contained non-finite values."
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ..products.einsum import chain, matrix_power
 from ..products.geometry import linalg_cross
 from ..products.matmul import into_exactly
 from .base import check_inexact, offer, offer_op
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 offer_op(linalg_cross)
 offer("linalg_matrix_power(Tensor self, int n)", matrix_power, into=into_exactly)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import conj
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.values.errors import not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
 from .base import adjoint, any_matrices, check_kernel, columns, offer, offer_op
 from .triangular import triangular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ...core.machine.tensor import Tensor
 
 
 def _check_qr(A: Tensor, mode: str) -> None:

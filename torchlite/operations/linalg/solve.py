@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.elementwise import conj
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor
 from ...core.values.return_types import return_type
 from ..pointwise.selection import where
 from ..products.matmul import Exact, H, into_exactly
@@ -24,11 +26,6 @@ from .base import (
     square,
 )
 from .lu import eliminate, factored, lu_solved, solve_factored
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 # In the ops, `caller` is the function that refuses singular matrices.
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
 from .base import any_matrices, columns, converging, differentiated, offer
 from .eigen import check_phase, differences
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 
 def _check_svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | None) -> None:

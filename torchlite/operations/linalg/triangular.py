@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
 from .base import check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 
 def solve_triangle(xp: Any, a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...backends.base import cast_array, get_backend
 from ...core.declare.elementwise import fit_gradient
@@ -30,9 +31,6 @@ from ...core.values.layout import (
     preserve_format,
 )
 from ..vocabulary import zero_gradient
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def in_order_of(backend: Any, made: Any, array: Any) -> Any:

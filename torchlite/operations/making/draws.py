@@ -6,7 +6,8 @@ Numbers are drawn on the host in the memory order of the tensor they are for, th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,9 +32,6 @@ from ..vocabulary import undifferentiable, zero_gradient
 from .factories import like, uninitialized
 from .factory import factory
 from .host_data import from_numpy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 generators.make_stream.append(MT19937Stream)
 generators.as_tensor.append(from_numpy)

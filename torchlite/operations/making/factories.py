@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +30,6 @@ from ...core.values.layout import (
 from .copy import check_format
 from .factory import factory
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 def _checked(size: Sequence[int], name: str) -> Sequence[int]:
     for n in size:

@@ -5,7 +5,8 @@ To a function's own signature come the options that all of them share.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...backends.base import get_backend
 from ...core.declare.publish import publish_as
@@ -13,16 +14,12 @@ from ...core.declare.schema import Signature
 from ...core.machine.out_history import refuse_history
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.plan import form_of_call
+from ...core.machine.tensor import Tensor
 from ...core.machine.write import write_out
 from ...core.state.mode import local
 from ...core.values.device import get_default_device
 from ...core.values.errors import out_of_memory, warn
 from ...core.values.layout import strided
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ...core.machine.tensor import Tensor
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"

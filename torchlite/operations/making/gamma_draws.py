@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.declare.elementwise import Elementwise
 from ...core.declare.publish import publish
 from ...core.machine.node import NOT_IMPLEMENTED
+from ...core.machine.tensor import Tensor
 from ..pointwise import special_kernels as kernels
 from ..pointwise.special_functions import PRECISE
 from ..vocabulary import undifferentiable
 from .draws import FromParameters, Sampler, array_drawn, stream_of
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 _unknown = undifferentiable("the derivative for '_standard_gamma_grad' is not implemented.", NotImplementedError)
 _gamma_shift = Elementwise(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.values.layout import channels_last_strides, contiguous_strides
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Ints = tuple[int, ...]
 

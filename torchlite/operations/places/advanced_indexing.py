@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
+from ...core.machine.tensor import Tensor
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.errors import rather, warn
@@ -16,11 +18,6 @@ from ...core.values.layout import contiguous_strides, reshaped_strides, result_s
 from ..making.copy import expands
 from ..shapes.shape import inverse
 from .writing import Writing, check_range, combine, from_front, out_of_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ...core.machine.tensor import Tensor
 
 _INDEX_TYPES = (dt.int64, dt.bool_, dt.int32, dt.uint8)
 

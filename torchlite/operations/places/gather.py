@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.determinism import determinism
 from ...core.values.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
@@ -25,9 +25,6 @@ from .writing import (
     grid,
     out_of_bounds,
 )
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 _INDEX_TYPES = (dt.int32, dt.int64)
 

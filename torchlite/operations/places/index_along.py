@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.publish import publish
 from ...core.machine.operands import scalar_array
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.errors import warn_once, wrap_dim
@@ -15,11 +16,6 @@ from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled
 from .gather import gather, scatter_add, scatter_src, scatter_value
 from .writing import Picking, Writing, WritingValue, check_range, combine, from_front, out_of_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
 
 _INDEX_TYPES = (dt.int32, dt.int64)
 

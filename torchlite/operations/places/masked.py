@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import OnBackend
@@ -11,16 +11,12 @@ from ...core.declare.publish import function, method, publish, publish_python
 from ...core.declare.schema import Signature
 from ...core.machine.batching import BROADCAST, DYNAMIC
 from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.errors import broadcast_shapes
 from ..pointwise.selection import where
 from .writing import Picking, Writing, WritingValue
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
-
 
 # ---- masked_fill
 

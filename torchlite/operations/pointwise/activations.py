@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import Elementwise, Unary
 from ...core.declare.op import Op
@@ -22,9 +23,6 @@ from ..vocabulary import REAL, zero_gradient
 from . import special_kernels
 from .rectifiers import slope_refused
 from .selection import where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Scaled, Unary, conj
 from ...core.declare.publish import function, method, publish, publish_python
@@ -30,9 +31,6 @@ from ..vocabulary import (
     zero_gradient,
 )
 from .selection import where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # ---- sums and products
 

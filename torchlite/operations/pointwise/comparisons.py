@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,6 @@ from ...core.values import dtype as dt
 from ...core.values import errors
 from ..making.host_data import from_numpy
 from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # ---- comparisons
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.elementwise import Elementwise
 from ...core.declare.publish import publish_python
@@ -13,9 +14,6 @@ from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.errors import cannot_cast
 from ..making.draws import bernoulli_number, stream_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
 

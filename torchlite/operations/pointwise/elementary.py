@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj
 from ...core.declare.publish import publish
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
 
 # ---- exponential, trigonometric and hyperbolic functions: name, NumPy's name, derivative
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary
 from ...core.declare.misfits import invalid_combination
@@ -16,10 +17,6 @@ from ...core.values import dtype as dt
 from ...core.values.errors import warn
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 # ---- where
 

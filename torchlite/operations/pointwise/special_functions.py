@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Unary
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ..vocabulary import TENSORS, undifferentiable
 from . import special_kernels as kernels
 from .elementary import round_decimals
 from .selection import where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
 
 PRECISE = frozenset((dt.float32, dt.float64))
 

@@ -8,7 +8,8 @@ sum, from which backward finds them again.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ...backends import cuda
 from ...core.declare.op import Op
@@ -22,10 +23,6 @@ from ...core.values.errors import broadcast_shapes
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
 from .matmul import matmul
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 BLOCK = 1 << 16  # scores, which a processor's own memory holds
 KEPT = 1 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.elementwise import conj, sum_to
@@ -17,8 +18,6 @@ from .linear_steps import LinearNode
 from .matmul import H, addmm, matmul, product
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...core.declare.op_node import OpNode
 
 

@@ -7,6 +7,7 @@ steps: they are put in its place then, and not before.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.declare.op_node import OpNode, shape_at
@@ -17,8 +18,6 @@ from ..shapes.shape import t, unsafe_view, view
 from .matmul import addmm, mm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...core.declare.op import Op
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.publish import Composite, publish
 from ...core.declare.reduction import Reduction, refused
@@ -10,9 +11,6 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ..vocabulary import no_complex
 from .scans import positions, running
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # ---- gradients
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import publish
@@ -12,9 +13,6 @@ from ...core.values import dtype as dt
 from ...core.values import errors
 from ..shapes.shape import along_dim
 from ..vocabulary import requirement
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # ---- of integers
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj, sum_to
@@ -16,9 +17,6 @@ from ...core.values import dtype as dt
 from ...core.values import errors
 from ..shapes.joining import cat
 from ..vocabulary import no_complex
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # ---- sums
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.elementwise import conj
 from ...core.declare.publish import Composite, publish, publish_python
@@ -13,9 +14,6 @@ from ...core.values.errors import not_implemented_for, wrap_dim
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
 from .summing import carried
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def running(xp: Any, combine: str, array: Any, axis: int) -> Any:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ..vocabulary import requirement
-
-if TYPE_CHECKING:
-    from ...core.machine.tensor import Tensor
 
 _KINDS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin", "amax": "amax", "amin": "amin"}
 _OF_NOTHING = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -22,9 +23,6 @@ from ..places.writing import check_range
 from ..products.matmul import into_exactly
 from ..vocabulary import requirement
 from .extremes import INDICES, along, put_at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _MEASURED = {dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64} | dt.FLOATS  # what has an order, and kernels for it
 _NO_ORDER = tuple([d for d in dt.DTYPES if d not in _MEASURED])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import fit_gradient
 from ...core.declare.on_backend import LaidOp, LaidView, OnBackend
@@ -33,9 +34,6 @@ from .shape import (
     view,
 )
 from .slicing import cut_slice, select, slice_
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def _cut(backend: Any, array: Any, sizes: Sequence[int], dim: int) -> list[Any]:

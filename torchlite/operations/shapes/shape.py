@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import LaidOp, LaidView, OnBackend
@@ -25,9 +26,6 @@ from ...core.values.layout import contiguous_format, reshaped_strides
 from ...core.values.size import Size
 from ..making.copy import clone
 from ..making.factories import arange
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Ints = tuple[int, ...]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.publish import Composite, publish
@@ -13,9 +14,6 @@ from ...core.values.errors import wrap_dim
 from ...core.values.layout import contiguous_format
 from ..making.copy import clone
 from .shape import Ints, as_strided
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def in_zeros(part: Callable[..., Any]) -> Callable[..., Any]:

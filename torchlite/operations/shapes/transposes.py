@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ...core.declare.publish import publish_python
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
 from .shape import permute, transpose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _whole_transpose(self: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...core.declare.on_backend import LaidOp
 from ...core.declare.op import Op
@@ -30,9 +31,6 @@ from .shape import (
     view_dtype,
 )
 from .slicing import check_narrow, diag_embed, diagonal, select, slice_, slice_backward, unfold
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class CopyOf(Op):

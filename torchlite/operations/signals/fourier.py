@@ -8,24 +8,20 @@ that number.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.on_backend import LaidOp
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.registry import functions
-from ...core.machine.tensor import TensorBase
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import into
 from ...core.values import dtype as dt
 from ...core.values.errors import wrap_dim, wrap_dims
 from ..images.padding import constant_pad_nd
 from ..making.factory import factory
 from ..shapes.slicing import narrow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
 
 Ints = tuple[int, ...]
 

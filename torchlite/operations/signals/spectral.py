@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ...core.declare.publish import publish_python
 from ...core.machine.registry import functions
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import type_text, warn
 from ..images.padding import constant_pad_nd, pad
@@ -13,11 +15,6 @@ from ..pointwise.complex_numbers import view_as_real
 from ..shapes.slicing import narrow, unfold_backward
 from ..vocabulary import requirement
 from .fourier import NONE, PER_POINT, PER_ROOT, c2c, c2r, r2c
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...core.machine.tensor import Tensor
 
 
 def _call(name: str, self: Tensor, **arguments: Any) -> str:

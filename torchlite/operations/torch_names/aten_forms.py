@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.declare.publish import Composite, publish, publish_python
 from ...core.machine.registry import functions, registry
+from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.errors import wrap_dim
 from ..images.max_pool import max_pool2d_with_indices
@@ -14,11 +16,6 @@ from ..images.upsample import upsample
 from ..learning.batch_norm import native_batch_norm
 from ..shapes.slicing import slice_
 from ..vocabulary import requirement
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...core.machine.tensor import Tensor
 
 Ints = tuple[int, ...]
 
