@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from .side_by_side import same_story
 
 
-def _tried(tell, call):
+def _tried(tell, call, *values):
     try:
-        tell(call())
+        tell(call(*values))
     except (TypeError, ValueError, RuntimeError, IndexError, OverflowError) as error:
         tell(type(error).__name__, str(error).splitlines()[0])
 
@@ -287,3 +288,88 @@ def test_conversions_are_one_node(torch, tell):
     ):  # fmt: skip
         made = x.to(**options)
         tell(made is x, made.stride(), made.grad_fn and (made.grad_fn.name(), made.grad_fn.next_functions[0][0].name()))
+
+
+@same_story
+def test_ints_beyond_64_signed_bits_promote_as_uint64(torch, tell):
+    big = 2**63
+    calls = (
+        lambda x: x + big, lambda x: big * x, lambda x: x | big, lambda x: x / big, lambda x: x == big,
+        lambda x: torch.where(x > 0, x, big), lambda x: torch.result_type(x, big),
+        lambda x: torch.add(x, x, alpha=big),
+    )  # fmt: skip
+    for x in (torch.tensor([True]), torch.tensor(True), torch.tensor([1]), torch.ones(2, dtype=torch.bfloat16)):
+        for call in calls:
+            _tried(tell, call, x)
+    _tried(tell, lambda: torch.tensor([1]) ** big)
+    for value in (300, -1, 1e5, 1e39):
+        for dtype in (torch.uint8, torch.int8, torch.float16, torch.float32):
+            _tried(tell, torch.where, torch.tensor([True, False]), torch.ones(2, dtype=dtype), value)
+
+
+@same_story
+def test_one_number_is_filled_in_by_masks_of_bool_alone(torch, tell):
+    mask = torch.tensor([1, 0, 1, 0], dtype=torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for value in (7.0, torch.tensor(7.0), torch.tensor([7.0, 8.0])):
+            for places in (mask, mask[:3]):
+                x = torch.arange(4.0)
+                _tried(tell, x.__setitem__, places, value)
+                tell(x)
+        _tried(tell, lambda: torch.arange(4.0).index_put((mask,), torch.tensor(3.0), accumulate=True))
+        tell(torch.arange(4.0)[mask])
+
+
+@same_story
+def test_take_along_dim_goes_round_a_dimension_alone(torch, tell):
+    x = torch.arange(12.0).view(3, 4)
+    for i in (-13, -5, -1, 0, 3, 4, 12):
+        _tried(tell, torch.take_along_dim, x, torch.tensor([[i], [0], [1]]), 1)
+        _tried(tell, torch.take_along_dim, x, torch.tensor([i]))
+    _tried(tell, torch.take_along_dim, torch.tensor(3.0), torch.tensor(0), 0)
+
+
+OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "lshift", "matmul")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_leave_what_they_cannot_take_to_the_other_operand(name):
+    @same_story
+    def program(torch, tell):
+        class Other:
+            def __radd__(self, other):
+                return "added"
+
+        Other.__rsub__ = Other.__rmul__ = Other.__rtruediv__ = Other.__rpow__ = Other.__rmatmul__ = Other.__radd__
+        x = torch.arange(1, 4) if name in ("and", "or", "lshift") else torch.arange(1.0, 4.0)
+        plain, in_place = getattr(operator, f"__{name}__"), getattr(operator, f"__i{name}__")
+        for other in (Other(), "a", None, [1]):
+            _tried(tell, plain, x, other)
+            _tried(tell, plain, other, x)
+            _tried(tell, in_place, x, other)
+        for form in ("r", "i"):
+            method = getattr(x, f"__{form}{name}__", None)
+            if method is not None:
+                tell(method("a") is NotImplemented)
+        tell(getattr(x, f"__r{name}__")(x, x) is NotImplemented)
+
+    program()
+
+
+@same_story
+def test_handlers_are_told_of_the_method_behind_an_operator(torch, tell):
+    told = []
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            told.append(func)
+            return torch.ones(3)
+
+    x = torch.ones(3).as_subclass(Sub)
+    methods = {"add": "add", "radd": "add", "iadd": "add_", "sub": "sub", "mul": "mul", "imul": "mul_", "lt": "lt",
+               "truediv": "div", "mod": "remainder", "ror": "bitwise_or", "or": "__or__", "eq": "__eq__"}  # fmt: skip
+    for operator_name, method in methods.items():
+        getattr(x, f"__{operator_name}__")(1)
+        tell(told.pop() == getattr(torch.Tensor, method))

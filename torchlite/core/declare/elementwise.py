@@ -9,7 +9,7 @@ from typing import Any
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
 from ..machine.batching import BROADCAST
-from ..machine.operands import converted, form_of, result_type, scalar_array, tensors_in
+from ..machine.operands import converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
 from ..machine.tensor import Tensor, TensorBase, wrap, wrap_shown
@@ -354,9 +354,9 @@ class Scaled(Binary):
             assert out_dtype is not None
             if isinstance(alpha, bool) and out_dtype is not dt.bool_:
                 raise RuntimeError("Boolean alpha only supported for Boolean results.")
-            if isinstance(alpha, float) and out_dtype.category < dt.FLOAT:
+            if isinstance(alpha, (float, complex)) and out_dtype.category < dt.FLOAT:
                 raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
             if isinstance(alpha, complex) and not out_dtype.is_complex:
                 raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-            second = backend.xp.multiply(second, scalar_array(alpha, dt.of_numpy(second.dtype), backend))
+            second = backend.xp.multiply(second, fitting_array(alpha, dt.of_numpy(second.dtype), backend))
         return [first, second], out_dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,20 @@ from ..machine.tensor import Tensor
 from ..machine.write import into
 from ..state.mode import local
 from .in_place import InPlace
+from .schema import Signature
+
+
+def left_to_other(call: Callable[..., Any]) -> Callable[..., Any]:
+    """`call` as an operator: what it cannot take is left to the other operand's method."""
+
+    @functools.wraps(call)
+    def call_or_leave(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except TypeError:
+            return NotImplemented
+
+    return call_or_leave
 
 
 class PublicForms(InPlace):
@@ -85,27 +100,37 @@ class PublicForms(InPlace):
                 raise TypeError(
                     f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object"
                 )
-            try:
-                return self.call(function, args, *more)
-            except TypeError:
-                return NotImplemented
+            return left_to_other(self.call)(function, args, *more)
 
         twin.call = call_or_leave  # type: ignore[method-assign]
         return twin.function()
 
+    def call_in_place(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of the in-place method as the user wrote it."""
+        if needs_dispatch(args, kwargs):
+            return dispatch(function, args, kwargs)
+        return self.apply_in_place(self.signature_in_place.bind(args, kwargs, True))
+
+    @functools.cached_property
+    def signature_in_place(self) -> Signature:
+        return self.signature.called(self.signature.name + "_")
+
+    def operator_in_place(self) -> Callable[..., Any]:
+        """The in-place method as an operator calls it."""
+        twin = copy.copy(self)
+        twin.call_in_place = left_to_other(self.call_in_place)  # type: ignore[method-assign]
+        return twin.inplace()
+
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
         op, at_once = self, self.signature.at_once
-        signature = self.signature.called(self.signature.name + "_")
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if local.state.mode.direct:
                 values = at_once(args, kwargs)
                 if values is not None:
                     return op.apply_in_place(values)
-            if needs_dispatch(args, kwargs):
-                return dispatch(call, args, kwargs)
-            return op.apply_in_place(signature.bind(args, kwargs, True))
+            return op.call_in_place(call, args, kwargs)
 
         return self.named(call, "_")
 

@@ -15,6 +15,7 @@ from ..machine.write import into
 from ..state.mode import local
 from .op import Op
 from .overload import overloaded
+from .public_forms import left_to_other
 from .schema import Signature
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -138,6 +139,7 @@ def publish_loss(schema: str, f: Callable[..., Any]) -> None:
 def exchanged(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
     """The operator for a tensor on its right."""
 
+    @left_to_other
     def call(self: Tensor, other: Any) -> Any:
         return operator(other, self)
 
@@ -146,6 +148,8 @@ def exchanged(operator: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], An
 
 # Operators that are no slots of a class in C: they look at what they are called on no sooner than at the rest.
 _IN_PYTHON = ("__rsub__", "__floordiv__")
+# Operators that handlers are told of; of others, they are told of the method.
+_TOLD_OF = (*_IN_PYTHON, "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__")
 
 
 def publish(
@@ -182,11 +186,19 @@ def publish(
         for name in names if inplace else ():
             setattr(Tensor, name + "_", write)
             functions.setdefault(name + "_", write)
+        if operators_in_place:
+            operator = ops[0].operator_in_place() if len(ops) == 1 else left_to_other(write)
+            public[operator] = write
         for short in operators_in_place.split():
-            setattr(Tensor, f"__{short}__", write)
+            setattr(Tensor, f"__{short}__", operator)
     for short in operators.split():
         dunder = f"__{short}__"
-        setattr(Tensor, dunder, ops[0].operator("" if dunder in _IN_PYTHON else dunder))
+        operator = ops[0].operator("" if dunder in _IN_PYTHON else dunder)
+        if dunder in _TOLD_OF:
+            operator.__name__ = dunder
+        else:
+            public[operator] = bound
+        setattr(Tensor, dunder, operator)
     for short in reflected.split():
         setattr(Tensor, f"__{short}__", exchanged(ops[0].operator()))
     return call

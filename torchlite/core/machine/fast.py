@@ -17,7 +17,7 @@ from ..state.mode import local
 from ..values import dtype as dt
 from ..values.errors import out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
-from .overrides import dispatch, needs_dispatch, public
+from .overrides import public
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
@@ -143,7 +143,6 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     writes = isinstance(op.kernel, str) and op.result in ("same", "float")
     scales = "alpha" in op.signature.by_name
     numbers = op.signature.params[1].type == "Operand"
-    signature = op.signature.called(op.signature.name + "_")
 
     def call(self: Tensor, other: Any, third: Any = _ABSENT, *, alpha: Any = 1) -> Tensor:
         state = local.state
@@ -187,13 +186,8 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
                     return self
             except (AttributeError, KeyError, MemoryError, OverflowError, ValueError):
                 pass
-        return in_place(call, (self, other) if third is _ABSENT else (self, other, third), alpha)
-
-    def in_place(function: Callable[..., Any], args: tuple[Any, ...], alpha: Any) -> Tensor:
         named = {} if alpha is _ONE else {"alpha": alpha}
-        if needs_dispatch(args, {}):
-            return dispatch(function, args, named)
-        return op.apply_in_place(signature.bind(args, named, True))
+        return op.call_in_place(call, (self, other) if third is _ABSENT else (self, other, third), named)
 
     return call
 

@@ -89,6 +89,10 @@ def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
             value &= (1 << bits) - 1
             if d.is_signed and value >> bits - 1:
                 value -= 1 << bits
+    if d in dt.HALVES:
+        value = float(value)
+        if d is dt.float16 and abs(value) >= _INFINITE_HALF:
+            value = math.copysign(math.inf, value)  # as rounding does, but without a warning
     return backend.asarray(value, d.numpy)
 
 
@@ -121,6 +125,7 @@ def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     return backend.cast(backend.asarray(value), d.numpy)
 
 
+_INFINITE_HALF = 65520.0  # what is nearer to infinity than to the largest float16
 _SINGLE_AND_DOUBLE, _SAFE = frozenset((dt.float32, dt.float64)), 1 << 62  # what needs no second look
 _LARGEST = {dt.float16: 65504.0, dt.bfloat16: 3.3895313892515355e38, dt.float32: 3.4028234663852886e38}
 
@@ -213,12 +218,16 @@ def _level(backend: Any) -> int:
 def result_type(*values: Any) -> dt.dtype:
     """The dtype that tensors and numbers promote to together."""
     kinds = tuple([
-        (v.dtype if v.array.shape else v.dtype.name) if isinstance(v, TensorBase) else v.__class__ for v in values
+        (v.dtype if v.array.shape else v.dtype.name)
+        if isinstance(v, TensorBase)
+        else v.__class__ if v.__class__ is not int or v < _LONG else v >> 64
+        for v in values
     ])  # fmt: skip
     known = _results.setdefault(dt.get_default_dtype(), {})
     return known.get(kinds) or known.setdefault(kinds, _find_result_type(values))
 
 
+_LONG = 1 << 63  # ints from here on are uint64, or no operands
 # The default dtype -> what operands are (a dtype, of 0-dim tensors its name, of numbers their class) -> the common one.
 _results: dict[dt.dtype, dict[tuple[Any, ...], dt.dtype]] = {}
 
@@ -229,5 +238,5 @@ def _find_result_type(values: Sequence[Any]) -> dt.dtype:
         if isinstance(v, TensorBase):
             (dimensioned if v.array.shape else zero_dim).append(v.dtype)
         else:
-            numbers.append(dt.of_number(v))
+            numbers.append(dt.of_operand(v))
     return dt.result_of(dimensioned, zero_dim, numbers)

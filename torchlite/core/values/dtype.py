@@ -229,6 +229,11 @@ def of_number(value: Any) -> dtype:
     return default_complex() if isinstance(value, complex) else _Defaults.floating
 
 
+def of_operand(number: Any) -> dtype:
+    """The dtype a Python number has beside tensors: an int beyond int64 is a uint64."""
+    return uint64 if number.__class__ is int and number >> 63 == 1 else of_number(number)
+
+
 def result_of(dimensioned: Iterable[dtype], zero_dim: Iterable[dtype] = (), numbers: Iterable[dtype] = ()) -> dtype:
     """PyTorch's promotion over operands: a weaker kind counts only when its category is higher."""
     result: dtype | None = None
@@ -240,10 +245,14 @@ def result_of(dimensioned: Iterable[dtype], zero_dim: Iterable[dtype] = (), numb
             continue
         if result is None:
             result = of_kind
-        elif of_kind.category > result.category:
-            result = result.to_complex() if result.category == FLOAT else of_kind  # float64 and a complex number
+        elif of_kind.category > result.category:  # float64 and a complex number are one of twice the length
+            result = result.to_complex() if result.category == FLOAT else _promoted_from(result, of_kind)
     assert result is not None
     return result
+
+
+def _promoted_from(low: dtype, high: dtype) -> dtype:
+    return promote_types(low, high) if low is bool_ and high.category == INT else high
 
 
 class finfo:

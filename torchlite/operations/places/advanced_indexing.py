@@ -17,7 +17,7 @@ from ...core.values.errors import rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
 from ..making.copy import expands
 from ..shapes.shape import inverse
-from .writing import Writing, check_range, combine, from_front, out_of_bounds
+from .writing import Writing, check_range, combine, from_front, not_boolean, out_of_bounds
 
 _INDEX_TYPES = (dt.int64, dt.bool_, dt.int32, dt.uint8)
 
@@ -62,12 +62,7 @@ def _located(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[A
                     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
                 )
                 index = index.astype(bool)
-            for k, n in enumerate(index.shape):
-                if n != shape[dim + k]:
-                    raise IndexError(
-                        f"The shape of the mask {list(index.shape)} at index {k} does not match the shape of the "
-                        f"indexed tensor {list(shape)} at index {dim + k}"
-                    )
+            _check_mask(shape, index.shape, dim)
             dim += index.ndim
         else:
             dim += 1
@@ -75,6 +70,15 @@ def _located(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[A
     if not _raises(xp):
         _check_bounds(xp, shape, places)
     return tuple(places)
+
+
+def _check_mask(shape: tuple[int, ...], mask: tuple[int, ...], dim: int) -> None:
+    for k, n in enumerate(mask):
+        if n != shape[dim + k]:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {k} does not match the shape of the indexed tensor "
+                f"{list(shape)} at index {dim + k}"
+            )
 
 
 def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
@@ -240,15 +244,21 @@ index = _Index(
 # ---- writing
 
 
-def _fills(indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> bool:
-    """Whether one value is put where one mask is true."""
-    given = [i for i in indices if i is not None]
-    return not accumulate and values.numel() == 1 and len(given) == 1 and given[0].dtype is dt.bool_
+def _fills(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> bool:
+    """Whether one value is put where one mask is true, which is to fill, and takes no mask of bytes."""
+    given = [(dim, i) for dim, i in enumerate(indices) if i is not None]
+    if accumulate or values.numel() != 1 or len(given) != 1 or given[0][1].dtype not in (dt.bool_, dt.uint8):
+        return False
+    ((dim, mask),) = given
+    if mask.dtype is dt.uint8:
+        _check_mask(self.shape, mask.shape, dim)
+        raise not_boolean(mask)
+    return True
 
 
 def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> None:
     _check(self, indices)
-    if values.dtype is not self.dtype and not _fills(indices, values, accumulate):
+    if not _fills(self, indices, values, accumulate) and values.dtype is not self.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {self.dtype.legacy} for the "
             f"destination and {values.dtype.legacy} for the source."
@@ -311,7 +321,7 @@ class _IndexPut(Writing):
     repeats = True
 
     def check_memory(self, target: Tensor, values: Any) -> None:
-        read = values[:1] if _fills(values[0], values[1], values[2]) else values  # one value is read before
+        read = values[:1] if _fills(target, *values) else values  # one value is read before
         super().check_memory(target, read)
         warn_of_overlap(target, "index_put", "indices] = tensor")
 

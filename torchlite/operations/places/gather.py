@@ -81,28 +81,25 @@ publish(gather)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
-    """The elements at `indices` along `dim`; both broadcast along the other dimensions."""
+    """The elements at `indices`, which go round, along `dim`; both broadcast along the other dimensions."""
     if indices.dtype is not dt.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.legacy}")
     if dim is None:
-        input, indices = input.view((-1,)), indices.view((-1,))
-        return input.gather(0, from_front(indices, input.shape[0]))
+        return input.view((-1,)).gather(0, indices.view((-1,)))
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
         )
     dim = wrap_dim(dim, input.dim())
-    size = input.shape[dim]
-    if not input.dim():
-        return input.gather(0, indices.remainder(size))
+    size = input.size(dim)
     common = broadcast_shapes(
         tuple(1 if d == dim else n for d, n in enumerate(input.shape)),
         tuple(1 if d == dim else n for d, n in enumerate(indices.shape)),
     )
     spread = indices.expand([-1 if d == dim else n for d, n in enumerate(common)])
     source = input.expand([-1 if d == dim else n for d, n in enumerate(common)])
-    return source.gather(dim, from_front(spread, size))
+    return source.gather(dim, spread.remainder(size))
 
 
 publish_python("take_along_dim(Tensor self, Tensor indices, int? dim=None)", take_along_dim)

@@ -16,7 +16,7 @@ from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.errors import broadcast_shapes
 from ..pointwise.selection import where
-from .writing import Picking, Writing, WritingValue
+from .writing import Picking, Writing, WritingValue, not_boolean
 
 # ---- masked_fill
 
@@ -28,7 +28,7 @@ def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
         )
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
     if mask.dtype is not dt.bool_:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.cname}")
+        raise not_boolean(mask)
 
 
 class _MaskedFill(WritingValue):

@@ -18,6 +18,11 @@ from ..reductions.sets import runs
 from ..shapes.shape import along_dim
 
 
+def not_boolean(mask: Tensor) -> RuntimeError:
+    """The error for a mask of another dtype, where places are filled."""
+    return RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.cname}")
+
+
 class Picking(Op):
     """An op by indices: its `out=` is of the result's dtype, and its memory is not read from."""
 

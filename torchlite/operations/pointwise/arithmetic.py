@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Scaled, Unary, conj
+from ...core.declare.public_forms import left_to_other
 from ...core.declare.publish import function, method, publish, publish_python
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.node import NOT_IMPLEMENTED
@@ -303,9 +304,10 @@ publish(reciprocal, inplace=True)
 
 
 @method("__rtruediv__", "__rdiv__")
+@left_to_other
 def rtruediv(self: Tensor, other: Any) -> Any:
     """`other / self`, as the reciprocal times `other`."""
-    return self.reciprocal().__mul__(other)
+    return self.reciprocal() * other
 
 
 # ---- powers
@@ -354,6 +356,8 @@ class _ScalarPower(Binary):
         base, exponent = values
         if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
             return [base.array, exponent], dt.bool_
+        if exponent.__class__ is int and base.dtype.category < dt.FLOAT:
+            fitting_array(exponent, dt.int64, backend)  # which refuses ints beyond it
         (array, _), out_dtype = super().prepare(values, backend)
         return [array, exponent], out_dtype
 
@@ -431,22 +435,14 @@ function("pow")(pow_)
 method("pow")(pow_)
 
 
-@method("__pow__")
-def _power(self: Tensor, exponent: Any) -> Any:
-    """`self ** exponent`"""
-    try:
-        return pow_(self, exponent)
-    except TypeError:
-        return NotImplemented
+method("__pow__")(left_to_other(pow_))
 
 
 @method("__rpow__")
-def _power_of(self: Tensor, base: Any) -> Any:
-    """`base ** self`"""
-    try:
-        return any_pow(base, self)
-    except TypeError:
-        return NotImplemented
+@left_to_other
+def _power_of(self: Tensor, other: Any) -> Any:
+    """`other ** self`"""
+    return any_pow(other, self)
 
 
 publish_python("square(Tensor self)", lambda self: number_pow(self, 2))

@@ -11,8 +11,8 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.declare.schema import Signature
 from ...core.machine.batching import DYNAMIC, LEADING
-from ...core.machine.operands import converted, requires_grad, result_type
-from ...core.machine.tensor import Tensor
+from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
+from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.errors import warn
 from ..making.copy import in_order_of
@@ -33,7 +33,13 @@ class _Where(Elementwise):
         condition, one, other = values
         mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
         common = self.compute_dtype(values)
-        return [mask, converted(one, common, backend), converted(other, common, backend)], common
+        return [mask, *[_choice(v, common, backend) for v in (one, other)]], common
+
+
+def _choice(value: Any, d: dt.dtype, backend: Any) -> Any:
+    """An array of a choice: numbers must fit, but in halves they may be infinite."""
+    checked = not isinstance(value, TensorBase) and d not in dt.HALVES
+    return (fitting_array if checked else converted)(value, d, backend)
 
 
 def _check_condition(condition: Tensor, *choices: Any) -> None:
