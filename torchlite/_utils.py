@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .core.machine import format as _format
+from .core.values.arrays import DeviceLike
 from .core.values.device import device as _Device
 from .core.values.dtype import dtype as _dtype
 from .nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state
@@ -117,7 +118,7 @@ def _get_available_device_type() -> str | None:
     return "cuda" if is_available() else None
 
 
-def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int | None:
+def _get_device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = False) -> int | None:
     """The number of a device; with `optional`, the current one where there is none in `device`."""
     if isinstance(device, str):
         device = _Device(device)

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from . import cuda
+from .core.values.arrays import DeviceLike
 from .core.values.device import device as Device
 
 __all__ = [
@@ -43,7 +44,7 @@ def current_device_index() -> int:
     return _needed().current_device()
 
 
-def set_device_index(device: Any) -> None:
+def set_device_index(device: DeviceLike) -> None:
     _needed().set_device(device)
 
 
@@ -55,7 +56,7 @@ def device_index(device: int | None) -> Any:
     return nullcontext() if device is None else cuda.device(device)
 
 
-def get_device_capability(device: Any = None) -> dict[str, Any]:
+def get_device_capability(device: DeviceLike = None) -> dict[str, Any]:
     """The dtypes that it can compute in."""
     from .core.values import dtype as dt
 
@@ -63,7 +64,7 @@ def get_device_capability(device: Any = None) -> dict[str, Any]:
     return {"supported_dtypes": set(dt.DTYPES)}
 
 
-def current_stream(device: Any = None) -> Any:
+def current_stream(device: DeviceLike = None) -> Any:
     return _needed().current_stream(device)
 
 
@@ -71,7 +72,7 @@ def set_stream(stream: Any) -> None:
     _needed().set_stream(stream)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike = None) -> None:
     _needed().synchronize(device)
 
 
@@ -83,33 +84,33 @@ def empty_host_cache() -> None:
     _needed()
 
 
-def get_memory_info(device: Any = None) -> tuple[int, int]:
+def get_memory_info(device: DeviceLike = None) -> tuple[int, int]:
     return _needed().mem_get_info(device)
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike = None) -> int:
     return _needed().memory_allocated(device)
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike = None) -> int:
     return _needed().memory_reserved(device)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike = None) -> int:
     return _needed().max_memory_allocated(device)
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: DeviceLike = None) -> int:
     return _needed().max_memory_reserved(device)
 
 
-def memory_stats(device: Any = None) -> Any:
+def memory_stats(device: DeviceLike = None) -> Any:
     return _needed().memory_stats(device)
 
 
-def reset_accumulated_memory_stats(device: Any = None) -> None:
+def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
     _needed().reset_accumulated_memory_stats(device)
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: DeviceLike = None) -> None:
     _needed().reset_peak_memory_stats(device)

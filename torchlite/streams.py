@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .core.values.arrays import DeviceLike
 from .core.values.device import device as Device
 
 __all__ = ["Event", "Stream", "get_device_module"]
 
 
-def get_device_module(device: Any = None) -> Any:
+def get_device_module(device: DeviceLike = None) -> Any:
     """The module of a type of device: `torch.cpu`, `torch.cuda`."""
     from . import cpu, cuda, mps, xpu
 
@@ -28,7 +29,7 @@ class Stream:
     device: Device
     stream_id = 0
 
-    def __new__(cls, device: Any = None, *, priority: int = 0, **named: Any) -> Stream:
+    def __new__(cls, device: DeviceLike = None, *, priority: int = 0, **named: Any) -> Stream:
         place = Device("cpu" if device is None else device)
         if cls is Stream and place.type == "cuda":
             from .cuda.streams import Stream as OfCuda
@@ -77,7 +78,7 @@ class Event:
 
     device: Device
 
-    def __new__(cls, device: Any = None, *, enable_timing: bool = False, **named: Any) -> Event:
+    def __new__(cls, device: DeviceLike = None, *, enable_timing: bool = False, **named: Any) -> Event:
         place = Device("cpu" if device is None else device)
         if cls is Event and place.type == "cuda":
             from .cuda.streams import Event as OfCuda

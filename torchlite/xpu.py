@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .core.values.arrays import DeviceLike
+
 __all__ = [
     "current_device", "device_count", "empty_cache", "get_device_name", "init", "is_available", "is_bf16_supported",
     "is_initialized", "manual_seed", "manual_seed_all", "memory_allocated", "set_device", "synchronize",
@@ -21,7 +23,7 @@ def device_count() -> int:
     return 0
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike = None) -> int:
     return 0
 
 

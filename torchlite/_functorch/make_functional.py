@@ -9,6 +9,7 @@ from typing import Any
 from .. import func, nn
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import DeviceLike
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functional_init",
@@ -106,7 +107,7 @@ def make_functional_with_buffers_deprecated_v1(model: nn.Module) -> tuple[Any, .
     return params, buffers, fun, made.param_names, made.buffer_names
 
 
-def _init(make: Callable[..., Any], states: int, model_class: Any, ensemble_shape: Any, device: Any) -> Any:
+def _init(make: Callable[..., Any], states: int, model_class: Any, ensemble_shape: Any, device: DeviceLike) -> Any:
     """What makes a model and then its function; `states` says how many tuples of tensors `make` begins with."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:

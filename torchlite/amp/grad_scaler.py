@@ -11,6 +11,7 @@ from .. import cuda
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.values import dtype as dt
+from ..core.values.arrays import DeviceLike
 from ..core.values.errors import warn
 
 
@@ -61,7 +62,7 @@ class GradScaler:
 
     # ---- the scale
 
-    def _scale_on(self, device: Any) -> Tensor:
+    def _scale_on(self, device: DeviceLike) -> Tensor:
         """The scale on a device; made now if nothing was scaled before."""
         if self._scale is None:
             self._scale = F["full"]((), self._init_scale, dtype=dt.float32, device=device)

@@ -12,6 +12,7 @@ from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.state.mode import local
+from ..core.values.arrays import Backend
 from ..core.values.dtype import dtype
 from ..core.values.errors import warn
 from ..core.values.size import size
@@ -86,7 +87,7 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
     return edge, g if g.dtype is d and g.array.shape == shape else engine.fitted(g, shape, d, at, None)
 
 
-def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Any, create_graph: bool) -> Tensor:
+def _given(at: int, g: Tensor, shape: tuple[int, ...], d: dtype, backend: Backend, create_graph: bool) -> Tensor:
     """A gradient that the user gives for an output, if it fits."""
     if g.array.shape != shape:
         raise RuntimeError(

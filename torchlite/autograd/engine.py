@@ -19,6 +19,7 @@ from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.view import last_edge
 from ..core.machine.write import bump
 from ..core.state.mode import Mode, State, local, with_grad
+from ..core.values.arrays import Backend
 from ..core.values.dtype import dtype
 from ..core.values.layout import contiguous_format, is_dense
 from .hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
@@ -395,7 +396,7 @@ def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node 
     return fit_gradient(grad, shape, d, real_parts=False)
 
 
-def _moved(grad: Tensor, backend: Any, at: int, giver: Node) -> Tensor:
+def _moved(grad: Tensor, backend: Backend, at: int, giver: Node) -> Tensor:
     """A gradient from another device than that of what it is for, where only single numbers may come from."""
     if grad.array.shape:
         raise RuntimeError(

@@ -36,6 +36,7 @@ from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import View, resolve
 from ..core.state.mode import local, with_grad
 from ..core.values import dtype as dt
+from ..core.values.arrays import Backend
 from ..core.values.errors import forward_not_implemented
 from . import engine
 
@@ -337,7 +338,7 @@ def _ones_for(result: Tensor, *others: Sequence[Any]) -> Tensor:
     return highest.owner.wrap(highest.lift(ones)) if highest.level > ones.backend.level else ones
 
 
-def _level(backend: Any) -> int:
+def _level(backend: Backend) -> int:
     return backend.level
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
+from ..core.values.arrays import Array
 from ..core.values.device import device
 from .base import Backend, register_backend
 
@@ -29,7 +30,7 @@ class CuPyBackend(Backend):
     def to_host(self, array: cupy.ndarray) -> np.ndarray:
         return array.get()
 
-    def bring(self, array: Any, source: Backend) -> cupy.ndarray:
+    def bring(self, array: Array, source: Backend) -> cupy.ndarray:
         return array.copy("K") if isinstance(source, CuPyBackend) else super().bring(array, source)
 
     def synchronize(self) -> None:

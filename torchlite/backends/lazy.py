@@ -18,6 +18,7 @@ from ..core.machine.tensor import Tensor
 from ..core.machine.write import write
 from ..core.state.mode import local, silent, with_grad
 from ..core.values import dtype as dt
+from ..core.values.arrays import Array
 from ..core.values.errors import not_implemented_for
 from ..core.values.layout import dense_strides
 from .base import Backend
@@ -53,7 +54,7 @@ class Lazy(Backend):
     lazy = True
     bare = False
 
-    def computed(self, array: Any) -> Any:
+    def computed(self, array: Array) -> Any:
         """The values that `array` stands for, as a fresh array of the device."""
         home, made = self.home, array
         if self.bits & CONJ:
@@ -68,20 +69,20 @@ class Lazy(Backend):
             return made
         return home.ordered(made, dense_strides(array.shape, home.strides(array)))
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: Array) -> Any:
         return self.home.to_host(self.computed(array))
 
-    def number(self, array: Any) -> Any:
+    def number(self, array: Array) -> Any:
         return self.home.number(self.computed(array))
 
-    def truth(self, array: Any) -> bool:
+    def truth(self, array: Array) -> bool:
         return bool(self.number(array).item())
 
     def lift(self, t: Tensor) -> Any:
         """The values to be written into an array of this level."""
         return t.array
 
-    def write(self, array: Any, value: Any) -> None:
+    def write(self, array: Array, value: Any) -> None:
         self.home.write(array, value)
         self.home.write(array, self.computed(array))
 

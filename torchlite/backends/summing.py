@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..core.values.arrays import Array, Namespace
+
 FEW = 32  # elements that are added one after the other
 _WIDE = 2048  # bytes from one element to the next, from which on neighbours are folded together
 
 
-def add_reduce(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def add_reduce(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     """The sum along an axis, several or all (None)."""
     if array.ndim > 1 and array.size > 2 * FEW:
         axes = axis if axis.__class__ is tuple else range(array.ndim) if axis is None else (axis,)
@@ -21,7 +23,7 @@ def add_reduce(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
     return xp.add.reduce(array, axis=axis, keepdims=keepdim)
 
 
-def _folded(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
+def _folded(xp: Namespace, array: Array, axes: tuple[int, ...]) -> Any:
     """The array, with few elements left along those `axes` that are not added in pairs."""
     shape, strides, ndim = array.shape, array.strides, array.ndim
     axes = tuple([a % ndim for a in axes])
@@ -37,7 +39,7 @@ def _folded(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
     return array
 
 
-def _fold(xp: Any, array: Any, axis: int) -> Any:
+def _fold(xp: Namespace, array: Array, axis: int) -> Any:
     """Sums of few elements along an axis: of those far from each other where that makes longer runs in memory."""
     shape, n = array.shape, array.shape[axis]
     left = -(-n // FEW)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.state.context import Context
 from ..core.state.mode import State
+from ..core.values.arrays import DeviceLike
 
 __all__ = [
     "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device",
@@ -77,7 +78,7 @@ def stream(stream: Stream) -> StreamContext:
     return StreamContext(stream)
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: DeviceLike = None) -> Stream:
     return _stream
 
 
@@ -89,7 +90,7 @@ def is_initialized() -> bool:
     return True
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike = None) -> None:
     """Wait until all is done, which it is."""
 
 
@@ -101,7 +102,7 @@ def current_device() -> str:
     return "cpu"
 
 
-def set_device(device: Any) -> None:
+def set_device(device: DeviceLike) -> None:
     """Nothing: there is one."""
 
 

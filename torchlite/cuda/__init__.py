@@ -7,6 +7,7 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
+from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as _Device
 
 has_half = True
@@ -55,7 +56,7 @@ def _needed() -> Any:
     return _runtime()
 
 
-def _index(device: Any) -> int:
+def _index(device: DeviceLike) -> int:
     """The number of a device given as a number, a name or a `torch.device`; of the current one for None."""
     if isinstance(device, int):
         return device
@@ -96,7 +97,7 @@ def current_device() -> int:
     return int(_needed().runtime.getDevice())
 
 
-def set_device(device: Any) -> None:
+def set_device(device: DeviceLike) -> None:
     """Let "cuda" mean this device."""
     index = _index(device)
     if index >= 0:
@@ -106,7 +107,7 @@ def set_device(device: Any) -> None:
 class device:
     """Inside, "cuda" means this device."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike) -> None:
         self.idx = -1 if device is None else _index(device)
         self.prev_idx = -1
 
@@ -127,18 +128,18 @@ class device_of(device):
         super().__init__(obj.get_device() if obj.is_cuda else None)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike = None) -> None:
     """Wait until a device has done all it was told."""
     _needed().Device(_index(device)).synchronize()
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: DeviceLike = None) -> str:
     """What a device is called."""
     name = _needed().runtime.getDeviceProperties(_index(device))["name"]
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
     """The major and the minor compute capability of a device."""
     number = str(_needed().Device(_index(device)).compute_capability)
     return int(number[:-1]), int(number[-1])
@@ -149,26 +150,26 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
+def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
     """The free and the whole memory of a device, in bytes."""
     with _needed().Device(_index(device)):
         free, total = _runtime().runtime.memGetInfo()
     return int(free), int(total)
 
 
-def _pool(device: Any) -> Any:
+def _pool(device: DeviceLike) -> Any:
     import cupy
 
     with cupy.cuda.Device(_index(device)):
         return cupy.get_default_memory_pool()
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike = None) -> int:
     """The bytes that tensors hold on a device."""
     return int(_pool(device).used_bytes()) if is_available() else 0
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike = None) -> int:
     """The bytes that are kept for tensors on a device."""
     return int(_pool(device).total_bytes()) if is_available() else 0
 
@@ -240,7 +241,7 @@ def set_rng_state_all(new_states: Any) -> None:
 # ---- more about devices
 
 
-def get_device_properties(device: Any = None) -> Any:
+def get_device_properties(device: DeviceLike = None) -> Any:
     """Name, memory and capability of a device."""
     index = _index(device)
     found = _needed().runtime.getDeviceProperties(index)
@@ -252,7 +253,7 @@ def get_device_properties(device: Any = None) -> Any:
     )  # fmt: skip
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: DeviceLike, peer_device: Any) -> bool:
     """Whether a device can read another's memory."""
     return bool(_needed().runtime.deviceCanAccessPeer(_index(device), _index(peer_device)))
 

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from ..core.values.arrays import DeviceLike
 from ..core.values.errors import warn
 from . import _index, _needed, empty_cache, is_available, mem_get_info, memory_allocated, memory_reserved
 
@@ -24,12 +25,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: DeviceLike = None) -> int:
     """The most bytes that were kept for tensors, since memory was last given back."""
     return memory_reserved(device)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike = None) -> int:
     """The most bytes that tensors can have held, since memory was last given back."""
     return memory_reserved(device)
 
@@ -38,17 +39,17 @@ def _renamed(old: str, new: str) -> None:
     warn(f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`", FutureWarning)
 
 
-def memory_cached(device: Any = None) -> int:
+def memory_cached(device: DeviceLike = None) -> int:
     _renamed("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
-def max_memory_cached(device: Any = None) -> int:
+def max_memory_cached(device: DeviceLike = None) -> int:
     _renamed("max_memory_cached", "max_memory_reserved")
     return memory_reserved(device)
 
 
-def memory_stats(device: Any = None) -> dict[str, Any]:
+def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
     """What is known of the memory, by PyTorch's names."""
     if not is_available():
         return OrderedDict()
@@ -56,7 +57,7 @@ def memory_stats(device: Any = None) -> dict[str, Any]:
     return OrderedDict((f"{name}.all.{when}", n) for name, n in stats.items() for when in ("current", "peak"))
 
 
-def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
     """The same, a dict for each part of the names."""
     nested: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
@@ -68,7 +69,7 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     return nested
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     """The same as text."""
     _needed()
     return "\n".join(f"{name:32} {value:>16}" for name, value in memory_stats(device).items())
@@ -82,13 +83,13 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
     return {}
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: DeviceLike = None) -> None:
     """Begin anew to look for the most: memory that no tensor holds is given back."""
     _needed()
     empty_cache()
 
 
-def reset_accumulated_memory_stats(device: Any = None) -> None:
+def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
     _needed()
 
 
@@ -106,12 +107,12 @@ def _resets(name: str) -> None:
     )
 
 
-def reset_max_memory_allocated(device: Any = None) -> None:
+def reset_max_memory_allocated(device: DeviceLike = None) -> None:
     _resets("reset_max_memory_allocated")
     reset_peak_memory_stats(device)
 
 
-def reset_max_memory_cached(device: Any = None) -> None:
+def reset_max_memory_cached(device: DeviceLike = None) -> None:
     _resets("reset_max_memory_cached")
     reset_peak_memory_stats(device)
 
@@ -120,7 +121,7 @@ def get_allocator_backend() -> str:
     return "cupy"
 
 
-def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
     """Use at most this part of a device's memory."""
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
@@ -132,7 +133,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
         cupy.get_default_memory_pool().set_limit(fraction=fraction)
 
 
-def get_per_process_memory_fraction(device: Any = None) -> float:
+def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
     """What `set_per_process_memory_fraction` said; 1 if nothing was."""
     pool = _needed()
     import cupy
@@ -166,5 +167,5 @@ def _none(*_: Any, **__: Any) -> NoReturn:
 caching_allocator_alloc = caching_allocator_delete = memory_snapshot = _none
 
 
-def list_gpu_processes(device: Any = None) -> str:
+def list_gpu_processes(device: DeviceLike = None) -> str:
     return "pynvml module not found, please install nvidia-ml-py"

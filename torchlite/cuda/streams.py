@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .. import streams
+from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as Device
 from . import _index, _needed, current_device, is_available
 
@@ -20,7 +21,7 @@ class Stream(streams.Stream):
 
     inner: Any  # CuPy's
 
-    def __new__(cls, device: Any = None, priority: int = 0, **_: Any) -> Stream:
+    def __new__(cls, device: DeviceLike = None, priority: int = 0, **_: Any) -> Stream:
         if not is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support")
         index = _index(device)
@@ -74,7 +75,7 @@ class Stream(streams.Stream):
 class ExternalStream(Stream):
     """A stream that was made elsewhere, by its address."""
 
-    def __new__(cls, stream_ptr: int, device: Any = None, **_: Any) -> ExternalStream:
+    def __new__(cls, stream_ptr: int, device: DeviceLike = None, **_: Any) -> ExternalStream:
         return cls._over(_needed().ExternalStream(stream_ptr), _index(device))  # type: ignore[return-value]
 
 
@@ -129,12 +130,12 @@ def stream(stream: Stream | None) -> StreamContext:
     return StreamContext(stream)
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: DeviceLike = None) -> Stream:
     """The stream that work is told to now."""
     return Stream._over(_needed().get_current_stream(_index(device)), _index(device))
 
 
-def default_stream(device: Any = None) -> Stream:
+def default_stream(device: DeviceLike = None) -> Stream:
     """The stream that work is told to if nothing is said."""
     return Stream._over(_needed().Stream.null, _index(device))
 
@@ -145,7 +146,7 @@ def set_stream(stream: Stream | None) -> None:
         stream.inner.use()
 
 
-def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream:
     """A stream that was made elsewhere, by its address."""
     return ExternalStream(data_ptr, device)
 

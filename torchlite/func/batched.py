@@ -21,6 +21,7 @@ from ..core.machine.tensor import Tensor, TensorBase
 from ..core.machine.view import base_of
 from ..core.state.mode import Mode, local, while_transforming
 from ..core.values import dtype as dt
+from ..core.values.arrays import Array
 from ..core.values.errors import warn
 from ..operations.shapes.joining import stack
 from ..operations.shapes.shape import unsqueeze
@@ -62,7 +63,7 @@ class BatchLevel(Level):
     def mode_inside(self, mode: Mode) -> Mode:
         return while_transforming(mode)
 
-    def shown(self, inside: str, array: Any = None) -> str:
+    def shown(self, inside: str, array: Array = None) -> str:
         return f"BatchedTensor(lvl={self.depth}, bdim={array.dim}, value=\n{textwrap.indent(inside, '    ')}\n)"
 
     def draws(self) -> int | None:

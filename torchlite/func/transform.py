@@ -23,6 +23,7 @@ from ..core.machine.view import View, requires_grad
 from ..core.state.context import Context
 from ..core.state.mode import Mode, State, left, local, while_transforming
 from ..core.values import dtype as dt
+from ..core.values.arrays import Array
 from ..core.values.layout import contiguous_strides
 from ..utils._pytree import tree_flatten
 
@@ -67,7 +68,7 @@ class Level(Context):
         array = self.array_of(value)
         return value if array is None else array.main
 
-    def shown(self, inside: str, array: Any = None) -> str:
+    def shown(self, inside: str, array: Array = None) -> str:
         """The printed form of a tensor of this level, by that of the tensor inside."""
         level = self.depth if self.running else -2
         return f"GradTrackingTensor(lvl={level}, value=\n{textwrap.indent(inside, '    ')}\n)"
@@ -156,7 +157,7 @@ class Lifted:
 class _Itself:
     """An attribute that is the object it is read from, without a cycle, where it has none of its own."""
 
-    def __get__(self, backend: Any, cls: type) -> Any:
+    def __get__(self, backend: Backend, cls: type) -> Any:
         return backend
 
 
@@ -185,7 +186,7 @@ class Transform(Backend):
         """The results of a custom Function; `below` are the inputs with the tensors inside in place of this level's."""
         raise NotImplementedError
 
-    def map(self, array: Any, f: Callable[[Tensor], Tensor]) -> Any:
+    def map(self, array: Array, f: Callable[[Tensor], Tensor]) -> Any:
         """The array with `f` of every tensor inside."""
         raise NotImplementedError
 
@@ -197,7 +198,7 @@ class Transform(Backend):
         """The results of an op on what this level has left behind: a tensor counts as what it is made of."""
         return op.apply(*self.insides(values))
 
-    def resized(self, array: Any, shape: tuple[int, ...], memory_format: Any) -> Any:
+    def resized(self, array: Array, shape: tuple[int, ...], memory_format: Any) -> Any:
         """The array when the tensors inside were given another shape."""
         return self.map(array, lambda t: t.resize_(shape, memory_format=memory_format))
 
@@ -324,12 +325,12 @@ class Transform(Backend):
             before.array = self.copy(self_.array)
         op.overwrite_inside(self_, before, values)
 
-    def shown(self, array: Any) -> str:
+    def shown(self, array: Array) -> str:
         return self.owner.shown(self.inside(repr, array.main), array)
 
     # What every backend offers
 
-    def of_inner(self, array: Any) -> Tensor:
+    def of_inner(self, array: Array) -> Tensor:
         return wrap(array, dt.of_numpy(array.dtype), self.inner)
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
@@ -344,32 +345,32 @@ class Transform(Backend):
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         return self.lift(self.of_inner(self.inner.asarray(value, dtype)))
 
-    def cast(self, array: Any, dtype: Any) -> Any:
+    def cast(self, array: Array, dtype: Any) -> Any:
         return self.map(array, lambda t: t.to(dt.of_numpy(dtype)))
 
-    def copy(self, array: Any, order: str = "K") -> Any:
+    def copy(self, array: Array, order: str = "K") -> Any:
         return self.map(array, lambda t: t.clone())
 
-    def strides(self, array: Any) -> tuple[int, ...]:
+    def strides(self, array: Array) -> tuple[int, ...]:
         return array.steps
 
-    def offset(self, array: Any) -> int:
+    def offset(self, array: Array) -> int:
         return array.main.storage_offset()
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: Array) -> Any:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     pointer = to_host
 
-    def storage(self, array: Any) -> Any:
+    def storage(self, array: Array) -> Any:
         raise NotImplementedError("Cannot access storage of TensorWrapper")
 
-    def number(self, array: Any) -> Any:
+    def number(self, array: Array) -> Any:
         return array.main.backend.real.number(array.main.array)
 
-    def read(self, array: Any) -> Any:
+    def read(self, array: Array) -> Any:
         return array.main.backend.real.read(array.main.array)
 
-    def truth(self, array: Any) -> bool:
+    def truth(self, array: Array) -> bool:
         """What `bool` of a tensor says."""
         return bool(array.main)

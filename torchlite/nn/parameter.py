@@ -9,6 +9,7 @@ from ..core.declare.schema import Signature
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
 from ..core.machine.tensor import Tensor, as_class
 from ..core.values import dtype as dt
+from ..core.values.arrays import DeviceLike
 from ..core.values.errors import type_name
 from ..core.values.pickling import Shown
 from ..operations.making.factories import empty
@@ -122,7 +123,7 @@ class UninitializedTensorMixin:
         )
     ]  # fmt: skip
 
-    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self: Any, shape: Any, device: DeviceLike = None, dtype: Any = None) -> None:
         """Become an ordinary parameter or buffer of this shape, with whatever the memory holds."""
         plain = self.data
         made = empty(shape, device=device or plain.device, dtype=dtype or plain.dtype)
@@ -169,7 +170,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = True, device: DeviceLike = None, dtype: Any = None) -> Any:
         return _required(as_class(empty(0, device=device, dtype=dtype), cls), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -184,7 +185,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     cls_to_become = Tensor
 
     def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+        cls, requires_grad: bool = False, device: DeviceLike = None, dtype: Any = None, persistent: bool = True
     ) -> Any:
         made = _required(as_class(empty(0, device=device, dtype=dtype), cls), requires_grad)
         made.persistent = persistent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -14,7 +15,7 @@ __all__ = ["Adadelta", "adadelta"]
 
 
 def _formula(
-    xp: Any, p: Any, g: Any, square: Any, change2: Any, decay: Any, rho: Any, new: Any, eps: Any, rate: Any
+    xp: Namespace, p: Any, g: Any, square: Any, change2: Any, decay: Any, rho: Any, new: Any, eps: Any, rate: Any
 ) -> None:
     """Zeiler 2012; `change2` is the mean square of the changes."""
     g = decayed(p, g, decay)

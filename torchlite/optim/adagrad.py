@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -13,7 +14,7 @@ from .options import check_fused, options
 __all__ = ["Adagrad", "adagrad"]
 
 
-def _formula(xp: Any, p: Any, g: Any, square: Any, decay: Any, eps: Any, rate: Any) -> None:
+def _formula(xp: Namespace, p: Any, g: Any, square: Any, decay: Any, eps: Any, rate: Any) -> None:
     """Duchi, Hazan and Singer 2011."""
     g = decayed(p, g, decay)
     square += g * g

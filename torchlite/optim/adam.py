@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -13,7 +14,7 @@ from .options import check_fused, options
 __all__ = ["Adam", "adam"]
 
 
-def _formula(xp: Any, p: Any, g: Any, mean: Any, square: Any, *more: Any) -> None:
+def _formula(xp: Namespace, p: Any, g: Any, mean: Any, square: Any, *more: Any) -> None:
     """Kingma and Ba 2015; `highest` is what AMSGrad keeps of `square` (Reddi et al. 2018)."""
     *highest, shrink, decay, new1, beta2, new2, eps, rate = more
     g = decayed(p, g, decay, shrink)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -14,7 +15,7 @@ __all__ = ["Adamax", "adamax"]
 
 
 def _formula(
-    xp: Any, p: Any, g: Any, mean: Any, highest: Any, decay: Any, new1: Any, beta2: Any, eps: Any, rate: Any
+    xp: Namespace, p: Any, g: Any, mean: Any, highest: Any, decay: Any, new1: Any, beta2: Any, eps: Any, rate: Any
 ) -> None:
     """Adam with the largest gradient, fading, in place of the root of the mean square."""
     g = decayed(p, g, decay)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -13,7 +14,7 @@ from .options import options
 __all__ = ["ASGD", "asgd"]
 
 
-def _formula(xp: Any, p: Any, g: Any, average: Any, decay: Any, shrink: Any, rate: Any, mu: Any) -> None:
+def _formula(xp: Namespace, p: Any, g: Any, average: Any, decay: Any, shrink: Any, rate: Any, mu: Any) -> None:
     """Polyak and Juditsky 1992; without `mu`, averaging has not begun."""
     g = decayed(p, g, decay)
     p *= shrink

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, follow, number, shrink_of
 from .flat_arrays import scalar_dtype
 from .on_lists import on_lists
@@ -15,7 +16,7 @@ __all__ = ["NAdam", "nadam"]
 
 
 def _formula(
-    xp: Any, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
+    xp: Namespace, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
     bias2: Any, eps: Any, rate: Any, rate_of_mean: Any,
 ) -> None:  # fmt: skip
     """Dozat 2016: Adam with Nesterov's momentum."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, follow, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -14,7 +15,7 @@ __all__ = ["RAdam", "radam"]
 
 
 def _formula(
-    xp: Any, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
+    xp: Namespace, p: Any, g: Any, mean: Any, square: Any, shrink: Any, decay: Any, new1: Any, beta2: Any, new2: Any,
     eps: Any, rate: Any,
 ) -> None:  # fmt: skip
     """Liu et al. 2020; without `eps`, the variance is not known well enough yet to divide by it."""

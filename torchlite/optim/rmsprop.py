@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -13,7 +14,7 @@ from .options import options
 __all__ = ["RMSprop", "rmsprop"]
 
 
-def _formula(xp: Any, p: Any, g: Any, square: Any, *more: Any) -> None:
+def _formula(xp: Namespace, p: Any, g: Any, square: Any, *more: Any) -> None:
     """Hinton's lecture 6e; centered, Graves 2013. The last of `more` say which further state there is."""
     *state, decay, alpha, new, eps, rate, momentum, centered = more
     g = decayed(p, g, decay)

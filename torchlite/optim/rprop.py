@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -13,7 +14,9 @@ from .options import options
 __all__ = ["Rprop", "rprop"]
 
 
-def _formula(xp: Any, p: Any, g: Any, before: Any, size: Any, shorter: Any, longer: Any, least: Any, most: Any) -> None:
+def _formula(
+    xp: Namespace, p: Any, g: Any, before: Any, size: Any, shorter: Any, longer: Any, least: Any, most: Any
+) -> None:
     """Riedmiller and Braun 1993: steps grow while the gradient keeps its sign, and shrink when it changes."""
     trend = g * before
     turned = trend < 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
@@ -13,7 +14,7 @@ from .options import check_fused, options
 __all__ = ["SGD", "sgd"]
 
 
-def _formula(xp: Any, p: Any, g: Any, *more: Any) -> None:
+def _formula(xp: Namespace, p: Any, g: Any, *more: Any) -> None:
     """`velocity` is a state array where there is momentum."""
     *velocity, rate, decay, momentum, new, nesterov = more
     g = decayed(p, g, decay)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..autograd.grad_mode import no_grad
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
+from ..core.values.arrays import DeviceLike
 from ..nn.modules.module import Module
 from .lr_scheduler.scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
@@ -87,7 +88,7 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        device: Any = None,
+        device: DeviceLike = None,
         avg_fn: Callable[[Tensor, Tensor, Any], Tensor] | None = None,
         multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
         use_buffers: bool = False,
@@ -129,7 +130,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike = None) -> None:
     """Compute the running statistics of the batch norms in a model anew, from the inputs in `loader`."""
     from ..nn.modules import batchnorm
 

@@ -14,6 +14,7 @@ import torchlite as torch
 
 from ..backends.base import get_backend
 from ..core.values import dtype as dt
+from ..core.values.arrays import Array
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
@@ -40,7 +41,7 @@ class Bench:
         """An array of the backend."""
         return self.backend.from_host(np.asarray(values, dtype))
 
-    def holds(self, array: Any, values: Any) -> None:
+    def holds(self, array: Array, values: Any) -> None:
         """Check an array's form and, where the backend has them, its values."""
         wanted = np.asarray(values)
         assert array.__class__ is self.backend.Array, f"{type(array)} is not the backend's Array"

@@ -8,13 +8,14 @@ from typing import Any
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
+from ..core.values.arrays import DeviceLike
 from ..core.values.errors import warn
 
 
 def make_tensor(
     *shape: Any,
     dtype: dt.dtype,
-    device: Any,
+    device: DeviceLike,
     low: float | None = None,
     high: float | None = None,
     requires_grad: bool = False,

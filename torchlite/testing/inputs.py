@@ -14,6 +14,7 @@ from ..backends.base import get_backend
 from ..core.declare.op import Op
 from ..core.machine.tensor import Tensor, wrap
 from ..core.values import dtype as dt
+from ..core.values.arrays import Backend
 from ..core.values.generator import Generator
 from ..core.values.layout import contiguous_format
 
@@ -78,7 +79,7 @@ class Call:
 
     values: tuple[Any, ...]
 
-    def on(self, backend: Any, requires_grad: bool = False) -> list[Any]:
+    def on(self, backend: Backend, requires_grad: bool = False) -> list[Any]:
         """The arguments with tensors on a device, and generators newly seeded."""
         return [_on(value, backend, requires_grad) for value in self.values]
 
@@ -86,7 +87,7 @@ class Call:
 _SEEDED = object()  # stands for a generator
 
 
-def _on(value: Any, backend: Any, requires_grad: bool) -> Any:
+def _on(value: Any, backend: Backend, requires_grad: bool) -> Any:
     if isinstance(value, list):
         return [_on(item, backend, requires_grad) for item in value]
     if value is _SEEDED:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..backends.base import Backend, get_backend, register_backend
 from ..backends.numpy import root
+from ..core.values.arrays import Array
 from .surface import Parameters, listed
 
 _SURFACE = listed()
@@ -209,7 +210,7 @@ class Function:
         return wrapped(np.asarray(result) if self.name in _ANSWERS else result, *sources)
 
 
-def _take_along_axis(array: Any, indices: Any, axis: int | None) -> np.ndarray:
+def _take_along_axis(array: Array, indices: Any, axis: int | None) -> np.ndarray:
     """CuPy's: indices out of range are wrapped."""
     return np.take_along_axis(array, indices % max(array.size if axis is None else array.shape[axis], 1), axis)
 
@@ -266,13 +267,13 @@ class Ufunc:
                 return loop
         raise TypeError(f"CuPy's {self.name}() has no loop for {', '.join(map(str, given))}")
 
-    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def reduce(self, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         return self._method(array, add="sum", multiply="prod")(axis, dtype, out, keepdims)
 
-    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    def accumulate(self, array: Array, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         return self._method(array, add="cumsum", multiply="cumprod")(axis, dtype, out)
 
-    def _method(self, array: Any, **names: str) -> Any:
+    def _method(self, array: Array, **names: str) -> Any:
         if self.name not in names:
             raise NotImplementedError(f"CuPy's {self.name} neither reduces nor accumulates")
         return getattr(array, names[self.name])

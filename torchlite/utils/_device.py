@@ -9,6 +9,7 @@ from typing import Any
 from ..core.machine.registry import functions
 from ..core.state.context import Context
 from ..core.state.mode import State, local
+from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as Device
 from ._contextlib import context_decorator
 
@@ -36,7 +37,7 @@ def _device_constructors() -> set[Callable[..., Any]]:
 class DeviceContext(Context):
     """What `with torch.device(...)` does, for a device given in any form."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike) -> None:
         self.device = Device(device)
 
     def _take(self, state: State) -> Device | None:
@@ -50,11 +51,11 @@ class DeviceContext(Context):
         state.default_device = kept
 
 
-def device_decorator(device: Any, func: Any) -> Any:
+def device_decorator(device: DeviceLike, func: Any) -> Any:
     """`func`, with `device` the one on which it makes tensors."""
     return context_decorator(device, func)
 
 
-def set_device(device: Any) -> Callable[[Any], Any]:
+def set_device(device: DeviceLike) -> Callable[[Any], Any]:
     """Decorates functions: they make tensors on `device`, unless they say otherwise."""
     return functools.partial(device_decorator, Device(device))

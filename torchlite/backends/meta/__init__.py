@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...core.declare.elementwise import Elementwise
+from ...core.values.arrays import Array
 from ..base import Backend, register_backend
 from .array import MetaArray, NoValues, fresh, packed
 from .functions import broadcast_to, forms_in, replaced, xp
@@ -135,7 +136,7 @@ class MetaBackend(Backend):
     def to_host(self, array: MetaArray) -> np.ndarray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
-    def bring(self, array: Any, source: Backend) -> MetaArray:
+    def bring(self, array: Array, source: Backend) -> MetaArray:
         return fresh(array.shape, array.dtype, packed(tuple(array.shape), source.strides(array)))
 
     def write(self, array: MetaArray, value: Any) -> None:

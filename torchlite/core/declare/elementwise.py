@@ -17,6 +17,7 @@ from ..machine.write import check_apart
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values import errors
+from ..values.arrays import Backend
 from ..values.layout import contiguous_strides, dense_strides, result_strides
 from .op import Op
 from .op_node import OpNode
@@ -142,14 +143,14 @@ class Elementwise(Op):
             raise errors.not_implemented_for(self.label, common)
         return common
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         known = self.prepare_alike(values, backend)
         if known is not None:
             return known
         common = self.compute_dtype(values)
         return local.state.quiet(self.convert, values, common, backend), self._result(common)
 
-    def prepare_alike(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype] | None:
+    def prepare_alike(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype] | None:
         """`prepare` for tensors of one dtype that needs no conversion, and numbers after them that do not change it."""
         common = None
         arguments = [*values]
@@ -169,7 +170,7 @@ class Elementwise(Op):
         out_dtype = self.direct.get(common)
         return None if out_dtype is None else (arguments, out_dtype)
 
-    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Any) -> list[Any]:
+    def convert(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
         """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
         arguments = list(values)
         wide = self.halves != "own" and common in dt.HALVES
@@ -225,7 +226,7 @@ class Elementwise(Op):
             forms.append(((), ()))
         return backend.ordered(outputs, result_strides(outputs.shape, tuple(forms)))
 
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
         if outputs.__class__ is tuple:
             return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
         assert out_dtype is not None
@@ -347,7 +348,7 @@ class Scaled(Binary):
         call = fast.binary(self)
         return lambda input, other, alpha: call(input, other, alpha=alpha)
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         (first, second, _), out_dtype = super().prepare(values, backend)
         alpha = values[2]
         if alpha.__class__ is not int or alpha != 1:

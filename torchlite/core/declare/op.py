@@ -24,6 +24,7 @@ from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
 from ..state.mode import local
 from ..values import dtype as dt
+from ..values.arrays import Backend
 from ..values.errors import out_of_memory
 from .public_forms import PublicForms
 
@@ -41,7 +42,7 @@ class Op(PublicForms):
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)
 
-    def find_kernel(self, backend: Any) -> Callable[..., Any]:
+    def find_kernel(self, backend: Backend) -> Callable[..., Any]:
         kernel = self.kernels[backend] = backend.kernel(self)
         return kernel
 
@@ -97,7 +98,7 @@ class Op(PublicForms):
             return self.returns(results)
         return results
 
-    def asked(self, state: Any, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Any) -> Any:
+    def asked(self, state: Any, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Backend) -> Any:
         """The results from what the mode asks to run kernels, which may have them already."""
 
         def compute() -> Any:
@@ -108,7 +109,7 @@ class Op(PublicForms):
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         return state.quiet(kernel, *arguments)
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         """The kernel's arguments, and the result dtype when it is known beforehand."""
         if self.promote and not alike([values[i] for i in self.promote], backend):
             common = result_type(*[v for i in self.promote for v in tensors_in(values[i])])
@@ -117,7 +118,7 @@ class Op(PublicForms):
                 values[i] = converted(values[i], common, backend)
         return [array_of(v) for v in values], None
 
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
         if outputs.__class__ is tuple or outputs.__class__ is list:
             return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
         if outputs.__class__ is not backend.Array:

@@ -16,6 +16,7 @@ from ..machine.write import into
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values import errors
+from ..values.arrays import Array, Backend
 from ..values.layout import contiguous_strides
 from .declaration import Rule
 from .elementwise import fit_gradient
@@ -70,7 +71,7 @@ class Along(Op):
 
     # ---- running
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
         t: Tensor = values[0]
         d = t.dtype
         asked = None if self.dtype_at is None else values[self.dtype_at]
@@ -107,7 +108,7 @@ class Along(Op):
             return tuple([o.reshape(()) for o in outputs]) if outputs.__class__ is tuple else outputs.reshape(())
         return outputs
 
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
         if outputs.__class__ is tuple:
             dtypes = out_dtype if out_dtype.__class__ is tuple else (out_dtype,) * len(outputs)
             return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, dtypes, strict=True)])
@@ -236,14 +237,14 @@ def _result_dtype(rule: str | dt.dtype, d: dt.dtype) -> dt.dtype:
     return d.to_real() if rule == "real" else d
 
 
-def all_dims(array: Any, axis: Any) -> tuple[int, ...]:
+def all_dims(array: Array, axis: Any) -> tuple[int, ...]:
     """`axis` as a tuple."""
     if axis is None:
         return tuple(range(array.ndim))
     return axis if axis.__class__ is tuple else (axis,)
 
 
-def reduced_count(array: Any, axis: Any) -> int:
+def reduced_count(array: Array, axis: Any) -> int:
     """How many elements a reduction along `axis` makes one of."""
     count = 1
     for a in all_dims(array, axis):

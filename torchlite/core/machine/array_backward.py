@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..values.arrays import Backend
 from ..values.dtype import FLOAT
 from .fast import PRECISE
 from .tensor import Tensor
@@ -110,7 +111,7 @@ def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
     op.node_class.on_arrays = on_arrays
 
 
-def fetch(node: Any, places: Sequence[tuple[int, int]], arguments: list[Any], backend: Any, dtype: Any) -> bool:
+def fetch(node: Any, places: Sequence[tuple[int, int]], arguments: list[Any], backend: Backend, dtype: Any) -> bool:
     """Put what a node has kept among a kernel's arguments: pairs say where, and which of `saved`, then of `values`.
 
     False where the general way is due: it unpacks, says what went stale, and converts.
@@ -143,7 +144,7 @@ def _of_dtype(inputs: tuple[Any, ...], dtype: Any) -> bool:
     return all([form is not None and form[1] is dtype for form in inputs])
 
 
-def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Any, quiet: Callable[..., Any]) -> list[Any]:
+def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Backend, quiet: Callable[..., Any]) -> list[Any]:
     """Gradients summed along the dimensions that their operands were broadcast along."""
     found: list[Any] = []
     for array, (shape, *_) in zip(results, inputs):

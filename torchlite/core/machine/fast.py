@@ -15,6 +15,7 @@ from typing import Any
 
 from ..state.mode import local
 from ..values import dtype as dt
+from ..values.arrays import Array
 from ..values.errors import out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .overrides import public
@@ -311,7 +312,7 @@ def _flat_pair_recorder(
     return record
 
 
-def view_of_plain(source: Tensor, array: Any, step: tuple[Any, ...], grad: bool) -> Tensor:
+def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: bool) -> Tensor:
     """A view of a tensor without history: `array` shows part of its memory, `step` is how."""
     result = _new(Tensor)
     result.array = array

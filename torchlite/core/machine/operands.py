@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values import errors
+from ..values.arrays import Backend
 from ..values.device import CPU, find_backend
 from .overrides import PLAIN
 from .tensor import TensorBase, wrap, wrap_shown
@@ -54,7 +55,7 @@ def array_of(value: Any) -> Any:
     return value.array if isinstance(value, TensorBase) else value
 
 
-def alike(values: Sequence[Any], backend: Any) -> bool:
+def alike(values: Sequence[Any], backend: Backend) -> bool:
     """Whether arguments are plain tensors of one dtype of this backend, or sequences of such."""
     kind = None
     for value in values:
@@ -65,7 +66,7 @@ def alike(values: Sequence[Any], backend: Any) -> bool:
     return True
 
 
-def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
+def converted(value: Any, to: dt.dtype, backend: Backend) -> Any:
     """Arrays of `to`'s type for a tensor or number, or a sequence of them."""
     if value.__class__ in PLAIN and value.dtype is to and value.backend is backend:
         return value.array
@@ -79,7 +80,7 @@ def converted(value: Any, to: dt.dtype, backend: Any) -> Any:
     return None if value is None else scalar_array(value, to, backend)
 
 
-def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
+def scalar_array(value: Any, d: dt.dtype, backend: Backend) -> Any:
     """A 0-dim array of a Python number; integers wrap around."""
     if value.__class__ is int:
         if not -1 << 63 <= value < 1 << 64:
@@ -96,7 +97,7 @@ def scalar_array(value: Any, d: dt.dtype, backend: Any) -> Any:
     return backend.asarray(value, d.numpy)
 
 
-def fitting_array(value: Any, d: dt.dtype, backend: Any) -> Any:
+def fitting_array(value: Any, d: dt.dtype, backend: Backend) -> Any:
     """A 0-dim array of a number or a tensor's; RuntimeError when `d` cannot hold it (a float's fraction may go)."""
     kind = value.__class__
     if (kind is float or kind is int) and d in _SINGLE_AND_DOUBLE and -_SAFE < value < _SAFE:
@@ -211,7 +212,7 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
     return found
 
 
-def _level(backend: Any) -> int:
+def _level(backend: Backend) -> int:
     return backend.level
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..state.mode import local
+from ..values.arrays import Backend
 from ..values.device import device
 from ..values.dtype import dtype
 from ..values.layout import layout, memory_format
@@ -207,7 +208,7 @@ def _known(op: Any, results: Sequence[Any]) -> Known:
     return [(r.dtype, r.array.dtype) for r in results]
 
 
-def _wrapped(arrays: Any, known: Known, backend: Any) -> tuple[Tensor, ...] | None:
+def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:
     """Several results that are fresh memory of the dtypes expected; None for anything else."""
     for array, (_, numpy_dtype) in zip(arrays, known):
         if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:

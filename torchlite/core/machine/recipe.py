@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..values.arrays import Backend
 from ..values.dtype import FLOAT
 from .node import LEAF, sequence
 from .operands import NOWHERE, described, edge_of
@@ -37,7 +38,7 @@ def recorder(
 
 
 def _by_recipe(
-    op: Any, values: Sequence[Any], places: dict[int, Any], backend: Any, results: Any, notes: Any, general: Record
+    op: Any, values: Sequence[Any], places: dict[int, Any], backend: Backend, results: Any, notes: Any, general: Record
 ) -> Record:
     node_class = op.node_class_for(values)
     single = results.__class__ is not tuple

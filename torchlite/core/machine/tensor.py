@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
+from ..values.arrays import Array, Backend
 from ..values.dtype import FLOAT
 from ..values.dtype import dtype as _dtype_class
 from ..values.errors import warn
@@ -80,7 +81,7 @@ class TensorBase:
     extra: Extra | None
 
 
-def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
+def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array."""
     t = _new(Tensor)
     t.array = array
@@ -96,7 +97,7 @@ def wrap(array: Any, dtype_: dtype, backend: Any) -> Tensor:
     return t
 
 
-def wrap_shown(array: Any, dtype_: dtype, backend: Any) -> Tensor:
+def wrap_shown(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
     """A plain tensor over an array that shows another's memory.
 
     Where it has dimensions of size one or none, equal steps or steps of zero that NumPy would lay otherwise, it holds

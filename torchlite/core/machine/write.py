@@ -8,6 +8,7 @@ from typing import Any
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values import errors
+from ..values.arrays import Array, Backend
 from .batching import refuse_batch
 from .node import Counter
 from .operands import computed, tensors_in
@@ -85,7 +86,7 @@ def check_apart(target: Tensor, other: Tensor, whole: bool = False) -> None:
         )
 
 
-def same_elements(backend: Any, a: Any, b: Any) -> bool:
+def same_elements(backend: Backend, a: Array, b: Array) -> bool:
     """Whether two arrays of one shape, or two dense ones, show the same elements in the same order."""
     return (
         a.strides == b.strides
@@ -96,7 +97,7 @@ def same_elements(backend: Any, a: Any, b: Any) -> bool:
     )
 
 
-def _dense(array: Any) -> bool:
+def _dense(array: Array) -> bool:
     """Whether the elements fill one stretch of memory, each its own place."""
     step = array.itemsize
     for stride, size in sorted(zip(array.strides, array.shape, strict=True)):

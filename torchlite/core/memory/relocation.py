@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..machine.tensor import TensorBase
+from ..values.arrays import Array
 from .shared_memory import Resized, SharedPages, pages_behind, root
 
 
@@ -77,7 +78,7 @@ def _is_whole(holder: TensorBase | StorageBase, old: np.ndarray) -> bool:
     return isinstance(holder, StorageBase) and holder.bytes.size == old.size
 
 
-def is_alone(array: Any) -> bool:
+def is_alone(array: Array) -> bool:
     """Whether an array, held by a tensor and its caller's variable, is all of memory that nobody else shows."""
     return array.base is None and sys.getrefcount(array) <= 4  # with this variable, and getrefcount's argument
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..values.arrays import Array
+
 HOME = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where files are memory; None: the temporary directory
 _UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}  # the descriptor is kept here
 _serial = itertools.count()
@@ -128,7 +130,7 @@ def lend(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def movable(array: Any) -> bool:
+def movable(array: Array) -> bool:
     """Whether memory is this process's own and no others' than tensors', and on the host."""
     if not isinstance(array, np.ndarray):
         return False
@@ -145,7 +147,7 @@ def root(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def pages_behind(array: Any) -> SharedPages | None:
+def pages_behind(array: Array) -> SharedPages | None:
     """The shared pages that an array lies in."""
     base = root(array).base if isinstance(array, np.ndarray) else None
     return base if isinstance(base, SharedPages) else None

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..machine.tensor import TensorBase
 from ..values import dtype as dt
+from ..values.arrays import Backend, DeviceLike
 from ..values.device import CPU, device, find_backend
 from ..values.errors import type_name, warn_once
 from .relocation import StorageBase, resize, share
@@ -35,7 +36,7 @@ class UntypedStorage(StorageBase):
 
     is_sparse = is_sparse_csr = False
 
-    def __init__(self, size: Any = 0, *, device: Any = None) -> None:
+    def __init__(self, size: Any = 0, *, device: DeviceLike = None) -> None:
         self.backend = find_backend[0](device or CPU)
         if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
             self.bytes = self.backend.full((_checked_size(int(size)),), 0, _BYTE)
@@ -51,7 +52,7 @@ class UntypedStorage(StorageBase):
             self.bytes = self.backend.from_host(np.array(list(size), np.int64).astype(np.uint8))
 
     @classmethod
-    def over(cls, memory: Any, backend: Any = None) -> UntypedStorage:
+    def over(cls, memory: Any, backend: Backend = None) -> UntypedStorage:
         """A storage over a flat array of bytes."""
         self = object.__new__(cls)
         self.backend = backend or find_backend[0](CPU)
@@ -173,7 +174,7 @@ class UntypedStorage(StorageBase):
     def clone(self) -> UntypedStorage:
         return UntypedStorage.over(self.backend.copy(self.bytes), self.backend)
 
-    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+    def to(self, *, device: DeviceLike, non_blocking: bool = False) -> UntypedStorage:
         """This storage, or a copy of it, on a device."""
         backend = find_backend[0](device)
         if backend is self.backend:
@@ -183,7 +184,7 @@ class UntypedStorage(StorageBase):
     def cpu(self) -> UntypedStorage:
         return self.to(device=CPU)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+    def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> UntypedStorage:
         return self.to(device="cuda" if device is None else device)
 
     def new(self) -> UntypedStorage:
@@ -228,10 +229,10 @@ class UntypedStorage(StorageBase):
         pages = pages_behind(self.bytes)
         return pages and pages.filename
 
-    def is_pinned(self, device: Any = None) -> bool:
+    def is_pinned(self, device: DeviceLike = None) -> bool:
         return False
 
-    def pin_memory(self, device: Any = None) -> UntypedStorage:
+    def pin_memory(self, device: DeviceLike = None) -> UntypedStorage:
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     @property
@@ -347,7 +348,7 @@ class TypedStorage:
 
     is_sparse = False
 
-    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None) -> None:
+    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: DeviceLike = None) -> None:
         self.dtype = dtype or dt.get_default_dtype()
         if not isinstance(self.dtype, dt.dtype):
             raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
@@ -443,16 +444,16 @@ class TypedStorage:
         """Give the memory room for so many elements, for all tensors and storages over it."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
 
-    def is_pinned(self, device: Any = None) -> bool:
+    def is_pinned(self, device: DeviceLike = None) -> bool:
         return self._untyped_storage.is_pinned(device)
 
-    def pin_memory(self, device: Any = None) -> TypedStorage:
+    def pin_memory(self, device: DeviceLike = None) -> TypedStorage:
         return _typed_again(self._untyped_storage.pin_memory(device), self.dtype)
 
     def get_device(self) -> int | None:
         return self._untyped_storage.get_device()
 
-    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+    def to(self, *, device: DeviceLike, non_blocking: bool = False) -> TypedStorage:
         """This storage, or a copy of it, on a device."""
         return _typed_again(self._untyped_storage.to(device=device), self.dtype)
 
@@ -467,7 +468,7 @@ class TypedStorage:
     def cpu(self) -> TypedStorage:
         return _typed_again(self._untyped_storage.cpu(), self.dtype)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+    def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> TypedStorage:
         return _typed_again(self._untyped_storage.cuda(device), self.dtype)
 
     def clone(self) -> TypedStorage:

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import warn
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
@@ -37,7 +38,7 @@ class CausalBias(Tensor):
         if seq_len_q > seq_len_kv and variant is CausalVariant.LOWER_RIGHT:
             warn("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!")
 
-    def _materialize(self, device: Any = None) -> Tensor:
+    def _materialize(self, device: DeviceLike = None) -> Tensor:
         """The mask as a tensor."""
         lower = self.variant is CausalVariant.LOWER_RIGHT
         ones = functions["ones"](self.seq_len_q, self.seq_len_kv, device=device, dtype=dt.bool_)

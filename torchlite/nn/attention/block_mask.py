@@ -8,6 +8,7 @@ from typing import Any, Self
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 
 Blocks = tuple[Tensor, Tensor]
 _TENSORS = (
@@ -123,7 +124,7 @@ class BlockMask:
             dense = dense | dense_blocks((self.full_kv_num_blocks, self.full_kv_indices))
         return dense
 
-    def to(self, device: Any) -> BlockMask:
+    def to(self, device: DeviceLike) -> BlockMask:
         """The mask with its tensors on a device; its `mask_mod` stays as it is."""
         tensors = [None if t is None else t.to(device) for t in (getattr(self, name) for name in _TENSORS)]
         return type(self)(self.seq_lengths, *tensors, self.BLOCK_SIZE, self.mask_mod)

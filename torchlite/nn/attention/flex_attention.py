@@ -14,6 +14,7 @@ from ...core.machine.overrides import TorchFunctionMode
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ...func import vmap
 from ...operations.places.advanced_indexing import index
 from .block_mask import BlockMask, noop_mask, ordered_blocks
@@ -75,7 +76,7 @@ class _TensorsPick(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _everywhere(mod: Mod, sizes: tuple[int, ...], device: Any, scores: Tensor | None = None) -> Tensor:
+def _everywhere(mod: Mod, sizes: tuple[int, ...], device: DeviceLike, scores: Tensor | None = None) -> Tensor:
     """What a function says of every batch, head, query and key."""
     first = () if scores is None else (scores,)
     for at in (3, 2, 1, 0):
@@ -94,7 +95,9 @@ def _places(mod: Mod) -> int:
     return count
 
 
-def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
+def create_mask(
+    mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: DeviceLike = None
+) -> Tensor:
     """What a mask says, as a tensor; of a change of scores, where it does not say minus infinity."""
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     if _places(mod_fn) == 4:
@@ -109,7 +112,7 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = None,
+    device: DeviceLike = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
     separate_full_blocks: bool = True,

@@ -6,6 +6,7 @@ from dataclasses import InitVar
 from typing import Any
 
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import warn
 from ...operations.making.factories import empty
 from .. import functional as F
@@ -116,10 +117,10 @@ class PReLU(Module):
 
     num_parameters: int = 1
     init: float = 0.25
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
-    def complete(self, device: Any, dtype: Any) -> None:
+    def complete(self, device: DeviceLike, dtype: Any) -> None:
         self.weight = Parameter(empty(self.num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 

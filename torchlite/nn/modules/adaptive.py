@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -42,7 +43,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
+        device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:
         made: dict[str, Any] = {"device": device, "dtype": dtype}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...core.values.arrays import DeviceLike
 from ...operations.making.factories import empty
 from .. import init
 from ..parameter import Parameter
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from .module import Module
 
 
-def register_affine(module: Module, shape: Any, affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+def register_affine(module: Module, shape: Any, affine: bool, bias: bool, device: DeviceLike, dtype: Any) -> None:
     """Give a module a weight and a bias of this shape, or None for what is not wanted."""
     for name, wanted in (("weight", affine), ("bias", affine and bias)):
         made = Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ...operations.making.factories import ones, zeros
 from ...operations.making.host_data import tensor
 from .. import functional as F
@@ -34,12 +35,12 @@ class _NormBase(Spatial):
     momentum: float | None = 0.1
     affine: bool = True
     track_running_stats: bool = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     _: KW_ONLY
     bias: InitVar[bool] = True
 
-    def complete(self, device: Any, dtype: Any, bias: bool) -> None:
+    def complete(self, device: DeviceLike, dtype: Any, bias: bool) -> None:
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         register_affine(self, self.num_features, self.affine, bias, device, dtype)
         if self.track_running_stats:
@@ -126,7 +127,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
+        device: DeviceLike = None,
         dtype: Any = None,
         *,
         bias: bool = True,

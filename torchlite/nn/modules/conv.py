@@ -8,6 +8,7 @@ from dataclasses import InitVar
 from typing import Any, ClassVar
 
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -45,11 +46,11 @@ class _ConvNd(Spatial):
     groups: int
     bias: InitVar[bool]
     padding_mode: str
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     weight: Tensor = made()
 
-    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+    def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
         _check_arguments(self)
         self._reversed_padding_repeated_twice = self._padding_for_pad()
         first, second = self.out_channels, self.in_channels
@@ -121,7 +122,7 @@ class _Conv(_ConvNd):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: str | Ints = 0,
-        dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+        dilation: Ints = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
         n = self.dims
@@ -160,7 +161,7 @@ class _ConvTransposeNd(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0,
         output_padding: Ints = 0, groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: Any = None,
+        device: DeviceLike = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         n = self.dims
         if padding_mode != "zeros":
@@ -234,7 +235,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
     bias: UninitializedParameter | None
     dims: ClassVar[int]
 
-    def _make_lazy(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _make_lazy(self, out_channels: int, bias: bool, device: DeviceLike, dtype: Any) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels
         if bias:
@@ -271,7 +272,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
         self: Any, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: str | Ints = 0, dilation: Ints = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
@@ -280,7 +281,7 @@ class _LazyConv(_LazyConvXdMixin):
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
         self: Any, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0,
-        groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros", device: Any = None,
+        groups: int = 1, bias: bool = True, dilation: Ints = 1, padding_mode: str = "zeros", device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -36,11 +37,11 @@ class Linear(Module):
     in_features: int
     out_features: int
     bias: InitVar[bool] = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     weight: Tensor = made()
 
-    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+    def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.weight = Parameter(empty((self.out_features, self.in_features), **made))
         self.register_parameter("bias", Parameter(empty(self.out_features, **made)) if bias else None)
@@ -70,11 +71,11 @@ class Bilinear(Module):
     in2_features: int
     out_features: int
     bias: InitVar[bool] = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     weight: Tensor = made()
 
-    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+    def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features!r})")
         made: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -100,7 +101,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     weight: UninitializedParameter
     bias: Any
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)  # no weights are drawn yet
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features

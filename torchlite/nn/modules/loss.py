@@ -10,6 +10,7 @@ from typing import Any
 from typing_extensions import deprecated
 
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -200,14 +201,14 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     num_classes: int
     out_features: tuple[int, ...] = ()
     bias: InitVar[bool] = False
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     ignore_index: int | None = None
     label_smoothing: float = 0.0
     options: Any = None
     linear: Linear = made()
 
-    def complete(self, in_features: int, bias: bool, device: Any, dtype: Any) -> None:
+    def complete(self, in_features: int, bias: bool, device: DeviceLike, dtype: Any) -> None:
         out_features = self.num_classes * math.prod(self.out_features)
         self.linear = Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
 

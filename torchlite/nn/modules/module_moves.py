@@ -9,6 +9,7 @@ from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
 from ...core.declare.misfits import invalid_combination
 from ...core.declare.schema import Signature
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import warn
 from ...operations.making.factories import empty_like
 from ...utils.swapping import swap_tensors
@@ -120,7 +121,7 @@ class ModuleMoves:
 
         return self._apply(convert)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Move to a device, with whatever values the memory there holds."""
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
@@ -148,19 +149,19 @@ class ModuleMoves:
         """Move to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: DeviceLike = None) -> Self:
         """Move to a CUDA device."""
         return self._apply(lambda t: t.cuda(device))
 
-    def xpu(self, device: Any = None) -> Self:
+    def xpu(self, device: DeviceLike = None) -> Self:
         """Move to an XPU device."""
         return self._apply(lambda t: t.xpu(device))
 
-    def ipu(self, device: Any = None) -> Self:
+    def ipu(self, device: DeviceLike = None) -> Self:
         """Move to an IPU device."""
         return self._apply(lambda t: t.ipu(device))
 
-    def mtia(self, device: Any = None) -> Self:
+    def mtia(self, device: DeviceLike = None) -> Self:
         """Move to an MTIA device."""
         return self._apply(lambda t: t.mtia(device))
 

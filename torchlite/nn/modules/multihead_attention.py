@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype
@@ -35,12 +36,12 @@ class MultiheadAttention(Module):
     kdim: int | None = None
     vdim: int | None = None
     batch_first: bool = False
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     bias_k: Tensor | None = made()
     bias_v: Tensor | None = made()
 
-    def complete(self, bias: bool, add_bias_kv: bool, device: Any, dtype: Any) -> None:
+    def complete(self, bias: bool, add_bias_kv: bool, device: DeviceLike, dtype: Any) -> None:
         embed_dim, num_heads = self.embed_dim, self.num_heads
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, InitVar
 from typing import Any
 
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -59,10 +60,10 @@ class LayerNorm(Module):
     eps: float = 1e-5
     elementwise_affine: bool = True
     bias: InitVar[bool] = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
-    def complete(self, bias: bool, device: Any, dtype: Any) -> None:
+    def complete(self, bias: bool, device: DeviceLike, dtype: Any) -> None:
         self.normalized_shape = _shape(self.normalized_shape)
         register_affine(self, self.normalized_shape, self.elementwise_affine, bias, device, dtype)
         self.reset_parameters()
@@ -83,12 +84,12 @@ class GroupNorm(Module):
     num_channels: int
     eps: float = 1e-5
     affine: bool = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     _: KW_ONLY
     bias: InitVar[bool] = True
 
-    def complete(self, device: Any, dtype: Any, bias: bool) -> None:
+    def complete(self, device: DeviceLike, dtype: Any, bias: bool) -> None:
         channels, groups = self.num_channels, self.num_groups
         if channels % groups:
             raise ValueError(f"num_channels ({channels}) must be divisible by num_groups ({groups})")
@@ -110,10 +111,10 @@ class RMSNorm(Module):
     normalized_shape: int | Sequence[int]
     eps: float | None = None
     elementwise_affine: bool = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
-    def complete(self, device: Any, dtype: Any) -> None:
+    def complete(self, device: DeviceLike, dtype: Any) -> None:
         self.normalized_shape = shape = _shape(self.normalized_shape)
         weight = Parameter(empty(shape, device=device, dtype=dtype)) if self.elementwise_affine else None
         self.register_parameter("weight", weight)

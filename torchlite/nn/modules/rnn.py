@@ -13,6 +13,7 @@ from typing_extensions import deprecated
 
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import warn
 from .. import init
 from ..parameter import Parameter
@@ -84,10 +85,10 @@ class RNNBase(Module):
     dropout: float = 0.0
     bidirectional: bool = False
     proj_size: int = 0
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
-    def complete(self, device: Any, dtype: Any) -> None:
+    def complete(self, device: DeviceLike, dtype: Any) -> None:
         dropout, self.dropout = self.dropout, float(self.dropout)
         _check_arguments(
             self.input_size, self.hidden_size, self.num_layers, self.bias, self.batch_first, dropout, self.proj_size
@@ -374,12 +375,12 @@ class RNNCellBase(Module):
     hidden_size: int
     bias: bool
     num_chunks: InitVar[int]
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     weight_ih: Tensor = made()
     weight_hh: Tensor = made()
 
-    def complete(self, num_chunks: int, device: Any, dtype: Any) -> None:
+    def complete(self, num_chunks: int, device: DeviceLike, dtype: Any) -> None:
         rows = num_chunks * self.hidden_size
         self.weight_ih = Parameter(_empty((rows, self.input_size), device=device, dtype=dtype))
         self.weight_hh = Parameter(_empty((rows, self.hidden_size), device=device, dtype=dtype))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import DeviceLike
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
@@ -28,7 +29,7 @@ class _Table(Module):
     scale_grad_by_freq: bool
     weight: Tensor
 
-    def _set_weight(self, weight: Tensor | None, freeze: bool, device: Any, dtype: Any) -> None:
+    def _set_weight(self, weight: Tensor | None, freeze: bool, device: DeviceLike, dtype: Any) -> None:
         shape = [self.num_embeddings, self.embedding_dim]
         if weight is None:
             self.weight = Parameter(empty(shape, device=device, dtype=dtype), requires_grad=not freeze)
@@ -86,10 +87,10 @@ class Embedding(_Table):
     sparse: bool = False
     _weight: InitVar[Tensor | None] = None
     _freeze: InitVar[bool] = False
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
-    def complete(self, _weight: Tensor | None, _freeze: bool, device: Any, dtype: Any) -> None:
+    def complete(self, _weight: Tensor | None, _freeze: bool, device: DeviceLike, dtype: Any) -> None:
         self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "Padding_idx")
         self._set_weight(_weight, _freeze, device, dtype)
 
@@ -130,10 +131,10 @@ class EmbeddingBag(_Table):
     _weight: InitVar[Tensor | None] = None
     include_last_offset: bool = False
     padding_idx: int | None = None
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
-    def complete(self, _weight: Tensor | None, device: Any, dtype: Any) -> None:
+    def complete(self, _weight: Tensor | None, device: DeviceLike, dtype: Any) -> None:
         self.padding_idx = _inside(self.padding_idx, self.num_embeddings, "padding_idx")
         self._set_weight(_weight, False, device, dtype)
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.state.mode import local
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import warn
 from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
@@ -34,7 +35,7 @@ Activation = str | Callable[[Any], Any]
 # ---- masks
 
 
-def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+def _generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: Any = None) -> Tensor:
     """Minus infinity above the diagonal: what comes later is not looked at."""
     return functions["full"]((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)
 
@@ -84,12 +85,12 @@ class _Layer(Module):
     batch_first: InitVar[bool] = False
     norm_first: bool = False
     bias: InitVar[bool] = True
-    device: InitVar[Any] = None
+    device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
     def complete(
         self, d_model: int, nhead: int, dim_feedforward: int, dropout: float, activation: Activation,
-        layer_norm_eps: float, batch_first: bool, bias: bool, device: Any, dtype: Any,
+        layer_norm_eps: float, batch_first: bool, bias: bool, device: DeviceLike, dtype: Any,
     ) -> None:  # fmt: skip
         made = {"bias": bias, "device": device, "dtype": dtype}
         for name in self._attentions:
@@ -355,7 +356,7 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
+        device: DeviceLike = None,
         dtype: Any = None,
     ) -> None:
         made = {"bias": bias, "device": device, "dtype": dtype}
@@ -415,7 +416,7 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: Any = None) -> Tensor:
         """The mask by which no element looks at later ones: minus infinity above the diagonal."""
         return _generate_square_subsequent_mask(sz, device=device, dtype=dtype)
 

@@ -12,6 +12,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Backend, Namespace
 from ...core.values.layout import contiguous_strides
 from ..making.windows import Ints, like, spread
 from .average_pool import check_one, check_output_size, check_row
@@ -22,7 +23,7 @@ from .resample import uneven_windows
 # ---- adaptive
 
 
-def _adaptive(backend: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
+def _adaptive(backend: Backend, self: Any, output_size: Ints) -> tuple[Any, Any]:
     n = len(output_size)
     size = self.shape[self.ndim - n :]
     if all([count and length % count == 0 for length, count in zip(size, output_size)]):
@@ -40,7 +41,7 @@ def _adaptive(backend: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
     return best, at
 
 
-def _uneven_places(xp: Any, size: Ints, count: Ints) -> Iterator[Any]:
+def _uneven_places(xp: Namespace, size: Ints, count: Ints) -> Iterator[Any]:
     """For each tap of uneven windows, where in a flattened image it lies; short windows read their last place again."""
     dims = []
     for d, (length, number, row) in enumerate(zip(size, count, contiguous_strides(size))):
@@ -99,7 +100,9 @@ adaptive_max_pool1d = publish_python(
 # ---- fractional: windows of one size at random distances
 
 
-def _fractional(backend: Any, self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any) -> tuple[Any, Any]:
+def _fractional(
+    backend: Backend, self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any
+) -> tuple[Any, Any]:
     xp = backend.xp
     n = len(kernel_size)
     size, lead = self.shape[self.ndim - n :], self.shape[: self.ndim - n]
@@ -117,7 +120,7 @@ def _fractional(backend: Any, self: Any, kernel_size: Ints, output_size: Ints, r
     return best.reshape((*lead, *output_size)), at.reshape((*lead, *output_size))
 
 
-def _starts(xp: Any, samples: Any, size: int, window: int, count: int) -> Any:
+def _starts(xp: Namespace, samples: Any, size: int, window: int, count: int) -> Any:
     """Where the windows begin, of each image: the last at the end."""
     last = xp.full((samples.shape[0], 1), size - window, xp.int64)
     if count == 1:

@@ -9,6 +9,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ..making.windows import Ints, channels_inside, like, taps
 from ..places.writing import widened
 from ..vocabulary import zero_gradient
@@ -17,7 +18,7 @@ from .pool_kernels import over_windows
 from .resample import mapped, uneven_means
 
 
-def _counts(backend: Any, size: Ints, geometry: Any, include_pad: bool, divisor: int | None, dtype: Any) -> Any:
+def _counts(backend: Backend, size: Ints, geometry: Any, include_pad: bool, divisor: int | None, dtype: Any) -> Any:
     """By what the sum of each window is divided: one number, or an array of them."""
     count, window, stride, padding, _ = geometry
     if divisor is not None:
@@ -36,7 +37,7 @@ def _counts(backend: Any, size: Ints, geometry: Any, include_pad: bool, divisor:
     return made
 
 
-def _divided(xp: Any, total: Any, by: Any) -> Any:
+def _divided(xp: Namespace, total: Any, by: Any) -> Any:
     """The quotient; of integers, rounded towards zero."""
     if total.dtype.kind in "iu":
         made = xp.sign(total) * (xp.abs(total) // abs(by))
@@ -45,7 +46,7 @@ def _divided(xp: Any, total: Any, by: Any) -> Any:
 
 
 def _avg_pool(
-    backend: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, include_pad: bool,
+    backend: Backend, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, include_pad: bool,
     divisor: int | None,
 ) -> Any:  # fmt: skip
     xp = backend.xp
@@ -57,14 +58,14 @@ def _avg_pool(
     return _laid(backend, made.astype(self.dtype, copy=False), self)
 
 
-def _laid(backend: Any, made: Any, self: Any) -> Any:
+def _laid(backend: Backend, made: Any, self: Any) -> Any:
     """PyTorch keeps the memory format of images, but not of volumes."""
     return like(backend, made, self) if made.ndim < 5 else backend.ordered(made, backend.strides(made.copy("C")))
 
 
 def _avg_pool_backward(
-    backend: Any, g: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, include_pad: bool,
-    divisor: int | None,
+    backend: Backend, g: Array, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool,
+    include_pad: bool, divisor: int | None,
 ) -> Any:  # fmt: skip
     xp = backend.xp
     size = self.shape[self.ndim - len(kernel_size) :]
@@ -185,7 +186,7 @@ avg_pool1d = publish_python(
 # ---- as many windows as are asked for
 
 
-def _adaptive(backend: Any, self: Any, output_size: Ints) -> Any:
+def _adaptive(backend: Backend, self: Any, output_size: Ints) -> Any:
     size = self.shape[self.ndim - len(output_size) :]
     if all([count and n % count == 0 for n, count in zip(size, output_size)]):
         window = tuple([n // count for n, count in zip(size, output_size)])
@@ -208,7 +209,7 @@ def check_output_size(name: str, self: Tensor, output_size: Ints, dims: int) -> 
 def _declare_adaptive(dims: int) -> Any:
     name = f"adaptive_avg_pool{dims}d"
 
-    def transposed(backend: Any, g: Any, self: Any) -> Any:
+    def transposed(backend: Backend, g: Array, self: Any) -> Any:
         size, count = self.shape[self.ndim - dims :], g.shape[g.ndim - dims :]
         maps = [uneven_means(n, c).transposed for n, c in zip(size, count)]
         return like(backend, mapped(backend, g, maps), self)

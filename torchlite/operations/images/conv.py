@@ -16,6 +16,7 @@ from ...core.machine.batching import Leading
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend
 from ..making.windows import Ints, keeps_channels_inside, spread, steps
 from ..places.writing import widened
 from ..reductions.summing import CHANNELS, sum_along
@@ -31,7 +32,7 @@ def _transposed_size(n: int, k: int, s: int, p: int, d: int, more: int) -> int:
 
 
 def _sliding(
-    backend: Any, x: Any, weight: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints
+    backend: Backend, x: Array, weight: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints
 ) -> Sliding:
     size, kernel = x.shape[2:], weight.shape[2:]
     if transposed:
@@ -43,7 +44,7 @@ def _sliding(
 
 
 def _convolution(
-    backend: Any, x: Any, weight: Any, bias: Any,
+    backend: Backend, x: Array, weight: Any, bias: Any,
     stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints, groups: int,
 ) -> Any:  # fmt: skip
     inside = keeps_channels_inside(backend, x, weight)
@@ -62,7 +63,7 @@ def _convolution(
 
 
 def _convolution_backward(
-    backend: Any, g: Any, x: Any, weight: Any, bias_sizes: Ints | None,
+    backend: Backend, g: Array, x: Array, weight: Any, bias_sizes: Ints | None,
     stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints, groups: int,
     output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
@@ -435,7 +436,7 @@ def _check_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
         raise RuntimeError("Output time must be >= 0")
 
 
-def _conv_tbc(backend: Any, self: Any, weight: Any, bias: Any, pad: int) -> Any:
+def _conv_tbc(backend: Backend, self: Any, weight: Any, bias: Any, pad: int) -> Any:
     made = _convolution(
         backend, self.transpose((1, 2, 0)), weight.transpose((2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1
     )

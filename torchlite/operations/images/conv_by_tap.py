@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...core.values.arrays import Array, Backend
 from ..products.matmul import product
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from .conv_kernels import Sliding
 
 
-def finite(backend: Any, *arrays: Any) -> bool:
+def finite(backend: Backend, *arrays: Any) -> bool:
     """Whether all numbers are, and not too large to be added up; where there are none, they are taken to be."""
     return not backend.values or all([bool(backend.xp.isfinite(a.sum())) for a in arrays])
 
 
-def _reads(backend: Any, w: Sliding) -> Iterator[tuple[int, slice, Any]]:
+def _reads(backend: Backend, w: Sliding) -> Iterator[tuple[int, slice, Any]]:
     """For each tap its phase, the stretch of that which it reads, and for which cells this is of the image."""
     xp = backend.xp
     image = w.split(xp, xp.ones((1, 1, *w.size), bool))[0, 0]
@@ -36,7 +37,7 @@ def _factors(weight: Any, groups: int, w: Sliding) -> Any:
     return weight.reshape((groups, out // groups, c, len(w.taps)))
 
 
-def correlate_by_tap(backend: Any, x: Any, weight: Any, w: Sliding, groups: int) -> Any:
+def correlate_by_tap(backend: Backend, x: Array, weight: Any, w: Sliding, groups: int) -> Any:
     """The convolution of images (n, channels, *size): (n, out, *count)."""
     xp = backend.xp
     source, factors = w.split(xp, x).swapaxes(0, 1), _factors(weight, groups, w)
@@ -47,7 +48,7 @@ def correlate_by_tap(backend: Any, x: Any, weight: Any, w: Sliding, groups: int)
     return w.shown(backend, total).swapaxes(0, 1)
 
 
-def spread_back_by_tap(backend: Any, g: Any, weight: Any, w: Sliding, groups: int) -> Any:
+def spread_back_by_tap(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int) -> Any:
     """The transpose of that with respect to the images."""
     xp = backend.xp
     n, c, factors = g.shape[0], weight.shape[1] * groups, _factors(weight, groups, w)
@@ -59,7 +60,7 @@ def spread_back_by_tap(backend: Any, g: Any, weight: Any, w: Sliding, groups: in
     return w.join(xp, phases)
 
 
-def of_weight_by_tap(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int) -> Any:
+def of_weight_by_tap(backend: Backend, g: Array, x: Array, shape: Ints, w: Sliding, groups: int) -> Any:
     """The transpose with respect to the weights, which have this shape."""
     xp = backend.xp
     source, lines = w.split(xp, x).swapaxes(0, 1), w.lined(backend, g)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.layout import contiguous_strides
 from ..making.windows import image
 from ..products.matmul import product
@@ -55,7 +56,7 @@ class Sliding:
         # Whether the phases are the columns as they stand.
         self.ready = self.taps == [(phase, 0) for phase in range(self.phases)]
 
-    def split(self, xp: Any, images: Any) -> Any:
+    def split(self, xp: Namespace, images: Any) -> Any:
         """The phases of images (n, channels, *size), as (n, channels, phases, cells)."""
         n, c = images.shape[:2]
         if self.plain:
@@ -67,7 +68,7 @@ class Sliding:
             padded = padded.reshape((n, c, *itertools.chain(*zip(self.grid, self.stride)))).transpose(self._order)
         return padded.reshape((n, c, self.phases, self.cells))
 
-    def join(self, xp: Any, phases: Any) -> Any:
+    def join(self, xp: Namespace, phases: Any) -> Any:
         """The images again, without what lies in the padding."""
         n, c = phases.shape[:2]
         if self.phases > 1:
@@ -97,12 +98,12 @@ class Sliding:
             return None
         return sliding(self.count, self.size, self.kernel, self.stride, padding, self.dilation)
 
-    def shown(self, backend: Any, lines: Any) -> Any:
+    def shown(self, backend: Backend, lines: Any) -> Any:
         """The windows among the cells of an array (…, length), as (…, *count)."""
         lead = contiguous_strides(lines.shape)[:-1]
         return backend.lay(lines, (*lines.shape[:-1], *self.count), (*lead, *self.steps))
 
-    def lined(self, backend: Any, images: Any) -> Any:
+    def lined(self, backend: Backend, images: Any) -> Any:
         """Values for all windows (n, channels, *count) as (channels, n, length), zero between the rows."""
         n, c = images.shape[:2]
         lines = backend.xp.zeros((c, n, self.length), images.dtype)
@@ -118,13 +119,13 @@ class Sliding:
         for at in range(0, n, together):
             yield slice(at, min(at + together, n)), stretches
 
-    def room(self, xp: Any, n: int, channels: int, dtype: Any) -> Any:
+    def room(self, xp: Namespace, n: int, channels: int, dtype: Any) -> Any:
         """Memory for the columns of a block."""
         some, stretches = next(self.blocks(n, channels))
         width = (some.stop - some.start) * (stretches[0].stop - stretches[0].start)
         return xp.empty(channels * len(self.taps) * width, dtype)
 
-    def columns(self, backend: Any, phases: Any, part: slice, room: Any) -> Any:
+    def columns(self, backend: Backend, phases: Any, part: slice, room: Any) -> Any:
         """What the taps read for a stretch of windows, as (channels, taps, n, windows)."""
         n, c = phases.shape[:2]
         shape = (c, len(self.taps), n, part.stop - part.start)
@@ -167,7 +168,7 @@ def _thin(weight: Any, groups: int) -> bool:
     return groups > 1 and weight.shape[1] == 1 and weight.shape[0] <= 2 * groups
 
 
-def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: int, inside: bool) -> Any:
+def correlate(backend: Backend, x: Array, weight: Any, bias: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The convolution of images (n, channels, *size): (n, out, *count)."""
     xp = backend.xp
     n, c, out = *x.shape[:2], weight.shape[0]
@@ -202,7 +203,7 @@ def correlate(backend: Any, x: Any, weight: Any, bias: Any, w: Sliding, groups: 
     return result
 
 
-def _by_channel(xp: Any, phases: Any, weight: Any, w: Sliding, groups: int) -> Any:
+def _by_channel(xp: Namespace, phases: Any, weight: Any, w: Sliding, groups: int) -> Any:
     """The convolution of every channel with kernels of its own, as (n, out, length)."""
     n, c = phases.shape[:2]
     factors = weight.reshape((groups, -1, len(w.taps), 1))
@@ -214,7 +215,7 @@ def _by_channel(xp: Any, phases: Any, weight: Any, w: Sliding, groups: int) -> A
     return total.reshape((n, weight.shape[0], w.length))
 
 
-def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
+def spread_back(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The transpose of `correlate` with respect to the images."""
     xp = backend.xp
     n, c = g.shape[0], weight.shape[1] * groups
@@ -245,7 +246,7 @@ def spread_back(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, insi
     return result
 
 
-def _back_by_channel(xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
+def _back_by_channel(xp: Namespace, phases: Any, lines: Any, weight: Any, w: Sliding, groups: int) -> None:
     target = phases.swapaxes(0, 1)
     factors = weight.reshape((groups, -1, len(w.taps), 1, 1))
     rows = lines.reshape((groups, -1, *lines.shape[1:]))
@@ -254,7 +255,7 @@ def _back_by_channel(xp: Any, phases: Any, lines: Any, weight: Any, w: Sliding, 
             target[:, :, phase, shift : shift + w.length] += rows[:, one] * factors[:, one, tap]
 
 
-def of_images(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
+def of_images(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The images' gradient: `spread_back`, or the same as a convolution of `g`."""
     back = None if _thin(weight, groups) else w.mirrored
     # Copying columns is faster than adding them up, unless there are many more of them.
@@ -263,7 +264,7 @@ def of_images(backend: Any, g: Any, weight: Any, w: Sliding, groups: int, inside
     return spread_back(backend, g, weight, w, groups, inside)
 
 
-def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int) -> Any:
+def of_weight(backend: Backend, g: Array, x: Array, shape: Ints, w: Sliding, groups: int) -> Any:
     """The transpose of `correlate` with respect to the weights, which have this shape."""
     xp = backend.xp
     n, c, out = *x.shape[:2], shape[0]
@@ -295,7 +296,7 @@ def of_weight(backend: Any, g: Any, x: Any, shape: Ints, w: Sliding, groups: int
     return total.reshape(shape)
 
 
-def _weight_by_channel(xp: Any, total: Any, phases: Any, lines: Any, w: Sliding) -> None:
+def _weight_by_channel(xp: Namespace, total: Any, phases: Any, lines: Any, w: Sliding) -> None:
     source = phases.swapaxes(0, 1)
     rows = lines.reshape((*total.shape[:2], *lines.shape[1:]))
     for tap, (phase, shift) in enumerate(w.taps):

@@ -20,6 +20,7 @@ from ...core.machine.view import requires_grad
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.layout import contiguous_strides
 from ..making.windows import Ints
 from ..places.writing import combine, widened
@@ -34,7 +35,7 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 class OnArrays:
     """The functions that points are found with, of arrays; `OnTensors` has those of tensors under the same names."""
 
-    def __init__(self, xp: Any) -> None:
+    def __init__(self, xp: Namespace) -> None:
         self.floor, self.round, self.clip, self.where = xp.floor, xp.rint, xp.clip, xp.where
         self.abs, self.remainder, self.ones_like = xp.absolute, xp.remainder, xp.ones_like
         self.int64, self.fmin, self.fmax = xp.int64, xp.fmin, xp.fmax
@@ -164,7 +165,7 @@ def _flat(grid: Any) -> Any:
     return grid.reshape((grid.shape[0], math.prod(grid.shape[1:-1]), grid.shape[-1]))
 
 
-def _rows(xp: Any, x: Any) -> Any:
+def _rows(xp: Namespace, x: Array) -> Any:
     """The elements of images as rows of their channels, and a row of zeros for what lies outside."""
     n, c, *size = x.shape
     rows = xp.zeros((n * math.prod(size) + 1, c), x.dtype)
@@ -172,14 +173,14 @@ def _rows(xp: Any, x: Any) -> Any:
     return rows
 
 
-def _row_numbers(xp: Any, place: Any, inside: Any, count: int) -> Any:
+def _row_numbers(xp: Namespace, place: Any, inside: Any, count: int) -> Any:
     """In which of these rows the places (n, points) are, of images of `count` elements."""
     n = place.shape[0]
     first = xp.arange(0, n * count, count).reshape((n, 1)) if count else xp.zeros((n, 1), xp.int64)
     return xp.where(inside, place + first, n * count).reshape(-1)
 
 
-def _sample(backend: Any, x: Any, grid: Any, *options: Any) -> Any:
+def _sample(backend: Backend, x: Array, grid: Any, *options: Any) -> Any:
     xp = backend.xp
     n, c, *size = x.shape
     rows = _rows(xp, widened(x))
@@ -191,7 +192,7 @@ def _sample(backend: Any, x: Any, grid: Any, *options: Any) -> Any:
     return made.reshape((n, c, *grid.shape[1:-1])).astype(x.dtype, copy=False)
 
 
-def _sample_backward(backend: Any, g: Any, x: Any, grid: Any, *options: Any) -> Any:
+def _sample_backward(backend: Backend, g: Array, x: Array, grid: Any, *options: Any) -> Any:
     xp = backend.xp
     *options, output_mask = options
     n, c, *size = x.shape
@@ -347,7 +348,7 @@ for _name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
 # ---- affine maps
 
 
-def _base(xp: Any, size: Ints, align_corners: bool, dtype: Any) -> Any:
+def _base(xp: Namespace, size: Ints, align_corners: bool, dtype: Any) -> Any:
     """The points of an image of this size, with a coordinate of one after the others."""
     dims = len(size)
     base = xp.ones((*size, dims + 1), dtype)
@@ -359,14 +360,14 @@ def _base(xp: Any, size: Ints, align_corners: bool, dtype: Any) -> Any:
     return base.reshape((-1, dims + 1))
 
 
-def _affine(backend: Any, theta: Any, image_size: Ints, align_corners: bool) -> Any:
+def _affine(backend: Backend, theta: Any, image_size: Ints, align_corners: bool) -> Any:
     wide = widened(theta)
     base = _base(backend.xp, image_size, align_corners, wide.dtype)
     made = backend.xp.matmul(base, wide.swapaxes(-1, -2))
     return made.reshape((*theta.shape[:-2], *image_size, theta.shape[-2])).astype(theta.dtype, copy=False)
 
 
-def _affine_backward(backend: Any, g: Any, image_size: Ints, align_corners: bool) -> Any:
+def _affine_backward(backend: Backend, g: Array, image_size: Ints, align_corners: bool) -> Any:
     wide = widened(g)
     base = _base(backend.xp, image_size, align_corners, wide.dtype)
     dims = len(image_size)

@@ -11,6 +11,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend
 from ..making.windows import Ints, like, spread, steps
 from ..vocabulary import REAL, zero_gradient
 from .pool_kernels import Geometry, gradient_of_maxima, maxima, maxima_and_places, picked, put
@@ -66,19 +67,19 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
     return count, window, stride, padding, dilation
 
 
-def _max_pool(backend: Any, self: Any, *values: Any) -> Any:
+def _max_pool(backend: Backend, self: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best = like(backend, maxima(backend.xp, self, geometry).astype(self.dtype, copy=False), self)
     return best, best.copy()  # which backward looks for, whatever is written into the result meanwhile
 
 
-def _with_indices(backend: Any, self: Any, *values: Any) -> Any:
+def _with_indices(backend: Backend, self: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best, places = maxima_and_places(backend, self, geometry)
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)
 
 
-def _max_pool_backward(backend: Any, g: Any, self: Any, best: Any, *values: Any) -> Any:
+def _max_pool_backward(backend: Backend, g: Array, self: Any, best: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     return like(backend, gradient_of_maxima(backend, g, self, best, geometry), self)
 
@@ -86,7 +87,7 @@ def _max_pool_backward(backend: Any, g: Any, self: Any, best: Any, *values: Any)
 def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
     """The two ops that lead gradients to, and from, where maxima were found: `put`, called `name`, and `pick`."""
 
-    def kernel(backend: Any, g: Any, self: Any, indices: Any) -> Any:
+    def kernel(backend: Backend, g: Array, self: Any, indices: Any) -> Any:
         return like(backend, put(backend.xp, g, indices, self.shape[self.ndim - dims :]), self)
 
     to_image = LaidOp(
@@ -309,7 +310,7 @@ def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
         )
 
 
-def _unpool(backend: Any, self: Any, indices: Any, output_size: Ints) -> Any:
+def _unpool(backend: Backend, self: Any, indices: Any, output_size: Ints) -> Any:
     """Of several values for one place, the last is taken."""
     xp = backend.xp
     cells = math.prod(output_size)

@@ -13,6 +13,7 @@ from ...core.machine.operands import fitting_array
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend
 from ..making.windows import like
 from ..vocabulary import zero_gradient
 from .resample import Map, mapped
@@ -49,12 +50,12 @@ def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
 class _Pad(LaidOp):
     """The value is checked against the tensor's dtype before anything is computed."""
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         t, pad, value = values
         return [t.array, pad, fitting_array(value, t.dtype, backend)], t.dtype
 
 
-def _constant_pad(backend: Any, array: Any, pad: Ints, value: Any) -> Any:
+def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     xp = backend.xp
     pairs = _pairs(pad, array.ndim)
     result = xp.empty([n + before + after for n, (before, after) in zip(array.shape, pairs)], array.dtype)
@@ -113,10 +114,10 @@ def _transposed(m: Map | None) -> Map | None:
 def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     """The op that pads the last dimensions of an image so."""
 
-    def kernel(backend: Any, self: Any, padding: Ints) -> Any:
+    def kernel(backend: Backend, self: Any, padding: Ints) -> Any:
         return mapped(backend, self, _maps(place, self.shape[self.ndim - dims :], padding))
 
-    def transposed(backend: Any, g: Any, self: Any, padding: Ints) -> Any:
+    def transposed(backend: Backend, g: Array, self: Any, padding: Ints) -> Any:
         maps = _maps(place, self.shape[self.ndim - dims :], padding)
         return like(backend, mapped(backend, g, [_transposed(m) for m in maps]), self)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.layout import contiguous_strides
 from ..making.windows import along, taps
 from ..places.writing import combine, widened
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Geometry = tuple["Ints", "Ints", "Ints", "Ints", "Ints"]  # count, window, stride, padding and dilation
 
 
-def over_windows(xp: Any, ufunc: Any, neutral: Any, x: Any, geometry: Geometry) -> Any:
+def over_windows(xp: Namespace, ufunc: Any, neutral: Any, x: Array, geometry: Geometry) -> Any:
     """The values of every window combined, one dimension after the other."""
     n = len(geometry[0])
     made = x
@@ -29,7 +30,7 @@ def over_windows(xp: Any, ufunc: Any, neutral: Any, x: Any, geometry: Geometry) 
     return made.copy() if made is x else made
 
 
-def _along(xp: Any, ufunc: Any, neutral: Any, x: Any, axis: int, count: int, places: Sequence[Any]) -> Any:
+def _along(xp: Namespace, ufunc: Any, neutral: Any, x: Array, axis: int, count: int, places: Sequence[Any]) -> Any:
     lead = (slice(None),) * axis
     whole = [x[(*lead, source)] for into, source in places if into.stop - into.start == count]
     if len(whole) > 1:
@@ -47,17 +48,17 @@ def _along(xp: Any, ufunc: Any, neutral: Any, x: Any, axis: int, count: int, pla
     return made
 
 
-def lowest(xp: Any, dtype: Any) -> Any:
+def lowest(xp: Namespace, dtype: Any) -> Any:
     return -math.inf if dtype.kind == "f" else xp.iinfo(dtype).min
 
 
-def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
+def maxima(xp: Namespace, x: Array, geometry: Geometry) -> Any:
     """The largest value of every window."""
     x = widened(x)
     return over_windows(xp, xp.maximum, lowest(xp, x.dtype), x, geometry)
 
 
-def _tap_numbers(backend: Any, x: Any, best: Any, places: Sequence[Any]) -> Any:
+def _tap_numbers(backend: Backend, x: Array, best: Any, places: Sequence[Any]) -> Any:
     """Which tap of each window found its maximum: the first, but of several NaN the last."""
     xp = backend.xp
     small = len(places) < 256
@@ -74,7 +75,7 @@ def _tap_numbers(backend: Any, x: Any, best: Any, places: Sequence[Any]) -> Any:
     return number
 
 
-def maxima_and_places(backend: Any, x: Any, geometry: Geometry) -> tuple[Any, Any]:
+def maxima_and_places(backend: Backend, x: Array, geometry: Geometry) -> tuple[Any, Any]:
     """The largest value of every window, and where in the flattened image it lies."""
     xp = backend.xp
     count, window, stride, padding, dilation = geometry
@@ -93,7 +94,7 @@ def maxima_and_places(backend: Any, x: Any, geometry: Geometry) -> tuple[Any, An
     return best, offsets.reshape(-1)[number] + place
 
 
-def gradient_of_maxima(backend: Any, g: Any, x: Any, best: Any, geometry: Geometry) -> Any:
+def gradient_of_maxima(backend: Backend, g: Array, x: Array, best: Any, geometry: Geometry) -> Any:
     """The gradient with respect to the image: each window's goes to where its maximum was found."""
     xp = backend.xp
     wide = widened(g)
@@ -121,7 +122,7 @@ def gradient_of_maxima(backend: Any, g: Any, x: Any, best: Any, geometry: Geomet
     return made.astype(g.dtype, copy=False)
 
 
-def best_of(xp: Any, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]:
+def best_of(xp: Namespace, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]:
     """The largest of the values at some places of flattened images, and its place.
 
     Each item of `places` names one place for every window, the same for all images or for each its own.
@@ -138,7 +139,7 @@ def best_of(xp: Any, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]:
     return best.astype(cells.dtype, copy=False), at.copy()
 
 
-def put(xp: Any, values: Any, places: Any, size: Ints) -> Any:
+def put(xp: Namespace, values: Any, places: Any, size: Ints) -> Any:
     """Images of this size, zero but for values added at given places of each."""
     lead = values.shape[: values.ndim - len(size)]
     cells = math.prod(size)
@@ -150,7 +151,7 @@ def put(xp: Any, values: Any, places: Any, size: Ints) -> Any:
     return made.reshape((*lead, *size))
 
 
-def picked(xp: Any, images: Any, places: Any, n: int) -> Any:
+def picked(xp: Namespace, images: Any, places: Any, n: int) -> Any:
     """The values of images at given places of each."""
     lead = images.shape[: images.ndim - n]
     cells = images.reshape((*lead, math.prod(images.shape[images.ndim - n :])))

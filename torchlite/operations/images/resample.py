@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.values.arrays import Array, Backend
 from ..making.windows import like
 from ..places.writing import widened
 
@@ -40,7 +41,7 @@ class Map:
                 columns[place].append((i, weight))
         return Map(columns, len(self.rows))
 
-    def _arrays(self, backend: Any, dtype: Any) -> Any:
+    def _arrays(self, backend: Backend, dtype: Any) -> Any:
         """The taps with arrays of the backend's for lists."""
         key = backend, dtype
         if key not in self._held:
@@ -54,7 +55,7 @@ class Map:
             ]
         return self._held[key]
 
-    def __call__(self, backend: Any, x: Any, axis: int) -> Any:
+    def __call__(self, backend: Backend, x: Any, axis: int) -> Any:
         """The map of what lies along an axis."""
         xp = backend.xp
         lead = (slice(None),) * axis
@@ -85,7 +86,7 @@ def _in_steps(numbers: list[int]) -> Any:
     return numbers
 
 
-def mapped(backend: Any, x: Any, maps: Sequence[Map | None]) -> Any:
+def mapped(backend: Backend, x: Array, maps: Sequence[Map | None]) -> Any:
     """An image with its last dimensions mapped, those first that shrink most; in the memory format it had."""
     wide = widened(x)
     first = x.ndim - len(maps)

@@ -10,6 +10,7 @@ from ...core.declare.on_backend import LaidOp
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend
 from ..making.windows import Ints, like
 from .max_pool import check_dtype
 from .resample import Map, interpolating, mapped
@@ -30,7 +31,7 @@ def _maps(mode: str, size: Ints, count: Ints, align_corners: bool, scales: Scale
 def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
     """The op that interpolates images of so many dimensions in a mode."""
 
-    def kernel(backend: Any, self: Any, output_size: Ints, align_corners: bool, scales: Scales) -> Any:
+    def kernel(backend: Backend, self: Any, output_size: Ints, align_corners: bool, scales: Scales) -> Any:
         size = self.shape[self.ndim - dims :]
         backend.check_room((*self.shape[: self.ndim - dims], *output_size), self.dtype)
         maps = _maps(mode, size, output_size, align_corners, scales, self.dtype)
@@ -44,7 +45,7 @@ def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
         return like(backend, made, self)
 
     def transposed(
-        backend: Any, g: Any, output_size: Ints, image_size: Ints, align_corners: bool, scales: Scales
+        backend: Backend, g: Array, output_size: Ints, image_size: Ints, align_corners: bool, scales: Scales
     ) -> Any:
         maps = _maps(mode, image_size, output_size, align_corners, scales, g.dtype)
         return mapped(backend, g, [None if m is None else m.transposed for m in maps])

@@ -11,6 +11,7 @@ from ...core.machine.operands import tensors_in
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.machine.write import write
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import wrap_dim
 from ..gradient_kernels import gradient_by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
@@ -58,8 +59,8 @@ def _spread(axes: tuple[int, ...], *arrays: Any) -> list[Any]:
 
 
 def _batch_norm(
-    xp: Any, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float,
+    xp: Namespace, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: float, eps: float,
 ) -> Any:  # fmt: skip
     planes, axes = _planes(input)
     x, scale, shift = *wide(planes), *_spread(axes, weight, bias)
@@ -95,8 +96,8 @@ def _update(running: Any, now: Any, momentum: float) -> None:
 
 
 def _batch_norm_backward(
-    xp: Any, g: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any, train: bool,
-    eps: float, mask: Any,
+    xp: Namespace, g: Array, input: Any, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any,
+    train: bool, eps: float, mask: Any,
 ) -> Any:  # fmt: skip
     planes, axes = _planes(input)
     if axes is COLUMNS and input.ndim > 2:

@@ -9,6 +9,7 @@ from ...core.declare.op import Op
 from ...core.machine.tensor import Tensor
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..formulas import tensors
 from ..gradient_kernels import gradient_by_kernel
@@ -23,7 +24,7 @@ def _class_dim(self: Any) -> int:
     return 1 if self.ndim > 1 else 0
 
 
-def _places(xp: Any, self: Any, target: Any, ignore_index: int) -> tuple[Any, Any, Any]:
+def _places(xp: Namespace, self: Any, target: Any, ignore_index: int) -> tuple[Any, Any, Any]:
     """Where in the flattened input the wanted elements lie, their classes, and which are not ignored (None: all)."""
     classes = self.shape[_class_dim(self)]
     if target.dtype != dt.int64.numpy:
@@ -53,7 +54,7 @@ def _of_classes(weight: Any, classes: Any, kept: Any, d: Any) -> Any:
     return found if kept is None else found * kept
 
 
-def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll(xp: Namespace, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     d, shape = self.dtype, target.shape
     wide = widened(self.reshape(-1))
     places, classes, kept = _places(xp, self, target, ignore_index)
@@ -73,7 +74,7 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
 
 
 def _nll_backward(
-    xp: Any, g: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
+    xp: Namespace, g: Array, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
 ) -> Any:
     made = xp.zeros(self.size, self.dtype)
     places, classes, kept = _places(xp, self, target, ignore_index)

@@ -16,6 +16,7 @@ from ...core.declare.publish import Composite, publish
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for
 from ..formulas import Formula, tensors
 from ..vocabulary import undifferentiable
@@ -55,7 +56,7 @@ def _check(
             raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {n}{where}")
 
 
-def _states(backend: Any, targets: Any, target_lengths: Sequence[int], blank: int) -> tuple[Any, Any]:
+def _states(backend: Backend, targets: Any, target_lengths: Sequence[int], blank: int) -> tuple[Any, Any]:
     """The labels of the states, by element; and which of them can be reached from the last state but one."""
     xp, batch, longest = backend.xp, len(target_lengths), max(target_lengths, default=0)
     labels = xp.full((batch, 2 * longest + 1), blank, dt.int64.numpy)
@@ -71,7 +72,7 @@ def _states(backend: Any, targets: Any, target_lengths: Sequence[int], blank: in
     return labels, skips
 
 
-def _log_sum(xp: Any, *terms: Any) -> Any:
+def _log_sum(xp: Namespace, *terms: Any) -> Any:
     high = terms[0]
     for term in terms[1:]:
         high = xp.maximum(high, term)
@@ -79,7 +80,7 @@ def _log_sum(xp: Any, *terms: Any) -> Any:
     return xp.log(sum([xp.exp(term - base) for term in terms])) + base
 
 
-def _moved(xp: Any, states: Any, by: int) -> Any:
+def _moved(xp: Namespace, states: Any, by: int) -> Any:
     """The states `by` places further on (or back), with nothing where there was none."""
     made = xp.full(states.shape, -math.inf, states.dtype)
     if by > 0:
@@ -89,17 +90,17 @@ def _moved(xp: Any, states: Any, by: int) -> Any:
     return made
 
 
-def _emitted(xp: Any, log_probs: Any, labels: Any) -> Any:
+def _emitted(xp: Namespace, log_probs: Any, labels: Any) -> Any:
     """What each state is worth at each time."""
     return xp.take_along_axis(log_probs, xp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 
 
-def _lengths(backend: Any, lengths: Sequence[int]) -> Any:
+def _lengths(backend: Backend, lengths: Sequence[int]) -> Any:
     return backend.xp.asarray(list(lengths), dt.int64.numpy)
 
 
 def _ctc(
-    backend: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
+    backend: Backend, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
     zero_infinity: bool,
 ) -> Any:  # fmt: skip
     xp = backend.xp
@@ -125,8 +126,8 @@ def _ctc(
 
 
 def _ctc_backward(
-    backend: Any, g: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, loss: Any, alpha: Any,
-    blank: int, zero_infinity: bool,
+    backend: Backend, g: Array, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, loss: Any,
+    alpha: Any, blank: int, zero_infinity: bool,
 ) -> Any:  # fmt: skip
     xp = backend.xp
     steps, batch, classes = log_probs.shape

@@ -16,6 +16,7 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
@@ -28,7 +29,7 @@ def count(x: Any, axes: tuple[int, ...]) -> int:
     return math.prod([x.shape[a] for a in axes])
 
 
-def centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any, Any]:
+def centred(xp: Namespace, x: Array, axes: tuple[int, ...]) -> tuple[Any, Any, Any, Any]:
     """The array less its mean, but for what that was rounded by, which follows; the mean and the variance."""
     n = x.dtype.type(count(x, axes) or math.nan)
     mean = sum_along(xp, x, axes) / n
@@ -38,7 +39,7 @@ def centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any, Any]
     return rest, left, mean + left, xp.maximum(sum_of_products(xp, rest, rest, axes) / n - left * left, 0)
 
 
-def _normalize(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
+def _normalize(xp: Namespace, x: Array, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """The normalized array, mean and one over the deviation."""
     hat, left, mean, var = centred(xp, x, axes)
     rstd = 1 / xp.sqrt(var + x.dtype.type(eps))
@@ -191,7 +192,7 @@ def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, b
         )
 
 
-def _layer_norm(xp: Any, input: Any, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm(xp: Namespace, input: Any, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
     d, stat, last = input.dtype, of_statistics(input, weight, bias), len(shape)
     whole = input.shape
     if last > 1:
@@ -222,7 +223,7 @@ def _flat(*arrays: Any) -> list[Any]:
 
 
 def _layer_norm_backward(
-    xp: Any, g: Any, input: Any, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any
+    xp: Namespace, g: Array, input: Any, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any
 ) -> Any:
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
@@ -246,7 +247,7 @@ def _layer_norm_backward(
     return to_x, to_weight, to_bias
 
 
-def _through_rows(xp: Any, g: Any, hat: Any, rstd: Any) -> Any:
+def _through_rows(xp: Namespace, g: Array, hat: Any, rstd: Any) -> Any:
     """The gradient of what was normalized, where that is each row."""
     n = g.shape[-1] or 1
     along = add_reduce(xp, g * hat, -1, True)
@@ -350,7 +351,7 @@ def check_group(input: Tensor, num_groups: int, weight: Tensor | None, bias: Ten
             )
 
 
-def channels_last(array: Any) -> bool:
+def channels_last(array: Array) -> bool:
     """Whether channels are innermost in memory."""
     return (
         array.ndim in (4, 5) and not array.flags.c_contiguous
@@ -358,7 +359,7 @@ def channels_last(array: Any) -> bool:
     )  # fmt: skip
 
 
-def _laid_like(xp: Any, made: Any, like: Any) -> Any:
+def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
     """A result with its channels innermost, where those of the input are."""
     if not channels_last(like):
         return made
@@ -369,7 +370,7 @@ def _laid_like(xp: Any, made: Any, like: Any) -> Any:
 
 
 def _group_norm(
-    xp: Any, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+    xp: Namespace, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:  # fmt: skip
     d, stat = input.dtype, of_statistics(input, weight, bias)
     rows, weight, bias = wide(input.reshape((N * group, C // group * HxW)), *_of_channels(weight, bias))
@@ -384,7 +385,17 @@ def _of_channels(*arrays: Any) -> list[Any]:
 
 
 def _group_norm_backward(
-    xp: Any, g: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int, mask: Any
+    xp: Namespace,
+    g: Array,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    mask: Any,
 ) -> Any:
     d, rows, planes = input.dtype, (N * group, C // group * HxW), (N, C, HxW)
     g, x, mean, rstd, scale = wide(

@@ -12,6 +12,7 @@ from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes, cannot_cast, not_implemented_for, within
 from ..formulas import Formula, tensors
 from ..gradient_kernels import gradient_by_kernel
@@ -30,7 +31,7 @@ def _share(reduction: int, *operands: Any) -> float:
     return 1 / size if reduction == MEAN and size else 1
 
 
-def _reduced_array(xp: Any, each: Any, reduction: int) -> Any:
+def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
     if reduction == NONE:
         return each
     total = xp.add.reduce(each, None)
@@ -57,11 +58,11 @@ class _Formulas:
         rest = list(values)
         return rest.pop(self.at), rest
 
-    def kernel(self, xp: Any, *values: Any) -> Any:
+    def kernel(self, xp: Namespace, *values: Any) -> Any:
         reduction, given = self.split(values)
         return _reduced_array(xp, self.value(xp, *given), reduction)
 
-    def back_kernel(self, xp: Any, g: Any, *values: Any) -> Any:
+    def back_kernel(self, xp: Namespace, g: Array, *values: Any) -> Any:
         reduction, given = self.split(values)
         share = _share(reduction, *given)
         return self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
@@ -187,11 +188,11 @@ huber_loss = publish(
 )  # fmt: skip
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: Namespace, x: Array) -> Any:
     return 1 / (1 + xp.exp(-x))
 
 
-def _soft_margin_bend(xp: Any, self: Any, target: Any) -> Any:
+def _soft_margin_bend(xp: Namespace, self: Any, target: Any) -> Any:
     s = _sigmoid(xp, self * target)
     return target * target * s * (1 - s)
 
@@ -234,17 +235,17 @@ def _weighted(made: Any, weight: Any) -> Any:
     return made if weight is None else made * weight
 
 
-def _logs(xp: Any, x: Any) -> tuple[Any, Any]:
+def _logs(xp: Namespace, x: Array) -> tuple[Any, Any]:
     """The logarithms of probabilities and of what is left to 1, finite."""
     return xp.clip(xp.log(x), -100, math.inf), xp.clip(xp.log1p(-x), -100, math.inf)
 
 
-def _entropy(xp: Any, x: Any, t: Any, w: Any) -> Any:
+def _entropy(xp: Namespace, x: Array, t: Any, w: Any) -> Any:
     log, log_of_rest = _logs(xp, x)
     return _weighted((t - 1) * log_of_rest - t * log, w)
 
 
-def _spread(xp: Any, x: Any) -> Any:
+def _spread(xp: Namespace, x: Array) -> Any:
     """The variance of a coin that shows heads with probability `x`."""
     return xp.clip((1 - x) * x, 1e-12, math.inf)
 
@@ -263,7 +264,7 @@ binary_cross_entropy = publish(
 )  # fmt: skip
 
 
-def _softplus_of_minus(xp: Any, x: Any) -> Any:
+def _softplus_of_minus(xp: Namespace, x: Array) -> Any:
     return xp.log1p(xp.exp(-abs(x))) - xp.clip(x, -math.inf, 0)
 
 
@@ -272,20 +273,20 @@ def _of_positives(t: Any, pos_weight: Any) -> Any:
     return 1 if pos_weight is None else (pos_weight - 1) * t + 1
 
 
-def _log_odds(xp: Any, x: Any, w: Any, pos: Any) -> Any:
+def _log_odds(xp: Namespace, x: Array, w: Any, pos: Any) -> Any:
     """The derivative by the target: how much less likely it is to be true than not."""
     if pos is None:
         return _weighted(-x, w)
     return _weighted(pos * _softplus_of_minus(xp, x) - _softplus_of_minus(xp, -x), w)
 
 
-def _logits_slope(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
+def _logits_slope(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     if pos is None:
         return _weighted(_sigmoid(xp, x) - t, w)
     return _weighted(1 - t - _of_positives(t, pos) * _sigmoid(xp, -x), w)
 
 
-def _logits_bend(xp: Any, x: Any, t: Any, w: Any, pos: Any) -> Any:
+def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     s = _sigmoid(xp, x)
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
 

@@ -16,6 +16,7 @@ from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Namespace
 from ..places.writing import widened
 from ..products.linear import linear
 from ..shapes.joining import cat, stack
@@ -75,7 +76,7 @@ def _in_steps(
 def _wide(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that computes halves in float32."""
 
-    def call(xp: Any, *values: Any) -> Any:
+    def call(xp: Namespace, *values: Any) -> Any:
         d = next(v.dtype for v in values if hasattr(v, "ndim"))
         made = kernel(xp, *[widened(v) if hasattr(v, "ndim") else v for v in values])
         return tuple([None if a is None else a.astype(d, copy=False) for a in made])

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.values.arrays import Array, Namespace
+
 
 @dataclass
 class Kept:
@@ -40,7 +42,7 @@ def _stretches(times: Iterable[tuple[int, int]]) -> Iterator[tuple[int, list[int
         yield n, [t for t, _ in pairs]
 
 
-def _joined(xp: Any, new: Any, old: Any) -> Any:
+def _joined(xp: Namespace, new: Any, old: Any) -> Any:
     """The states of all, of which some are new."""
     n = new.shape[1]
     return new if n == old.shape[1] else xp.concatenate((new, old[:, n:]), 1)
@@ -53,7 +55,7 @@ def _clear(a: Any, times: Sequence[tuple[int, int]]) -> None:
             a[t][:, n:] = 0
 
 
-def _before(xp: Any, states: Any, first: Any, times: Sequence[tuple[int, int]]) -> Any:
+def _before(xp: Namespace, states: Any, first: Any, times: Sequence[tuple[int, int]]) -> Any:
     """For each time the states that it began with."""
     made = xp.empty_like(states)
     before = first
@@ -83,18 +85,18 @@ class Cell:
     sigmoids = 0
     apart = False
 
-    def ordered(self, xp: Any, w: Any) -> Any:
+    def ordered(self, xp: Namespace, w: Any) -> Any:
         """Rows of weights in the order of the steps."""
         blocks = w.reshape((len(self.order), -1))
         return blocks[list(self.order)].reshape(w.shape)
 
-    def arranged(self, xp: Any, w: Any) -> Any:
+    def arranged(self, xp: Namespace, w: Any) -> Any:
         """The same, those of sigmoids halved."""
         made = self.ordered(xp, w)
         made[: len(made) // len(self.order) * self.sigmoids] *= 0.5
         return made
 
-    def restored(self, xp: Any, gradient: Any) -> Any:
+    def restored(self, xp: Namespace, gradient: Any) -> Any:
         """Gradients of the gates, (time, gates, size, batch), as rows (time and batch) of what the weights give."""
         t, gates, size, batch = gradient.shape
         made = xp.empty((t, batch, gates, size), gradient.dtype)
@@ -102,11 +104,13 @@ class Cell:
             made[:, :, at] = gradient[:, k].transpose(0, 2, 1)
         return made.reshape((t * batch, gates * size))
 
-    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+    def run(self, xp: Namespace, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
         """Turn what the gates got from the input into their activations; gives what to keep, and the last states."""
         raise NotImplementedError
 
-    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+    def run_back(
+        self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
+    ) -> Any:
         """From the gradients `g` of what came out and `ends` of the last states, those of the gates and first states.
 
         `states` are those that the run began with. The gradients of gates come twice: for the input, and for the state.
@@ -120,7 +124,7 @@ class Elman(Cell):
     def __init__(self, f: str) -> None:
         self.f = f
 
-    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+    def run(self, xp: Namespace, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
         for n, some in _stretches(times):
             gates_, made = gates[..., :n], h[:, :n]
             for t in some:
@@ -134,7 +138,9 @@ class Elman(Cell):
             h = _joined(xp, made, h)
         return Kept(gates, gates, gates), h, None
 
-    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+    def run_back(
+        self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
+    ) -> Any:
         y, (to_h, _) = kept.hidden, ends
         made = 1 - y * y if self.f == "tanh" else (y > 0).astype(y.dtype)
         _clear(made, times)
@@ -157,7 +163,7 @@ class Gru(Cell):
     sigmoids = 2
     apart = True
 
-    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+    def run(self, xp: Namespace, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
         size = h.shape[0]
         recurrent = xp.zeros((gates.shape[0], *h.shape), h.dtype)
         hidden = xp.zeros_like(recurrent)
@@ -183,7 +189,9 @@ class Gru(Cell):
             h = _joined(xp, before, h)
         return Kept(gates, hidden, recurrent), h, None
 
-    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+    def run_back(
+        self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
+    ) -> Any:
         length, size, batch = kept.hidden.shape
         r, z, n_ = [kept.gates.reshape((length, 3, size, batch))[:, k] for k in range(3)]
         to_h = ends[0]
@@ -217,7 +225,7 @@ class Lstm(Cell):
     order = (3, 0, 1, 2)
     sigmoids = 3
 
-    def run(self, xp: Any, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
+    def run(self, xp: Namespace, gates: Any, w: Any, bias: Any, projection: Any, h: Any, c: Any, times: Any) -> Any:
         length, _, batch = gates.shape
         size = c.shape[0]
         cells = xp.zeros((length, 2, size, batch), c.dtype)  # and their tanh
@@ -245,7 +253,9 @@ class Lstm(Cell):
             h, c = _joined(xp, made, h), _joined(xp, here, c)
         return Kept(gates, hidden, cells), h, c
 
-    def run_back(self, xp: Any, kept: Kept, w: Any, projection: Any, g: Any, states: Any, ends: Any, times: Any) -> Any:
+    def run_back(
+        self, xp: Namespace, kept: Kept, w: Any, projection: Any, g: Array, states: Any, ends: Any, times: Any
+    ) -> Any:
         length, _, size, batch = kept.more.shape
         gates = kept.gates.reshape((length, 4, size, batch))
         o, i, f, candidate = [gates[:, k] for k in range(4)]
@@ -285,7 +295,7 @@ CELLS = {"RNN_TANH": Elman("tanh"), "RNN_RELU": Elman("relu"), "GRU": Gru(), "LS
 
 
 def forward(
-    xp: Any, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
+    xp: Namespace, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
     mode: str, sizes: Any, reverse: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The output, (time, batch, size), the last states and what the gradient needs: gates, hidden states and more."""
@@ -310,18 +320,18 @@ def forward(
     return _columns(xp, kept.hidden), h.T.copy(), last, kept.gates, kept.hidden, kept.more
 
 
-def _columns(xp: Any, states: Any) -> Any:
+def _columns(xp: Namespace, states: Any) -> Any:
     """From (time, batch, size) to (time, size, batch), and the other way."""
     return xp.ascontiguousarray(states.transpose(0, 2, 1))
 
 
-def _sum(xp: Any, rows: Any) -> Any:
+def _sum(xp: Namespace, rows: Any) -> Any:
     """The sum of rows, by the fastest way there is: a product."""
     return xp.ones(rows.shape[0], rows.dtype).dot(rows)
 
 
 def backward(
-    xp: Any, g: Any, g_h: Any, g_c: Any, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
+    xp: Namespace, g: Array, g_h: Any, g_c: Any, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
     gates: Any, hidden: Any, more: Any, mode: str, sizes: Any, reverse: bool, needs: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of input, first states, weights and biases."""

@@ -11,6 +11,7 @@ from ...core.machine.tangent import moves
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes, not_implemented_for
 from ..vocabulary import INEXACT
 
@@ -125,7 +126,7 @@ def differentiated(t: Tensor) -> bool:
 # ---- kernels
 
 
-def columns(xp: Any, a: Any) -> Any:
+def columns(xp: Namespace, a: Array) -> Any:
     """The same matrices in fresh memory, column by column, as LAPACK leaves them."""
     turned = a.swapaxes(-1, -2)
     made = xp.empty(turned.shape, a.dtype)
@@ -160,7 +161,7 @@ def check_info(info: Any, name: str, text: str, error: type[Exception] = LinAlgE
         raise error(complaint(name, text.format(numbers[element]), info.ndim > 0, element))
 
 
-def converging(xp: Any, compute: Callable[[Any], Any], a: Any, name: str, text: str) -> Any:
+def converging(xp: Namespace, compute: Callable[[Any], Any], a: Array, name: str, text: str) -> Any:
     """`compute(a)`, or an error that tells the first matrix for which it does not come to an end."""
     try:
         return compute(a)

@@ -9,6 +9,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for, warn
 from ..products.matmul import Exact, H, into_exactly
 from .base import (
@@ -26,14 +27,14 @@ from .base import (
 from .triangular import check_old_system, solve_triangle, triangular
 
 
-def _factor(xp: Any, a: Any) -> Any:
+def _factor(xp: Namespace, a: Array) -> Any:
     made = xp.linalg.cholesky(a)
     if not xp.isfinite(made).all():  # what libraries give that do not raise, or make of infinity
         raise xp.linalg.LinAlgError
     return made
 
 
-def _as_far(xp: Any, a: Any) -> tuple[Any, int]:
+def _as_far(xp: Namespace, a: Array) -> tuple[Any, int]:
     """The factor, column by column as far as there is one, and at which column it ends (0: it is whole)."""
     made = xp.tril(a)
     for k in range(len(made)):
@@ -46,7 +47,7 @@ def _as_far(xp: Any, a: Any) -> tuple[Any, int]:
     return made, 0
 
 
-def _cholesky(xp: Any, a: Any, upper: bool, caller: str | None) -> Any:
+def _cholesky(xp: Namespace, a: Array, upper: bool, caller: str | None) -> Any:
     lower = adjoint(a) if upper else a
     info = xp.zeros(a.shape[:-2], "int32")
     try:
@@ -112,14 +113,14 @@ publish_python("cholesky(Tensor self, bool upper=False)", _old_cholesky)
 # ---- systems and inverses, given the factor
 
 
-def _cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool) -> Any:
+def _cholesky_solve(xp: Namespace, b: Array, factor: Any, upper: bool) -> Any:
     other = adjoint(factor)
     lower, turned = (other, factor) if upper else (factor, other)
     half = solve_triangle(xp, lower, b, False, True, False)
     return solve_triangle(xp, turned, half, True, True, False)
 
 
-def _cholesky_inverse(xp: Any, factor: Any, upper: bool) -> Any:
+def _cholesky_inverse(xp: Namespace, factor: Any, upper: bool) -> Any:
     zeros = diagonal(factor) == 0
     check_info(
         (zeros.any(-1) * (zeros.argmax(-1) + 1)) if zeros.size else zeros.any(-1), "cholesky_inverse",

@@ -12,6 +12,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.node import LEAF
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
 from .base import check_kernel, check_square, columns, converging, differentiated, offer, offer_op
@@ -53,7 +54,7 @@ def _check_eigh(A: Tensor, UPLO: str, _: bool) -> None:
     check_kernel("linalg_eigh_cpu", A)
 
 
-def _eigh(xp: Any, a: Any, uplo: str, vectors: bool) -> tuple[Any, Any]:
+def _eigh(xp: Namespace, a: Array, uplo: str, vectors: bool) -> tuple[Any, Any]:
     def compute(m: Any) -> Any:
         uplo_ = uplo.upper()
         return xp.linalg.eigh(m, UPLO=uplo_) if vectors else (xp.linalg.eigvalsh(m, UPLO=uplo_), None)
@@ -108,7 +109,7 @@ def _check_eig(name: str, A: Tensor) -> None:
         check_kernel("linalg_eig_out_cpu", A)
 
 
-def _check_finite(xp: Any, a: Any) -> None:
+def _check_finite(xp: Namespace, a: Array) -> None:
     if not xp.isfinite(a).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
@@ -118,13 +119,13 @@ def _complex(a: Any) -> Any:
     return a if a.dtype.kind == "c" else a.astype("complex64" if a.dtype.itemsize == 4 else "complex128")
 
 
-def _eig(xp: Any, a: Any) -> tuple[Any, Any]:
+def _eig(xp: Namespace, a: Array) -> tuple[Any, Any]:
     _check_finite(xp, a)
     values, vectors = xp.linalg.eig(a)
     return _complex(values), columns(xp, _complex(vectors))
 
 
-def _eigvals(xp: Any, a: Any) -> Any:
+def _eigvals(xp: Namespace, a: Array) -> Any:
     _check_finite(xp, a)
     return _complex(xp.linalg.eigvals(a))
 

@@ -9,6 +9,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, into_exactly
 from ..vocabulary import undifferentiable
@@ -21,13 +22,13 @@ def _transposed(a: Any, hermitian: bool) -> Any:
     return a.T.conj() if hermitian else a.T
 
 
-def _mirrored(xp: Any, a: Any, hermitian: bool) -> Any:
+def _mirrored(xp: Namespace, a: Array, hermitian: bool) -> Any:
     """The symmetric or Hermitian matrix of which `a` is the lower triangle."""
     strict, diagonal = xp.tril(a, -1), xp.diagonal(a)
     return strict + _transposed(strict, hermitian) + xp.diag(diagonal.real if hermitian else diagonal)
 
 
-def _largest(xp: Any, column: Any) -> tuple[int, float]:
+def _largest(xp: Namespace, column: Any) -> tuple[int, float]:
     if not column.size:
         return 0, 0.0
     size = xp.absolute(column.real) + xp.absolute(column.imag)
@@ -35,7 +36,7 @@ def _largest(xp: Any, column: Any) -> tuple[int, float]:
     return at, float(size[at].item())
 
 
-def _choose(xp: Any, m: Any) -> tuple[int, int]:
+def _choose(xp: Namespace, m: Any) -> tuple[int, int]:
     """Which row is to come first, or second where the pivot is to be of two rows; and of how many it is to be."""
     first = _largest(xp, m[0, :1])[1]
     at, below = _largest(xp, m[1:, 0])
@@ -48,7 +49,7 @@ def _choose(xp: Any, m: Any) -> tuple[int, int]:
     return at, 1 if _largest(xp, m[at, at : at + 1])[1] >= _ALPHA * row else 2
 
 
-def _factor_one(xp: Any, a: Any, hermitian: bool) -> tuple[Any, list[int], int]:
+def _factor_one(xp: Namespace, a: Array, hermitian: bool) -> tuple[Any, list[int], int]:
     """L below the diagonal, with D on it and, for pivots of two rows, below it; the pivots; the first that is zero."""
     n = a.shape[-1]
     m = _mirrored(xp, a, hermitian)
@@ -75,7 +76,7 @@ def _factor_one(xp: Any, a: Any, hermitian: bool) -> tuple[Any, list[int], int]:
     return xp.tril(m), pivots, info
 
 
-def _factor(xp: Any, a: Any, hermitian: bool, caller: str | None) -> tuple[Any, Any, Any]:
+def _factor(xp: Namespace, a: Array, hermitian: bool, caller: str | None) -> tuple[Any, Any, Any]:
     n, batch = a.shape[-1], a.shape[:-2]
     made = [_factor_one(xp, m, hermitian) for m in one_by_one(a)]
     packed = xp.stack([m for m, _, _ in made]) if made else a
@@ -122,7 +123,7 @@ offer(
 # ---- systems, given the factors
 
 
-def _solve_one(xp: Any, ld: Any, pivots: list[int], b: Any, hermitian: bool) -> Any:
+def _solve_one(xp: Namespace, ld: Any, pivots: list[int], b: Array, hermitian: bool) -> Any:
     x = xp.array(b)
     blocks, k = [], 0
     while k < len(pivots):
@@ -145,7 +146,7 @@ def _solve_one(xp: Any, ld: Any, pivots: list[int], b: Any, hermitian: bool) -> 
     return x
 
 
-def _solve(xp: Any, ld: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+def _solve(xp: Namespace, ld: Any, pivots: Any, b: Array, hermitian: bool) -> Any:
     each = zip(one_by_one(ld), one_by_one(pivots, 1).tolist(), one_by_one(b))
     made = [_solve_one(xp, m, p, x, hermitian) for m, p, x in each]
     return columns(xp, xp.stack(made).reshape(b.shape) if made else xp.array(b))

@@ -10,6 +10,7 @@ from ...core.declare.publish import Composite, publish_python
 from ...core.machine.batching import LEADING, Leading
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes
 from ...core.values.return_types import return_type
 from ..products.matmul import H
@@ -19,7 +20,7 @@ from .base import adjoint, check_matrices, check_square, converging, offer, offe
 _NOT_CONVERGING = "The algorithm failed to converge because the input matrix contained non-finite values."
 
 
-def _decomposed(xp: Any, a: Any) -> tuple[Any, Any, Any]:
+def _decomposed(xp: Namespace, a: Array) -> tuple[Any, Any, Any]:
     return converging(xp, lambda m: xp.linalg.svd(m, full_matrices=False), a, "linalg.svd", _NOT_CONVERGING)
 
 
@@ -52,7 +53,7 @@ def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> t
     return spread(A, (*batch, *A.shape[-2:])), absolute.expand(batch), relative.expand(batch)
 
 
-def _significant(xp: Any, sizes: Any, atol: Any, rtol: Any) -> Any:
+def _significant(xp: Namespace, sizes: Any, atol: Any, rtol: Any) -> Any:
     if not sizes.shape[-1]:
         return sizes > 0
     return sizes > xp.maximum(atol, rtol * sizes.max(-1))[..., None]
@@ -61,7 +62,7 @@ def _significant(xp: Any, sizes: Any, atol: Any, rtol: Any) -> Any:
 # ---- the pseudoinverse
 
 
-def _pinv(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not a.size:
         return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:
@@ -117,7 +118,7 @@ publish_python("pinverse(Tensor self, float rcond=1e-15)", lambda self, rcond: p
 # ---- the rank
 
 
-def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def _matrix_rank(xp: Namespace, a: Array, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if hermitian:
         sizes = xp.absolute(xp.linalg.eigvalsh(a))
     else:
@@ -147,7 +148,7 @@ offer_op(
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _lstsq(xp: Any, a: Any, b: Any, vectors: bool, rcond: float, driver: str) -> tuple[Any, Any, Any, Any]:
+def _lstsq(xp: Namespace, a: Array, b: Array, vectors: bool, rcond: float, driver: str) -> tuple[Any, Any, Any, Any]:
     b = b[..., None] if vectors else b
     (m, n), batch, width = a.shape[-2:], a.shape[:-2], b.shape[-1]
     u, values, vh = _decomposed(xp, a) if a.size else (a[..., :0], xp.zeros((*batch, 0), a.real.dtype), a[..., :0, :])

@@ -11,6 +11,7 @@ from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import warn
 from ...core.values.return_types import return_type
 from ..images.padding import constant_pad_nd
@@ -35,7 +36,7 @@ _PANEL = 16  # as many columns are eliminated one by one
 # ---- kernels
 
 
-def eliminate(xp: Any, a: Any) -> tuple[Any, Any, Any]:
+def eliminate(xp: Namespace, a: Array) -> tuple[Any, Any, Any]:
     """L and U in one array, the row that each row was exchanged with, and where U has its first zero (0: nowhere)."""
     rows, width = a.shape[-2:]
     k = min(rows, width)
@@ -50,7 +51,7 @@ def eliminate(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     return flat.reshape(a.shape), pivots.reshape((*batch, k)), info.astype("int32").reshape(batch)
 
 
-def _eliminate(xp: Any, a: Any, pivots: Any, first: int, last: int) -> None:
+def _eliminate(xp: Namespace, a: Array, pivots: Any, first: int, last: int) -> None:
     """Columns `first` to `last`, in place: one half, then, with what it does to it, the other."""
     if last - first > _PANEL:
         middle = (first + last) // 2
@@ -72,7 +73,7 @@ def _eliminate(xp: Any, a: Any, pivots: Any, first: int, last: int) -> None:
         a[:, k + 1 :, k + 1 : last] -= a[:, k + 1 :, k, None] * a[:, k, None, k + 1 : last]
 
 
-def _exchange(xp: Any, a: Any, i: int, chosen: Any) -> None:
+def _exchange(xp: Namespace, a: Array, i: int, chosen: Any) -> None:
     """Exchange row `i` of each with that chosen for it."""
     each = xp.arange(len(a))
     row = a[each, chosen]
@@ -80,7 +81,7 @@ def _exchange(xp: Any, a: Any, i: int, chosen: Any) -> None:
     a[:, i] = row
 
 
-def _order(xp: Any, pivots: Any, rows: int) -> Any:
+def _order(xp: Namespace, pivots: Any, rows: int) -> Any:
     """The order that the exchanges bring rows into."""
     flat = one_by_one(pivots, 1) - 1
     order = xp.tile(xp.arange(rows), (len(flat), 1))
@@ -89,7 +90,7 @@ def _order(xp: Any, pivots: Any, rows: int) -> Any:
     return order.reshape((*pivots.shape[:-1], rows))
 
 
-def lu_solved(xp: Any, lu: Any, pivots: Any, b: Any, left: bool = True, adjointly: bool = False) -> Any:
+def lu_solved(xp: Namespace, lu: Any, pivots: Any, b: Array, left: bool = True, adjointly: bool = False) -> Any:
     """The X of AX = B, XA = B, AᴴX = B or XAᴴ = B."""
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         return columns(xp, lu_solved(xp, lu, pivots, adjoint(b), True, not adjointly).conj()).swapaxes(-1, -2)
@@ -105,7 +106,7 @@ def lu_solved(xp: Any, lu: Any, pivots: Any, b: Any, left: bool = True, adjointl
 # ---- the factors apart
 
 
-def _permutation(xp: Any, pivots: Any, rows: int) -> Any:
+def _permutation(xp: Namespace, pivots: Any, rows: int) -> Any:
     if pivots.size and ((pivots < 1) | (pivots > rows)).any():
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
@@ -117,7 +118,7 @@ def _permutation(xp: Any, pivots: Any, rows: int) -> Any:
 permutation = Op("_lu_permutation(Tensor pivots, int rows)", _permutation, batch=LEADING)
 
 
-def _unpack(xp: Any, lu: Any) -> tuple[Any, Any]:
+def _unpack(xp: Namespace, lu: Any) -> tuple[Any, Any]:
     k = min(lu.shape[-2:])
     one = xp.eye(lu.shape[-2], k, dtype=lu.dtype)
     return xp.tril(xp.ascontiguousarray(lu[..., :k]), -1) + one, xp.triu(xp.ascontiguousarray(lu[..., :k, :]))
@@ -212,7 +213,7 @@ _SINGULAR = (
 )
 
 
-def _factor(xp: Any, a: Any, pivot: bool, caller: str | None) -> tuple[Any, Any, Any]:
+def _factor(xp: Namespace, a: Array, pivot: bool, caller: str | None) -> tuple[Any, Any, Any]:
     made = eliminate(xp, a)
     if caller is not None:
         check_info(made[2], caller, _SINGULAR, RuntimeError)
@@ -245,7 +246,7 @@ offer("linalg_lu_factor(Tensor A, *, bool pivot=True)", lu_factor, into=into_exa
 offer("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)", lu_factor_ex, into=into_exactly)
 
 
-def _apart(xp: Any, a: Any, pivot: bool) -> tuple[Any, Any, Any]:
+def _apart(xp: Namespace, a: Array, pivot: bool) -> tuple[Any, Any, Any]:
     packed, pivots, _ = eliminate(xp, a)
     return (pivots, *_unpack(xp, packed))
 

@@ -10,19 +10,20 @@ from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Namespace
 from ..products.matmul import H
 from .base import check_inexact, check_square, linalg, offer_op
 
 _TERMS = 18  # of the series, enough for doubles where the norm is at most one half
 
 
-def _matrix_exp(xp: Any, a: Any) -> Any:
+def _matrix_exp(xp: Namespace, a: Array) -> Any:
     """The series of a matrix halved often enough, squared as often; in doubles, as squaring doubles errors too."""
     wide = xp.complex128 if a.dtype.kind == "c" else xp.float64
     return _series(xp, a.astype(wide)).astype(a.dtype)
 
 
-def _series(xp: Any, a: Any) -> Any:
+def _series(xp: Namespace, a: Array) -> Any:
     largest = float(xp.absolute(a).sum(-2).max()) if a.size else 0.0
     halvings = max(0, math.frexp(largest)[1] + 1) if math.isfinite(largest) else 0
     small = a / 2.0**halvings

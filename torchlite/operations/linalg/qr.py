@@ -11,6 +11,7 @@ from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
@@ -26,7 +27,7 @@ def _check_qr(A: Tensor, mode: str) -> None:
         )
 
 
-def _qr(xp: Any, a: Any, mode: str) -> Any:
+def _qr(xp: Namespace, a: Array, mode: str) -> Any:
     if mode == "r":
         return xp.empty((0,), a.dtype), columns(xp, xp.linalg.qr(a, mode="r"))
     q, r = xp.linalg.qr(a, mode=mode)
@@ -80,7 +81,7 @@ publish(_old_qr)
 # ---- reflections
 
 
-def _geqrf(xp: Any, a: Any) -> Any:
+def _geqrf(xp: Namespace, a: Array) -> Any:
     reflections, tau = xp.linalg.qr(a, mode="raw")
     return columns(xp, reflections.swapaxes(-2, -1).astype(a.dtype)), tau.astype(a.dtype)
 
@@ -111,7 +112,7 @@ def _steps(v: Any, tau: Any, x: Any, adjointly: bool) -> Iterator[tuple[int, Any
     yield -1, None, None, x
 
 
-def _product(xp: Any, a: Any, tau: Any, other: Any, left: bool, adjointly: bool) -> Any:
+def _product(xp: Namespace, a: Array, tau: Any, other: Any, left: bool, adjointly: bool) -> Any:
     if not left:  # XQ is the adjoint of QᴴXᴴ
         return columns(xp, adjoint(_product(xp, a, tau, adjoint(other), True, not adjointly)))
     *_, (_, _, _, result) = _steps(xp.tril(a, -1) + xp.eye(*a.shape[-2:], dtype=a.dtype), tau, other, adjointly)

@@ -10,6 +10,7 @@ from ...core.declare.elementwise import conj
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
 from ..pointwise.selection import where
 from ..products.matmul import Exact, H, into_exactly
@@ -32,7 +33,7 @@ from .lu import eliminate, factored, lu_solved, solve_factored
 # ---- inverses
 
 
-def _inv(xp: Any, a: Any, caller: str | None) -> tuple[Any, Any]:
+def _inv(xp: Namespace, a: Array, caller: str | None) -> tuple[Any, Any]:
     try:
         return columns(xp, xp.linalg.inv(a)), xp.zeros(a.shape[:-2], "int32")
     except xp.linalg.LinAlgError:
@@ -72,7 +73,7 @@ publish_python("inverse(Tensor self)", inv, into=into_exactly)
 # ---- systems of equations
 
 
-def _solve(xp: Any, a: Any, b: Any, left: bool, vectors: bool, caller: str | None) -> tuple[Any, Any]:
+def _solve(xp: Namespace, a: Array, b: Array, left: bool, vectors: bool, caller: str | None) -> tuple[Any, Any]:
     if vectors:
         made, info = _solve(xp, a, b[..., None], left, False, caller)
         return xp.ascontiguousarray(made[..., 0]), info

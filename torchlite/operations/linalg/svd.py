@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
 from .base import any_matrices, columns, converging, differentiated, offer
@@ -22,7 +23,7 @@ def _check_svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | N
         )
 
 
-def _svd(xp: Any, a: Any, full_matrices: bool, compute_uv: bool, driver: str | None) -> Any:
+def _svd(xp: Namespace, a: Array, full_matrices: bool, compute_uv: bool, driver: str | None) -> Any:
     name, text = "linalg.svd", "The algorithm failed to converge because the input matrix contained non-finite values."
     if not compute_uv:
         values = converging(xp, lambda m: xp.linalg.svd(m, compute_uv=False), a, name, text)

@@ -9,13 +9,14 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import warn
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
 from .base import check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
 
 
-def solve_triangle(xp: Any, a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+def solve_triangle(xp: Namespace, a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Any:
     if not left:  # XA = B is AᵀXᵀ = Bᵀ
         turned = solve_triangle(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, True, unitriangular)
         return columns(xp, turned.swapaxes(-1, -2))
@@ -24,7 +25,7 @@ def solve_triangle(xp: Any, a: Any, b: Any, upper: bool, left: bool, unitriangul
     return x
 
 
-def substitute(xp: Any, a: Any, x: Any, upper: bool, unitriangular: bool) -> None:
+def substitute(xp: Namespace, a: Array, x: Array, upper: bool, unitriangular: bool) -> None:
     """Solve in place: one half of the unknowns, then, with these filled in, the other."""
     n = a.shape[-1]
     if n < 2:
@@ -93,7 +94,7 @@ def check_old_system(name: str, b: Tensor, a: Tensor) -> None:
         )
 
 
-def _old_solve(xp: Any, b: Any, a: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
+def _old_solve(xp: Namespace, b: Array, a: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
     matrix = a.swapaxes(-1, -2) if transpose else a
     return solve_triangle(xp, matrix, b, upper != transpose, True, unitriangular), columns(xp, a)
 

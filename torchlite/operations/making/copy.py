@@ -20,6 +20,7 @@ from ...core.machine.write import bump, same_elements, write
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend, DeviceLike, Namespace
 from ...core.values.device import device
 from ...core.values.layout import (
     channels_last,
@@ -33,14 +34,14 @@ from ...core.values.layout import (
 from ..vocabulary import zero_gradient
 
 
-def in_order_of(backend: Any, made: Any, array: Any) -> Any:
+def in_order_of(backend: Backend, made: Any, array: Array) -> Any:
     """`made`, NumPy's copy of `array`, with the strides that PyTorch gives a copy."""
     if not backend.strided or array.base is None or (array.ndim == 1 and array.size > 1):
         return made
     return backend.ordered(made, dense_strides(array.shape, backend.strides(array)))
 
 
-def _clone(backend: Any, array: Any, format_: memory_format | None) -> Any:
+def _clone(backend: Backend, array: Array, format_: memory_format | None) -> Any:
     if format_ is None or format_ is preserve_format:
         return in_order_of(backend, array.copy("K"), array)
     if format_ is contiguous_format:
@@ -83,7 +84,7 @@ publish(clone)
 class _Cast(LaidOp):
     """A copy in another dtype or order, on the same device."""
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         return [values[0].array, values[1].numpy, values[2]], values[1]
 
     def record(self, values: Any, results: Any) -> Any:
@@ -95,7 +96,7 @@ def real_if(g: Tensor, d: dt.dtype) -> Tensor:
     return g.real if g.dtype.is_complex and not d.is_complex else g
 
 
-def _cast(backend: Any, array: Any, to: Any, format_: memory_format | None) -> Any:
+def _cast(backend: Backend, array: Array, to: Any, format_: memory_format | None) -> Any:
     made = in_order_of(backend, cast_array(array, to), array)
     return made if format_ is None else _clone(backend, made, format_)
 
@@ -212,7 +213,7 @@ def cuda(
     non_blocking: bool = False,
     memory_format: memory_format | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
 ) -> Tensor:
     """This tensor on a CUDA device."""
     where = device_ if device is None else device
@@ -331,20 +332,20 @@ class _Fill(Op):
         backend.write(self_.array, self.filling(value, self_.dtype, backend))
         bump(self_)
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         return [values[0].array, self.filling(self.value(values), values[0].dtype, backend)], None
 
     def value(self, values: Any) -> Any:
         return values[1] if len(values) > 1 else 0
 
-    def filling(self, value: Any, d: dt.dtype, backend: Any) -> Any:
+    def filling(self, value: Any, d: dt.dtype, backend: Backend) -> Any:
         """The value as an array: a tensor is cast, as by `copy_`; a number must fit."""
         if isinstance(value, TensorBase):
             return local.state.quiet(converted, value, d, backend)
         return fitting_array(value, d, backend)
 
 
-def _filled(xp: Any, self: Any, value: Any) -> Any:
+def _filled(xp: Namespace, self: Any, value: Any) -> Any:
     result = xp.empty_like(self)
     result[...] = value
     return result

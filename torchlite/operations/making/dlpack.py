@@ -13,6 +13,7 @@ from ...core.declare.publish import function, method
 from ...core.machine.overrides import overridable
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import type_name
 from .host_data import from_numpy
 
@@ -115,7 +116,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 @function("from_dlpack")
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's tensor."""
     if not hasattr(ext_tensor, "__dlpack__"):
         t = _imported(ext_tensor)

@@ -24,6 +24,7 @@ from ...core.machine.write import bump, into
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import generator as generators
+from ...core.values.arrays import Backend
 from ...core.values.device import CPU
 from ...core.values.errors import broadcast_shapes
 from ...core.values.generator import default_generator
@@ -37,7 +38,7 @@ generators.make_stream.append(MT19937Stream)
 generators.as_tensor.append(from_numpy)
 
 
-def stream_of(generator: Any, backend: Any) -> MT19937Stream:
+def stream_of(generator: Any, backend: Backend) -> MT19937Stream:
     """The stream to draw from."""
     if generator is None:
         return default_generator(backend.device).stream
@@ -122,7 +123,7 @@ class _Draw(Op):
                 )
         return super().apply_in_place(values)
 
-    def fresh(self, size: Sequence[int], d: dt.dtype, backend: Any, *parameters: Any) -> Tensor:
+    def fresh(self, size: Sequence[int], d: dt.dtype, backend: Backend, *parameters: Any) -> Tensor:
         """A new tensor of numbers."""
 
         def make(batch: tuple[int, ...]) -> Tensor:
@@ -139,7 +140,7 @@ class _Draw(Op):
         values = state.quiet(self.numbers, stream, math.prod(size), _New(d, tuple(size)), parameters)
         return wrap(backend.from_fresh(values, size), d, backend)
 
-    def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Any, *parameters: Any) -> Tensor:
+    def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Backend, *parameters: Any) -> Tensor:
         """A new tensor of numbers, in the form of the tensor inside another whose level has no part in the draw."""
         while t.backend.home.level and (t.backend.home.owner.elements is None or t.backend.home.owner.draws() is None):
             inside = t.array.main
@@ -244,7 +245,7 @@ publish(bernoulli_each, bernoulli_number, names="bernoulli", function=False, met
 # ---- new tensors
 
 
-def array_drawn(draw: Callable[[], np.ndarray], shape: Any, d: np.dtype, backend: Any) -> Any:
+def array_drawn(draw: Callable[[], np.ndarray], shape: Any, d: np.dtype, backend: Backend) -> Any:
     """An array of the numbers that `draw()` gives."""
     return backend.from_host(draw().reshape(tuple(shape))) if backend.values else backend.empty(tuple(shape), d)
 
@@ -254,31 +255,31 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
 
 
 @factory("rand(int[] size, *, Generator? generator=None)")
-def rand(size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
+def rand(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1."""
     return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory("randn(int[] size, *, Generator? generator=None)")
-def randn(size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
+def randn(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution."""
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
 @factory("rand_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
-def rand_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Any) -> Tensor:
+def rand_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1, in a tensor's form."""
     return uniform_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
 @factory("randn_like(Tensor self, *, Generator? generator=None, MemoryFormat? memory_format=None)")
-def randn_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Any) -> Tensor:
+def randn_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution, in a tensor's form."""
     return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
 @factory("randint(int low, int high, int[] size, *, Generator? generator=None)", function=False)
-def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
+def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
 
@@ -295,7 +296,9 @@ def randint(*args: Any, **kwargs: Any) -> Tensor:
     "randint_like(Tensor self, int low, int high, *, Generator? generator=None, MemoryFormat? memory_format=None)",
     function=False, method=False,
 )
-def _randint_like_between(self: Tensor, low: int, high: int, generator: Any, format_: Any, d: Any, backend: Any) -> Any:
+def _randint_like_between(
+    self: Tensor, low: int, high: int, generator: Any, format_: Any, d: Any, backend: Backend
+) -> Any:
     return random_between.fresh_like(self, format_, d, backend, low, high, generator)
 
 
@@ -311,7 +314,7 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
 
 
 @factory("randperm(int n, *, Generator? generator=None)")
-def randperm(n: int, generator: Any, d: Any, backend: Any) -> Tensor:
+def randperm(n: int, generator: Any, d: Any, backend: Backend) -> Tensor:
     """The integers below n in random order."""
     d = d or dt.int64
 
@@ -355,7 +358,7 @@ class Sampler(FromParameters):
     """`draw(stream, *parameters)` is told the parameters row by row."""
 
     def __init__(self, schema: str, draw: Callable[..., np.ndarray], vjp: Any, **more: Any) -> None:
-        def kernel(backend: Any, first: Any, *rest: Any) -> Any:
+        def kernel(backend: Backend, first: Any, *rest: Any) -> Any:
             *parameters, generator = rest
             stream = stream_of(generator, backend)
             tensors = [p for p in (first, *parameters) if isinstance(p, backend.Array)]
@@ -407,7 +410,7 @@ publish(poisson, method=False)
 publish(binomial, method=False)
 
 
-def _multinomial(backend: Any, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
+def _multinomial(backend: Backend, weights: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
     def draw() -> np.ndarray:
         rows = backend.to_host(weights)  # drawn for in the order in which they lie in memory
         rows = rows if rows.ndim == 2 else rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
@@ -451,7 +454,7 @@ def _check_deviation(mean: Any, std: Any, generator: Any) -> None:
             raise RuntimeError("normal expects all elements of std >= 0.0")
 
 
-def _normal_around(backend: Any, mean: Any, std: Any, generator: Any) -> Any:
+def _normal_around(backend: Backend, mean: Any, std: Any, generator: Any) -> Any:
     given = [v for v in (mean, std) if isinstance(v, backend.Array)]
     d = given[0].dtype
     drawn = uninitialized(broadcast_shapes(*[v.shape for v in given]), dt.of_numpy(d), backend)
@@ -490,7 +493,7 @@ _each_normal = publish(
 
 
 @factory("normal(float mean, float std, int[] size, *, Generator? generator=None)", function=False)
-def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Any) -> Tensor:
+def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     return normal_.fresh(size, _floating(d), backend, mean, std, generator)
 
 

@@ -14,6 +14,7 @@ from ...core.machine.operands import fitting_array
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Backend
 from ...core.values.determinism import determinism
 from ...core.values.device import CPU
 from ...core.values.errors import not_implemented_for, too_long, warn
@@ -40,7 +41,7 @@ def _checked(size: Sequence[int], name: str) -> Sequence[int]:
     return size
 
 
-def _filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Any) -> Tensor:
+def _filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Backend) -> Tensor:
     return wrap(backend.full(size, value, d.numpy), d, backend)
 
 
@@ -48,19 +49,19 @@ def _filled(size: tuple[int, ...], value: Any, d: dt.dtype, backend: Any) -> Ten
 
 
 @factory("zeros(int[] size)")
-def zeros(size: Any, d: Any, backend: Any) -> Tensor:
+def zeros(size: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of zeros."""
     return _filled(_checked(size, "zeros"), 0, d or dt.get_default_dtype(), backend)
 
 
 @factory("ones(int[] size)")
-def ones(size: Any, d: Any, backend: Any) -> Tensor:
+def ones(size: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of ones."""
     return _filled(_checked(size, "ones"), 1, d or dt.get_default_dtype(), backend)
 
 
 @factory("empty(int[] size, *, MemoryFormat? memory_format=None)")
-def empty(size: Any, format_: Any, d: Any, backend: Any) -> Tensor:
+def empty(size: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of whatever is in memory."""
     return settled(uninitialized(size, d or dt.get_default_dtype(), backend, format_))
 
@@ -81,20 +82,20 @@ def _with_value(fresh: Tensor, value: Any) -> Tensor:
 
 
 @factory("full(int[] size, Scalar fill_value)")
-def full(size: Any, value: Any, d: Any, backend: Any) -> Tensor:
+def full(size: Any, value: Any, d: Any, backend: Backend) -> Tensor:
     """A tensor of one value."""
     d = d or dt.of_number(value)
     return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
 
 
 @factory("scalar_tensor(Scalar s)")
-def scalar_tensor(value: Any, d: Any, backend: Any) -> Tensor:
+def scalar_tensor(value: Any, d: Any, backend: Backend) -> Tensor:
     """A 0-dim tensor of a number."""
     d = d or dt.get_default_dtype()
     return wrap(fitting_array(value, d, backend), d, backend)
 
 
-def uninitialized(size: Sequence[int], d: dt.dtype, backend: Any, format_: memory_format | None = None) -> Tensor:
+def uninitialized(size: Sequence[int], d: dt.dtype, backend: Backend, format_: memory_format | None = None) -> Tensor:
     """A tensor of whatever is in memory."""
     _checked(size, "empty")
     if format_ in (channels_last, channels_last_3d):
@@ -105,7 +106,7 @@ def uninitialized(size: Sequence[int], d: dt.dtype, backend: Any, format_: memor
     return wrap(backend.empty(tuple(size), d.numpy), d, backend)
 
 
-def empty_in(size: Any, strides: Any, d: dt.dtype, backend: Any) -> Tensor:
+def empty_in(size: Any, strides: Any, d: dt.dtype, backend: Backend) -> Tensor:
     """Uninitialised memory with these strides."""
     return wrap(backend.empty_strided(tuple(size), tuple(strides), d.numpy), d, backend)
 
@@ -120,14 +121,14 @@ def _check_strides(size: Any, strides: Any) -> None:
 
 
 @factory("empty_strided(int[] size, int[] stride)")
-def empty_strided(size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
+def empty_strided(size: Any, strides: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory with the strides given."""
     _check_strides(size, strides)
     return settled(empty_in(_checked(size, "empty"), strides, d or dt.get_default_dtype(), backend))
 
 
 @factory("empty_permuted(int[] size, int[] physical_layout)")
-def empty_permuted(size: Any, order: Any, d: Any, backend: Any) -> Tensor:
+def empty_permuted(size: Any, order: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory whose dimensions lie in the order given, the last innermost."""
     if len(order) != len(size):
         raise RuntimeError(
@@ -164,12 +165,12 @@ def strides_like(t: Tensor, format_: memory_format | None) -> tuple[int, ...]:
     return strides if strides == contiguous_strides(shape) else dense_strides(shape, strides)
 
 
-def like(t: Tensor, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
+def like(t: Tensor, format_: Any, d: dt.dtype, backend: Backend) -> Tensor:
     """Uninitialised memory of the form of `t`."""
     return empty_in(t.array.shape, strides_like(t, format_), d, backend)
 
 
-def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Any) -> Tensor:
+def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Backend) -> Tensor:
     shape = t.array.shape
     if format_ is None and t.array.flags.c_contiguous and 1 not in shape and 0 not in shape:
         return _filled(shape, value, d, backend)
@@ -180,55 +181,55 @@ def _filled_like(t: Tensor, value: int, format_: Any, d: dt.dtype, backend: Any)
 
 
 @factory("empty_like(Tensor self, *, MemoryFormat? memory_format=None)")
-def empty_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+def empty_like(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory of a tensor's form."""
     return settled(like(self, format_, d, backend))
 
 
 @factory("zeros_like(Tensor self, *, MemoryFormat? memory_format=None)")
-def zeros_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+def zeros_like(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Zeros of a tensor's form."""
     return _filled_like(self, 0, format_, d, backend)
 
 
 @factory("ones_like(Tensor self, *, MemoryFormat? memory_format=None)")
-def ones_like(self: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+def ones_like(self: Tensor, format_: Any, d: Any, backend: Backend) -> Tensor:
     """Ones of a tensor's form."""
     return _filled_like(self, 1, format_, d, backend)
 
 
 @factory("full_like(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None)")
-def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Any) -> Tensor:
+def full_like(self: Tensor, value: Any, format_: Any, d: Any, backend: Backend) -> Tensor:
     """One value in a tensor's form."""
     return _with_value(like(self, format_, d, backend), value)
 
 
 @factory("new_zeros(Tensor self, int[] size)", function=False, method=True)
-def new_zeros(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
+def new_zeros(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
     """Zeros of this tensor's dtype on its device."""
     return _filled(_checked(size, "empty"), 0, d, backend)
 
 
 @factory("new_ones(Tensor self, int[] size)", function=False, method=True)
-def new_ones(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
+def new_ones(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
     """Ones of this tensor's dtype on its device."""
     return _filled(_checked(size, "empty"), 1, d, backend)
 
 
 @factory("new_empty(Tensor self, int[] size)", function=False, method=True)
-def new_empty(self: Tensor, size: Any, d: Any, backend: Any) -> Tensor:
+def new_empty(self: Tensor, size: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory of this tensor's dtype on its device."""
     return settled(uninitialized(size, d, backend))
 
 
 @factory("new_full(Tensor self, int[] size, Scalar fill_value)", function=False, method=True)
-def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Any) -> Tensor:
+def new_full(self: Tensor, size: Any, value: Any, d: Any, backend: Backend) -> Tensor:
     """One value in this tensor's dtype on its device."""
     return _with_value(wrap(backend.empty(_checked(size, "empty"), d.numpy), d, backend), value)
 
 
 @factory("new_empty_strided(Tensor self, int[] size, int[] stride)", function=False, method=True)
-def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: Any) -> Tensor:
+def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: Backend) -> Tensor:
     """Uninitialised memory with these strides, of this tensor's dtype on its device."""
     _check_strides(size, strides)
     return settled(empty_in(size, strides, d, backend))
@@ -237,11 +238,11 @@ def new_empty_strided(self: Tensor, size: Any, strides: Any, d: Any, backend: An
 # ---- ranges
 
 
-def _from_host(values: Any, d: dt.dtype, backend: Any) -> Tensor:
+def _from_host(values: Any, d: dt.dtype, backend: Backend) -> Tensor:
     return wrap(backend.from_host(local.state.quiet(values.astype, d.numpy, copy=False)), d, backend)
 
 
-def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Any) -> Tensor:
+def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Backend) -> Tensor:
     if not backend.values:
         return wrap(backend.empty((count,), d.numpy), d, backend)
     if d.category < dt.FLOAT and isinstance(start, int) and isinstance(step, int):
@@ -250,7 +251,7 @@ def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Any) -> Tens
 
 
 @factory("arange(Scalar? start=None, Scalar? end=None, Scalar step=1)", flat=True, warns=True)
-def arange(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
+def arange(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
     """The numbers from start (0) up to but without end, by step (1)."""
     if end is None:
         if start is None:
@@ -295,7 +296,7 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
 
 
 @factory("range(Scalar start, Scalar? end=None, Scalar step=1)", flat=True)
-def range_(start: Any, end: Any, step: Any, d: Any, backend: Any) -> Tensor:
+def range_(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
     """The numbers from start to end, both included."""
     warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
@@ -340,7 +341,7 @@ def _transformed(*ends: Any) -> bool:
     return any([isinstance(v, TensorBase) and v.backend.home.level for v in ends])
 
 
-def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype | None, backend: Any) -> Tensor:
+def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype | None, backend: Backend) -> Tensor:
     """Evenly spaced values, by ops on the ends: the first half counted from the start, the second from the end."""
     d = d or dt.get_default_dtype()
     at = _from_host(np.arange(steps, dtype=d.numpy), d, backend)
@@ -358,7 +359,7 @@ def _spaced_dtype(name: str, d: dt.dtype | None, start: Any, end: Any) -> dt.dty
 
 
 @factory("linspace(Operand start, Operand end, int steps)", flat=True)
-def linspace(start: Any, end: Any, steps: int, d: Any, backend: Any) -> Tensor:
+def linspace(start: Any, end: Any, steps: int, d: Any, backend: Backend) -> Tensor:
     """Evenly spaced values from start to end, both included."""
     if _transformed(start, end):
         return _evenly_between(start, end, steps, d, backend)
@@ -369,7 +370,7 @@ def linspace(start: Any, end: Any, steps: int, d: Any, backend: Any) -> Tensor:
 
 
 @factory("logspace(Operand start, Operand end, int steps, float base=10.0)", flat=True)
-def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Any) -> Tensor:
+def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Backend) -> Tensor:
     """Powers of `base`, their exponents evenly spaced."""
     if _transformed(start, end):
         return base ** _evenly_between(start, end, steps, d, backend)
@@ -384,7 +385,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Any
 
 
 @factory("eye(int n, int? m=None)")
-def eye(n: int, m: int | None, d: Any, backend: Any) -> Tensor:
+def eye(n: int, m: int | None, d: Any, backend: Backend) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
@@ -393,7 +394,7 @@ def eye(n: int, m: int | None, d: Any, backend: Any) -> Tensor:
     return wrap(backend.xp.eye(n, n if m is None else m, dtype=d.numpy), d, backend)
 
 
-def _triangle(op: str, rows: int, columns: int, first: int, last: int, d: Any, backend: Any) -> Tensor:
+def _triangle(op: str, rows: int, columns: int, first: int, last: int, d: Any, backend: Backend) -> Tensor:
     """The places from column i + first up to without i + last of each row i of a matrix."""
     for name, size in (("row", rows), ("col", columns)):
         if size < 0:
@@ -418,19 +419,19 @@ def _triangle_size(rows: int, columns: int, shift: int) -> int:
 
 
 @factory("tril_indices(int row, int col, int offset=0)")
-def tril_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
+def tril_indices(rows: int, columns: int, offset: int, d: Any, backend: Backend) -> Tensor:
     """Rows and columns of a matrix's lower triangle."""
     return _triangle("tril_indices", rows, columns, -rows, offset + 1, d, backend)
 
 
 @factory("triu_indices(int row, int col, int offset=0)")
-def triu_indices(rows: int, columns: int, offset: int, d: Any, backend: Any) -> Tensor:
+def triu_indices(rows: int, columns: int, offset: int, d: Any, backend: Backend) -> Tensor:
     """Rows and columns of a matrix's upper triangle."""
     return _triangle("triu_indices", rows, columns, offset, columns, d, backend)
 
 
 @factory("vander(Tensor x, int? N=None, bool increasing=False)")
-def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Any) -> Tensor:
+def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Backend) -> Tensor:
     """The powers of each element of a vector, as a matrix's rows."""
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")

@@ -8,6 +8,7 @@ from ...core.declare.elementwise import Elementwise
 from ...core.declare.publish import publish
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Backend
 from ..pointwise import special_kernels as kernels
 from ..pointwise.special_functions import PRECISE
 from ..vocabulary import undifferentiable
@@ -33,7 +34,7 @@ _share_shift = Elementwise(
 )  # fmt: skip
 
 
-def _dirichlet(backend: Any, alpha: Any, generator: Any) -> Any:
+def _dirichlet(backend: Backend, alpha: Any, generator: Any) -> Any:
     def draw() -> Any:
         return stream_of(generator, backend).dirichlet(backend.to_host(alpha))
 

@@ -14,6 +14,7 @@ from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.memory.shared_memory import lend
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array
 from ...core.values.device import CPU, get_default_device
 from ...core.values.errors import type_name, warn, warn_once
 from .copy import clone, convert
@@ -425,7 +426,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 
 
 @method("__array_wrap__")
-def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+def __array_wrap__(self: Tensor, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
     """What a NumPy function called on a tensor gives back: a tensor."""
     if needs_dispatch((self,), {}):
         return dispatch(__array_wrap__, (self,), {"array": array})

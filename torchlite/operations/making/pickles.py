@@ -13,6 +13,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
 from ...core.memory.storage import TypedStorage, UntypedStorage
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ...core.values.device import device as Device
 from ...core.values.pickling import Shown
 from ..shapes.shape import extent
@@ -180,17 +181,19 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
     return set_object_state(made, state)
 
 
-def _rebuild_device_tensor_from_numpy(data: Any, dtype: dt.dtype, device: Any, requires_grad: bool) -> Tensor:
+def _rebuild_device_tensor_from_numpy(data: Any, dtype: dt.dtype, device: DeviceLike, requires_grad: bool) -> Tensor:
     from .host_data import from_numpy
 
     return _moved(from_numpy(data), dtype, device, requires_grad)
 
 
-def _rebuild_device_tensor_from_cpu_tensor(data: Tensor, dtype: dt.dtype, device: Any, requires_grad: bool) -> Tensor:
+def _rebuild_device_tensor_from_cpu_tensor(
+    data: Tensor, dtype: dt.dtype, device: DeviceLike, requires_grad: bool
+) -> Tensor:
     return _moved(data, dtype, device, requires_grad)
 
 
-def _moved(t: Tensor, dtype: dt.dtype, device: Any, requires_grad: bool) -> Tensor:
+def _moved(t: Tensor, dtype: dt.dtype, device: DeviceLike, requires_grad: bool) -> Tensor:
     get_backend(Device(device))  # says so if there is none
     t = t.to(device=device, dtype=dtype)
     return t._require_grad(True) if requires_grad else t

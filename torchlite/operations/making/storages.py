@@ -16,6 +16,7 @@ from ...core.memory.shared_memory import pages_behind
 from ...core.memory.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ..shapes.shape import extent
 
 # ---- storages
@@ -85,7 +86,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 @method("pin_memory")
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
     """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
     raise RuntimeError("Cannot access accelerator device when none is available.")
 
@@ -124,7 +125,7 @@ def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
     return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
 
 
-def is_pinned(self: Tensor, device: Any) -> bool:
+def is_pinned(self: Tensor, device: DeviceLike) -> bool:
     """Whether the memory is page-locked."""
     return False
 

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.values.arrays import Backend
 from ...core.values.layout import channels_last_strides, contiguous_strides
 
 Ints = tuple[int, ...]
@@ -63,21 +64,21 @@ def channels_inside(shape: Ints, strides: Ints) -> bool:
     return True
 
 
-def keeps_channels_inside(backend: Any, *arrays: Any) -> bool:
+def keeps_channels_inside(backend: Backend, *arrays: Any) -> bool:
     """Whether one of these images is in channels-last format."""
     return backend.strided and any([
         a.ndim in (4, 5) and not a.flags.c_contiguous and channels_inside(a.shape, backend.strides(a)) for a in arrays
     ])  # fmt: skip
 
 
-def image(backend: Any, shape: Ints, dtype: Any, inside: bool) -> Any:
+def image(backend: Backend, shape: Ints, dtype: Any, inside: bool) -> Any:
     """A new image, in channels-last format if that is asked for."""
     if not inside:
         return backend.empty(shape, dtype)
     return backend.empty_strided(shape, channels_last_strides(shape), dtype)
 
 
-def like(backend: Any, result: Any, *images: Any) -> Any:
+def like(backend: Backend, result: Any, *images: Any) -> Any:
     """The result in the memory format of an image that it was computed from."""
     inside = result.ndim in (4, 5) and keeps_channels_inside(backend, *images)
     wanted = channels_last_strides(result.shape) if inside else contiguous_strides(result.shape)

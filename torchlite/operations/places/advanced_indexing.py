@@ -13,6 +13,7 @@ from ...core.declare.publish import publish, publish_python
 from ...core.machine.tensor import Tensor
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
 from ..making.copy import expands
@@ -39,7 +40,7 @@ def _width(index: Any) -> int:
 
 
 @functools.cache
-def _raises(xp: Any) -> bool:
+def _raises(xp: Namespace) -> bool:
     """Whether arrays of this library notice when an index is out of range."""
     try:
         xp.arange(1)[xp.asarray([1])]
@@ -48,7 +49,7 @@ def _raises(xp: Any) -> bool:
     return False
 
 
-def _located(xp: Any, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
+def _located(xp: Namespace, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[Any, ...]:
     """The indices as an array takes them: slices for None, and masks that fit."""
     places: list[Any] = []
     dim = 0
@@ -81,7 +82,7 @@ def _check_mask(shape: tuple[int, ...], mask: tuple[int, ...], dim: int) -> None
             )
 
 
-def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> None:
+def _check_bounds(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]) -> None:
     dim = nr = 0
     for place in places:
         if place.__class__ is slice:
@@ -97,7 +98,7 @@ def _check_bounds(xp: Any, shape: tuple[int, ...], places: Sequence[Any]) -> Non
             nr += 1
 
 
-def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
+def _check_together(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
     """Raise PyTorch's error for places that an array refused, or for values that do not fit them."""
     numbers = _whole_numbers(xp, places)
     shapes = [p.shape for p in numbers if p.__class__ is not slice]
@@ -121,7 +122,7 @@ def _check_together(xp: Any, shape: tuple[int, ...], places: Sequence[Any], valu
     _check_bounds(xp, shape, places)
 
 
-def _whole_numbers(xp: Any, places: Sequence[Any]) -> list[Any]:
+def _whole_numbers(xp: Namespace, places: Sequence[Any]) -> list[Any]:
     """Masks replaced by the places where they are true."""
     numbers: list[Any] = []
     for place in places:
@@ -135,7 +136,7 @@ def _whole_numbers(xp: Any, places: Sequence[Any]) -> list[Any]:
 # ---- reading
 
 
-def _index(xp: Any, self: Any, indices: Sequence[Any]) -> Any:
+def _index(xp: Namespace, self: Any, indices: Sequence[Any]) -> Any:
     places = _located(xp, self.shape, indices)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
     only = places[picked[0]]
@@ -207,7 +208,7 @@ class _Index(Op):
         return backend.ordered(result, _strides_of_pick(backend, array, indices, result.shape))
 
 
-def _strides_of_pick(backend: Any, array: Any, indices: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+def _strides_of_pick(backend: Backend, array: Array, indices: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
     """PyTorch walks through the operand, with steps of zero where it is picked from, and the indices together."""
     picked: list[int] = []
     at = 0
@@ -265,7 +266,7 @@ def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         )
 
 
-def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
+def _index_put(xp: Namespace, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
     places = _located(xp, self.shape, indices)
     if values.dtype != self.dtype:  # one value for a mask
         values = values.astype(self.dtype)
@@ -281,7 +282,7 @@ def _index_put(xp: Any, self: Any, indices: Sequence[Any], values: Any, accumula
         raise
 
 
-def _accumulate(xp: Any, self: Any, places: Sequence[Any], values: Any) -> None:
+def _accumulate(xp: Namespace, self: Any, places: Sequence[Any], values: Any) -> None:
     _check_together(xp, self.shape, places, values)
     places = _whole_numbers(xp, places)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]

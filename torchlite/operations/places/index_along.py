@@ -10,6 +10,7 @@ from ...core.machine.operands import scalar_array
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
@@ -29,7 +30,7 @@ def _check_select(self: Tensor, dim: int, index: Tensor) -> None:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
 
 
-def _index_select(xp: Any, self: Any, dim: int, index: Any) -> Any:
+def _index_select(xp: Namespace, self: Any, dim: int, index: Any) -> Any:
     dim = wrap_dim(dim, self.ndim)
     rows = self if self.ndim else self.reshape(1)
     size = rows.shape[dim]
@@ -67,7 +68,7 @@ index_select = Picking(
 publish(index_select)
 
 
-def _rows(xp: Any, array: Any, dim: int) -> Any:
+def _rows(xp: Namespace, array: Array, dim: int) -> Any:
     """The array seen as a sequence of slices along `dim`."""
     return xp.moveaxis(array, wrap_dim(dim, array.ndim), 0) if array.ndim else array.reshape(1)
 
@@ -112,7 +113,7 @@ def _check_same_slices(name: str) -> Callable[..., None]:
 
 
 class _IndexAdd(Writing):
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         arguments, out_dtype = super().prepare(values, backend)
         d, alpha = values[0].dtype, values[4]
         if alpha != 1:
@@ -120,7 +121,7 @@ class _IndexAdd(Writing):
         return arguments, out_dtype
 
 
-def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
+def _index_add(xp: Namespace, self: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
     check_range(xp, index, len(rows), out_of_bounds(wrap_dim(dim, self.ndim), len(rows), RuntimeError))
@@ -182,7 +183,7 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         )
 
 
-def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
+def _index_copy(xp: Namespace, self: Any, dim: int, index: Any, source: Any) -> None:
     rows = _rows(xp, self, dim)
     index = index.reshape(-1)
     size = len(rows)
@@ -249,7 +250,7 @@ class _IndexFill(WritingValue):
         warn_of_overlap(target, "index_fill", "mask] = scalar")
 
 
-def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
+def _index_fill(xp: Namespace, self: Any, dim: int, index: Any, value: Any) -> None:
     rows = _rows(xp, self, dim)
     size = len(rows)
     check_range(xp, index, size, out_of_bounds(wrap_dim(dim, self.ndim), size), -size)
@@ -299,7 +300,7 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     warn_once("index_reduce() is in beta and the API may change at any time.")
 
 
-def _index_reduce(xp: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> None:
+def _index_reduce(xp: Namespace, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> None:
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
     check_range(xp, index, len(rows), _out_of_range)

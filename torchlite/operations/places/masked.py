@@ -14,6 +14,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
+from ...core.values.arrays import Backend, Namespace
 from ...core.values.errors import broadcast_shapes
 from ..pointwise.selection import where
 from .writing import Picking, Writing, WritingValue, not_boolean
@@ -40,12 +41,12 @@ class _MaskedFill(WritingValue):
         warn_of_overlap(target, "masked_fill", "mask] = scalar")
 
 
-def _filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+def _filled(xp: Namespace, self: Any, mask: Any, value: Any) -> Any:
     result = xp.where(mask, value, self)
     return result if result.flags.c_contiguous else result.copy("C")
 
 
-def _fill(xp: Any, self: Any, mask: Any, value: Any) -> None:
+def _fill(xp: Namespace, self: Any, mask: Any, value: Any) -> None:
     _check_in_place(self, mask)
     xp.copyto(self, value, where=mask)
 
@@ -92,7 +93,7 @@ def _check_select(self: Tensor, mask: Tensor) -> None:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
 
 
-def _select(xp: Any, self: Any, mask: Any) -> Any:
+def _select(xp: Namespace, self: Any, mask: Any) -> Any:
     if self.shape != mask.shape:
         shape = broadcast_shapes(mask.shape, self.shape)
         self, mask = xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)
@@ -135,7 +136,7 @@ def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.legacy}")
 
 
-def _scatter(xp: Any, self: Any, mask: Any, source: Any) -> None:
+def _scatter(xp: Namespace, self: Any, mask: Any, source: Any) -> None:
     _check_in_place(self, mask)
     mask = xp.broadcast_to(mask, self.shape)
     count = int(xp.count_nonzero(mask).item())
@@ -144,7 +145,7 @@ def _scatter(xp: Any, self: Any, mask: Any, source: Any) -> None:
     self[mask] = source.reshape(-1)[:count]
 
 
-def _scattered(xp: Any, self: Any, mask: Any, source: Any) -> Any:
+def _scattered(xp: Namespace, self: Any, mask: Any, source: Any) -> Any:
     result = xp.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)).copy("C")
     _scatter(xp, result, mask, source)
     return result
@@ -188,7 +189,7 @@ class _Nonzero(OnBackend, _Finding):
     """Found dimension by dimension, so that each one's places lie side by side."""
 
 
-def _nonzero(backend: Any, self: Any) -> Any:
+def _nonzero(backend: Backend, self: Any) -> Any:
     found = backend.xp.argwhere(self)
     return backend.ordered(found, (1, len(found)))
 
@@ -219,7 +220,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 publish(_Nonzero("argwhere(Tensor self)", _nonzero))
 
 
-def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int) -> Any:
+def _nonzero_static(xp: Namespace, self: Any, size: int, fill_value: int) -> Any:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = xp.argwhere(self)[:size]

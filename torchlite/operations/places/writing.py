@@ -13,6 +13,7 @@ from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import bump, check_apart, check_no_overlap
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ..making.copy import in_order_of
 from ..reductions.sets import runs
 from ..shapes.shape import along_dim
@@ -59,7 +60,7 @@ class Writing(OnBackend, Picking):
         kernel: Callable[..., Any] | None = None,
         **more: Any,
     ) -> None:
-        def on_copy(backend: Any, self: Any, *arguments: Any) -> Any:
+        def on_copy(backend: Backend, self: Any, *arguments: Any) -> Any:
             if kernel is not None:
                 return kernel(backend.xp, self, *arguments)
             result = in_order_of(backend, self.copy("K"), self) if order == "K" else self.copy("C")
@@ -84,7 +85,7 @@ class Writing(OnBackend, Picking):
 class WritingValue(Writing):
     """It writes one value, which the kernel gets as an array of the tensor's type."""
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         arguments, _ = super().prepare(values, backend)
         d, at = values[0].dtype, self.signature.by_name["value"]
         value = values[at]
@@ -93,7 +94,7 @@ class WritingValue(Writing):
         return arguments, d
 
 
-def check_range(xp: Any, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
+def check_range(xp: Namespace, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
     """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
     if index.size:
         from_low = index - low if low else index
@@ -111,7 +112,7 @@ def from_front(index: Any, size: int) -> Any:
     return index + size * (index < 0)
 
 
-def widened(array: Any) -> Any:
+def widened(array: Array) -> Any:
     """Halves as float32, to compute with; other types as they are."""
     return array.astype(dt.float32.numpy) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
@@ -120,7 +121,7 @@ def widened(array: Any) -> Any:
 _ATOMIC = {"f4": "f4", "f8": "f8", "c8": "c8", "c16": "c16", "i4": "i4", "i8": "u8"}
 
 
-def combine(xp: Any, ufunc: str, target: Any, index: Any, values: Any) -> None:
+def combine(xp: Namespace, ufunc: str, target: Any, index: Any, values: Any) -> None:
     """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
 
     `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
@@ -144,7 +145,7 @@ def combine(xp: Any, ufunc: str, target: Any, index: Any, values: Any) -> None:
         target[places] = getattr(xp, ufunc)(target[places], values)
 
 
-def _by_place(xp: Any, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
+def _by_place(xp: Namespace, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
     """The different places in `index`, and the values of each combined: sorted into runs, then halved in rounds."""
     order = index.argsort(kind="stable")
     ordered = index[order]
@@ -164,7 +165,7 @@ def _by_place(xp: Any, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
     return index[starts], values[starts]
 
 
-def grid(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
+def grid(xp: Namespace, index: Any, dim: int) -> tuple[Any, ...]:
     """Index arrays for the places that `index` names along `dim`, at its own position along the others."""
     ndim = index.ndim
     return tuple([
@@ -173,7 +174,7 @@ def grid(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
     ])  # fmt: skip
 
 
-def flat_places(xp: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+def flat_places(xp: Namespace, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
     """The same places as positions in a row-major array of this shape."""
     ndim = index.ndim
     step = 1

@@ -14,6 +14,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ...core.values.layout import result_strides
 from ..gradient_kernels import gradient_by_kernel
@@ -27,7 +28,7 @@ from .selection import where
 _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: Namespace, x: Array) -> Any:
     return 1 / (1 + xp.exp(-x))
 
 
@@ -45,7 +46,7 @@ def _check_limits(self: Tensor, min_val: Any, max_val: Any) -> None:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
-def _hardtanh(xp: Any, x: Any, low: Any, high: Any) -> Any:
+def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
     number = x.dtype.type
     return xp.minimum(xp.maximum(x, number(low)), number(high))
 
@@ -144,12 +145,14 @@ softshrink = publish(
 # ---- exponential below zero
 
 
-def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu(xp: Namespace, x: Array, alpha: float, scale: float, input_scale: float) -> Any:
     below = xp.expm1(xp.minimum(x, 0) * input_scale)
     return xp.where(x <= 0, below * (alpha * scale), x * scale)
 
 
-def _elu_slope(xp: Any, g: Any, alpha: float, scale: float, input_scale: float, is_result: bool, x: Any) -> Any:
+def _elu_slope(
+    xp: Namespace, g: Array, alpha: float, scale: float, input_scale: float, is_result: bool, x: Array
+) -> Any:
     if is_result:
         return g * xp.where(x <= 0, (x + alpha * scale) * input_scale, scale)
     return g * xp.where(x <= 0, xp.exp(xp.minimum(x, 0) * input_scale) * (input_scale * alpha * scale), scale)
@@ -224,7 +227,7 @@ def _check_alpha(self: Tensor, alpha: float) -> None:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
 
 
-def _celu(xp: Any, x: Any, alpha: float) -> Any:
+def _celu(xp: Namespace, x: Array, alpha: float) -> Any:
     return _elu(xp, x, alpha, 1, 1 / alpha)
 
 
@@ -256,14 +259,14 @@ def _check_approximate(self: Tensor, approximate: str) -> None:
         raise RuntimeError("approximate argument must be either none or tanh.")
 
 
-def _erf(xp: Any, x: Any) -> Any:
+def _erf(xp: Namespace, x: Array) -> Any:
     """The error function; of few numbers in the host's memory one by one, which is faster there."""
     if x.size <= _FEW and getattr(xp, "__name__", "") == "numpy":
         return xp.array(list(map(math.erf, x.ravel().tolist())), x.dtype).reshape(x.shape)
     return xp.asarray(special_kernels.erf(xp, x))
 
 
-def gelu_kernel(xp: Any, x: Any, approximate: str) -> Any:
+def gelu_kernel(xp: Namespace, x: Array, approximate: str) -> Any:
     if approximate == "tanh":
         return (1 + xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x))) * (x * 0.5)
     made = _erf(xp, x * _ROOT_HALF)
@@ -273,7 +276,7 @@ def gelu_kernel(xp: Any, x: Any, approximate: str) -> Any:
     return made
 
 
-def gelu_slope(xp: Any, g: Any, x: Any, approximate: str) -> Any:
+def gelu_slope(xp: Namespace, g: Array, x: Array, approximate: str) -> Any:
     square = x * x
     if approximate == "tanh":
         t = xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * square * x))
@@ -331,7 +334,7 @@ class _RealGradient(Unary):
         return edges
 
 
-def _silu_slope(xp: Any, g: Any, x: Any) -> Any:
+def _silu_slope(xp: Namespace, g: Array, x: Array) -> Any:
     s = _sigmoid(xp, x)
     return g * (s * (1 + x * (1 - s)))
 
@@ -355,7 +358,7 @@ gradient_by_kernel(silu_, silu_backward)
 silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace()
 
 
-def _mish_slope(xp: Any, g: Any, x: Any) -> Any:
+def _mish_slope(xp: Namespace, g: Array, x: Array) -> Any:
     t = xp.tanh(xp.log1p(xp.exp(x)))
     return g * (t + x * _sigmoid(xp, x) * (1 - t * t))
 
@@ -379,7 +382,7 @@ gradient_by_kernel(mish_, mish_backward)
 mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace()
 
 
-def _softplus(xp: Any, x: Any, beta: float, threshold: float) -> Any:
+def _softplus(xp: Namespace, x: Array, beta: float, threshold: float) -> Any:
     steep = x * beta
     return xp.where(steep > threshold, x, xp.log1p(xp.exp(steep)) / beta)
 
@@ -440,12 +443,12 @@ def _check_halves(self: Tensor, dim: int) -> None:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
 
 
-def _glu(xp: Any, x: Any, axis: int) -> Any:
+def _glu(xp: Namespace, x: Array, axis: int) -> Any:
     value, gate = xp.split(x, 2, axis)
     return value * _sigmoid(xp, gate)
 
 
-def _glu_slope(xp: Any, g: Any, x: Any, dim: int) -> Any:
+def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Any:
     wide = widened(g)
     value, gate = xp.split(widened(x), 2, dim)
     s = _sigmoid(xp, gate)
@@ -485,7 +488,7 @@ class _Glu(Along):
         half = tuple(made.shape), backend.strides(t.array)
         return backend.ordered(made, result_strides(half[0], (half, half)))
 
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
         if outputs.dtype != out_dtype.numpy:
             outputs = backend.cast(outputs, out_dtype.numpy)
         return Op.wrap_results(self, outputs, out_dtype, backend)

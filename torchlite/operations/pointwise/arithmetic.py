@@ -18,6 +18,7 @@ from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import broadcast_shapes
 from ..making.copy import in_order_of
 from ..vocabulary import (
@@ -53,7 +54,7 @@ def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
 class _ReversedDifference(Scaled):
     """other - alpha * self."""
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         (other, scaled), out_dtype = super().prepare((values[1], values[0], values[2]), backend)
         return [scaled, other], out_dtype
 
@@ -105,7 +106,7 @@ publish_python("positive(Tensor self)", positive)
 method("__pos__")(Tensor.positive)
 
 
-def times(xp: Any, array: Any, factor: Any) -> Any:
+def times(xp: Namespace, array: Array, factor: Any) -> Any:
     """An array times a number, in the array's type."""
     return array if factor == 1 else xp.multiply(array, xp.asarray(factor).astype(array.dtype))
 
@@ -121,11 +122,11 @@ def _fitting_value(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -
     check_factors(result_type(self, tensor1, tensor2), self, value)
 
 
-def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def _addcmul(xp: Namespace, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return self + times(xp, tensor1, value) * tensor2
 
 
-def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def _addcdiv(xp: Namespace, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return self + times(xp, tensor1, value) / tensor2
 
 
@@ -177,12 +178,12 @@ def _nonzero(self: Any, divisor: Any) -> None:
             raise RuntimeError("ZeroDivisionError")
 
 
-def _floor_divide(xp: Any, self: Any, other: Any) -> Any:
+def _floor_divide(xp: Namespace, self: Any, other: Any) -> Any:
     _nonzero(self, other)
     return xp.floor_divide(self, other)
 
 
-def _trunc_divide(xp: Any, self: Any, other: Any) -> Any:
+def _trunc_divide(xp: Namespace, self: Any, other: Any) -> Any:
     if self.dtype.kind not in "iu":
         return xp.trunc(xp.divide(self, other))
     _nonzero(self, other)
@@ -190,7 +191,7 @@ def _trunc_divide(xp: Any, self: Any, other: Any) -> Any:
     return quotient + ((quotient < 0) & (quotient * other != self)).astype(quotient.dtype)
 
 
-def _remainder(xp: Any, self: Any, other: Any) -> Any:
+def _remainder(xp: Namespace, self: Any, other: Any) -> Any:
     _nonzero(self, other)
     made = xp.remainder(self, other)
     if made.dtype.kind != "f":
@@ -198,12 +199,12 @@ def _remainder(xp: Any, self: Any, other: Any) -> Any:
     return xp.where(made == 0, xp.copysign(made, self), made)  # a zero has the sign of what was divided
 
 
-def _fmod(xp: Any, self: Any, other: Any) -> Any:
+def _fmod(xp: Namespace, self: Any, other: Any) -> Any:
     _nonzero(self, other)
     return xp.fmod(self, other)
 
 
-def _divide_rounded(xp: Any, self: Any, other: Any, rounding_mode: str | None) -> Any:
+def _divide_rounded(xp: Namespace, self: Any, other: Any, rounding_mode: str | None) -> Any:
     if rounding_mode is None:
         return xp.divide(self, other)
     return (_floor_divide if rounding_mode == "floor" else _trunc_divide)(xp, self, other)
@@ -293,7 +294,7 @@ publish(fmod, inplace=True)
 _POLE = complex(math.inf, math.nan)  # what 0 gives where it has no complex value
 
 
-def _reciprocal(xp: Any, x: Any) -> Any:
+def _reciprocal(xp: Namespace, x: Array) -> Any:
     return xp.reciprocal(x) if x.dtype.kind != "c" else xp.where(x == 0, x.dtype.type(_POLE), xp.divide(1, x))
 
 
@@ -325,14 +326,14 @@ _SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
 }
 
 
-def _power_of_inexact(xp: Any, self: Any, exponent: Any) -> Any:
+def _power_of_inexact(xp: Namespace, self: Any, exponent: Any) -> Any:
     value = xp.power(self, exponent)
     if value.dtype.kind != "c":
         return value
     return xp.where((self == 0) & (exponent.real < 0), value.dtype.type(_POLE), value)
 
 
-def _pow(xp: Any, self: Any, exponent: Any) -> Any:
+def _pow(xp: Namespace, self: Any, exponent: Any) -> Any:
     if self.dtype.kind != "i":
         return _power_of_inexact(xp, self, exponent)
     value = xp.power(self, xp.maximum(exponent, 0))
@@ -340,7 +341,7 @@ def _pow(xp: Any, self: Any, exponent: Any) -> Any:
     return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)
 
 
-def _pow_scalar(xp: Any, self: Any, exponent: Any) -> Any:
+def _pow_scalar(xp: Namespace, self: Any, exponent: Any) -> Any:
     short = _SHORT_POWERS.get(exponent)
     if short is None or (self.dtype.kind in "iu" and exponent < 0):
         return _power_of_inexact(xp, self, exponent)
@@ -352,7 +353,7 @@ class _ScalarPower(Binary):
 
     numbers_count = False
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         base, exponent = values
         if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
             return [base.array, exponent], dt.bool_
@@ -487,7 +488,7 @@ publish(rsqrt, inplace=True)
 # ---- magnitude and sign
 
 
-def _sgn(xp: Any, x: Any) -> Any:
+def _sgn(xp: Namespace, x: Array) -> Any:
     kind = x.dtype.kind
     if kind == "c":
         size = xp.absolute(x)
@@ -539,7 +540,7 @@ copysign = Binary(
 publish(copysign, inplace=True)
 
 
-def _heaviside(xp: Any, self: Any, values: Any) -> Any:
+def _heaviside(xp: Namespace, self: Any, values: Any) -> Any:
     return xp.where(self == 0, values, (self > 0).astype(self.dtype))
 
 
@@ -575,13 +576,13 @@ for _name in ("gcd", "lcm"):
 # ---- between two values
 
 
-def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+def _lerp(xp: Namespace, self: Any, end: Any, weight: Any) -> Any:
     """From whichever side is nearer, so that both ends are exact."""
     step = end - self
     return xp.where(xp.absolute(weight) < 0.5, self + weight * step, end - step * (1 - weight))
 
 
-def _lerp_by_number(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+def _lerp_by_number(xp: Namespace, self: Any, end: Any, weight: Any) -> Any:
     step = end - self
     return self + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
@@ -629,12 +630,12 @@ publish(lerp, lerp_by_number, inplace=True)
 class _Ldexp(Elementwise):
     """The exponent stays the integer it is."""
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         (mantissa, exponent), out_dtype = super().prepare(values, backend)
         return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
 
 
-def _ldexp(xp: Any, self: Any, exponent: Any) -> Any:
+def _ldexp(xp: Namespace, self: Any, exponent: Any) -> Any:
     return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
 
 

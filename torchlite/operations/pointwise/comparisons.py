@@ -18,6 +18,7 @@ from ...core.machine.write import bump
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Namespace
 from ..making.host_data import from_numpy
 from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 
@@ -58,7 +59,7 @@ for _name, _numpy in (
     )  # fmt: skip
 
 
-def _isclose(xp: Any, self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def _isclose(xp: Namespace, self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     close = self == other
     if equal_nan:
         close = close | ((self != self) & (other != other))
@@ -145,7 +146,7 @@ publish(isin, isin_number, method=False)
 # ---- tests of single values
 
 
-def _only_real(xp: Any, x: Any, test: Callable[[Any], Any]) -> Any:
+def _only_real(xp: Namespace, x: Array, test: Callable[[Any], Any]) -> Any:
     return xp.zeros_like(x, dtype=bool) if x.dtype.kind in "biu" else test(x)
 
 
@@ -206,7 +207,7 @@ for _name, _test in _TESTS.items():
 def _logical(name: str) -> Callable[..., Any]:
     """The function of this name, which CuPy lacks for complex numbers."""
 
-    def kernel(xp: Any, *operands: Any) -> Any:
+    def kernel(xp: Namespace, *operands: Any) -> Any:
         return getattr(xp, name)(*[x != 0 if x.dtype.kind == "c" else x for x in operands])
 
     return kernel
@@ -227,14 +228,14 @@ for _name in ("and", "or", "xor"):
     )
 
 
-def _left_shift(xp: Any, self: Any, other: Any) -> Any:
+def _left_shift(xp: Namespace, self: Any, other: Any) -> Any:
     """0 once all bits are out, which a negative distance also means."""
     last = self.itemsize * 8 - 1
     shifted = xp.left_shift(self, xp.clip(other, 0, last))
     return xp.where((other < 0) | (other > last), 0, shifted).astype(self.dtype)
 
 
-def _right_shift(xp: Any, self: Any, other: Any) -> Any:
+def _right_shift(xp: Namespace, self: Any, other: Any) -> Any:
     """Once all bits are out, what remains is the sign."""
     last = self.itemsize * 8 - 1
     out = (other < 0) | (other > last)

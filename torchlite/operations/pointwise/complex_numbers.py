@@ -14,6 +14,7 @@ from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import View, settled
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ..making.copy import clone
 from ..shapes.slicing import select
 from ..vocabulary import zero_gradient
@@ -22,7 +23,7 @@ from .selection import where
 # ---- views as pairs of real numbers, and back
 
 
-def _view_as_real(xp: Any, array: Any) -> Any:
+def _view_as_real(xp: Namespace, array: Array) -> Any:
     return array[..., None].view(array.real.dtype)
 
 
@@ -37,7 +38,7 @@ def _check_complex(self: Tensor) -> None:
         )
 
 
-def _view_as_complex(xp: Any, array: Any) -> Any:
+def _view_as_complex(xp: Namespace, array: Array) -> Any:
     return array.view(dt.of_numpy(array.dtype).to_complex().numpy)[..., 0]
 
 
@@ -129,7 +130,7 @@ class _Flip(_Reinterpreting):
         super().__init__(f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, **more)
         self.bit = bit
 
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
         return super().wrap_results(outputs, out_dtype, flipped(backend, self.bit))
 
 
@@ -176,7 +177,7 @@ for _call in (conj, resolve_conj, resolve_neg, is_conj, is_neg):
 # ---- polar form
 
 
-def _angle(xp: Any, x: Any) -> Any:
+def _angle(xp: Namespace, x: Array) -> Any:
     if x.dtype.kind == "c":
         return xp.arctan2(x.imag, x.real)
     return xp.where(x < 0, math.pi, xp.where(x != x, x, 0)).astype(x.dtype)
@@ -224,7 +225,7 @@ def _check_parts(one: Tensor, other: Tensor) -> None:
         raise RuntimeError("Expected object of scalar type {} but got scalar type {} for second argument".format(*pair))
 
 
-def _join(xp: Any, real: Any, imag: Any) -> Any:
+def _join(xp: Namespace, real: Any, imag: Any) -> Any:
     result = xp.asarray(xp.add(real, imag, dtype=dt.of_numpy(real.dtype).to_complex().numpy))
     result.real, result.imag = real, imag
     return result

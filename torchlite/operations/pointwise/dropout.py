@@ -12,6 +12,7 @@ from ...core.machine.batching import BROADCAST
 from ...core.machine.tensor import Tensor, wrap
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Backend
 from ...core.values.errors import cannot_cast
 from ..making.draws import bernoulli_number, stream_of
 
@@ -67,7 +68,7 @@ for _name, _by_channel, _alpha in (
 class _Masked(Elementwise):
     """The mask stays as it is."""
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         input, mask, scale = values
         (array, *_), out_dtype = super().prepare((input, None, scale), backend)
         return [array, mask.array, scale], out_dtype

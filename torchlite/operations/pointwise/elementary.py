@@ -10,6 +10,7 @@ from ...core.declare.elementwise import Binary, Elementwise, Unary, conj
 from ...core.declare.publish import publish
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
@@ -77,7 +78,7 @@ publish(atan2, names=("atan2", "arctan2"), inplace=True)
 # ---- sigmoid and its inverse
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: Namespace, x: Array) -> Any:
     below = xp.exp(xp.negative(x))
     below += 1
     return xp.reciprocal(below)
@@ -90,7 +91,7 @@ sigmoid = Unary(
 publish(sigmoid, inplace=True)
 
 
-def _logit(xp: Any, x: Any, eps: float | None) -> Any:
+def _logit(xp: Namespace, x: Array, eps: float | None) -> Any:
     if eps is not None:
         x = xp.minimum(xp.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
     return xp.log(x / (1 - x))
@@ -141,7 +142,7 @@ for _name, *_aliases in (("floor",), ("ceil",), ("trunc", "fix")):
     )  # fmt: skip
 
 
-def _round(xp: Any, x: Any, decimals: int) -> Any:
+def _round(xp: Namespace, x: Array, decimals: int) -> Any:
     """Half to even, at a number of decimal places (or, when negative, of zeros)."""
     if decimals == 0:
         return xp.rint(x)
@@ -162,7 +163,7 @@ publish(frac, inplace=True)
 class _Frexp(Elementwise):
     """The exponent is an integer beside the mantissa."""
 
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
         if outputs.__class__ is not tuple:
             return super().wrap_results(outputs, out_dtype, backend)
         mantissa, exponent = outputs
@@ -185,7 +186,7 @@ publish(frexp)
 # ---- sums of exponentials
 
 
-def _logaddexp(xp: Any, self: Any, other: Any) -> Any:
+def _logaddexp(xp: Namespace, self: Any, other: Any) -> Any:
     if self.dtype.kind != "c":
         return xp.logaddexp(self, other)
     swap = other.real > self.real

@@ -14,6 +14,7 @@ from ...core.machine.batching import RANDOM
 from ...core.machine.tensor import Tensor
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for
 from ..gradient_kernels import gradient_by_kernel
 from ..making.draws import stream_of
@@ -36,7 +37,7 @@ leaky_relu_backward = Elementwise(
 )
 
 
-def _leaky_relu(xp: Any, x: Any, slope: float) -> Any:
+def _leaky_relu(xp: Namespace, x: Array, slope: float) -> Any:
     return xp.maximum(x, x * slope) if 0 < slope <= 1 else xp.where(x > 0, x, x * slope)
 
 
@@ -69,7 +70,7 @@ leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=Fal
 # ---- a share that is learned
 
 
-def _prelu_slopes(xp: Any, g: Any, x: Any, weight: Any) -> Any:
+def _prelu_slopes(xp: Namespace, g: Array, x: Array, weight: Any) -> Any:
     return xp.where(x > 0, g, g * weight), xp.where(x > 0, 0, g * x)
 
 
@@ -127,7 +128,7 @@ class _Noise(OnBackend, Op):
     batch = RANDOM
 
 
-def _draw(backend: Any, x: Any, lower: float, upper: float, generator: Any) -> Any:
+def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any) -> Any:
     numbers = np.ones(x.shape, x.dtype)
     if backend.values:
         below = backend.to_host(x) <= 0
@@ -140,7 +141,7 @@ def _draw(backend: Any, x: Any, lower: float, upper: float, generator: Any) -> A
 _noise = _Noise("_rrelu_noise(Tensor self, Scalar lower, Scalar upper, Generator? generator)", _draw)
 
 
-def _rrelu(xp: Any, x: Any, noise: Any, lower: float, upper: float, training: bool) -> Any:
+def _rrelu(xp: Namespace, x: Array, noise: Any, lower: float, upper: float, training: bool) -> Any:
     return x * noise if training else _leaky_relu(xp, x, (lower + upper) / 2)
 
 

@@ -14,6 +14,7 @@ from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
@@ -29,14 +30,14 @@ class _Where(Elementwise):
     apart = 1
     by_form = True
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         condition, one, other = values
         mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
         common = self.compute_dtype(values)
         return [mask, *[_choice(v, common, backend) for v in (one, other)]], common
 
 
-def _choice(value: Any, d: dt.dtype, backend: Any) -> Any:
+def _choice(value: Any, d: dt.dtype, backend: Backend) -> Any:
     """An array of a choice: numbers must fit, but in halves they may be infinite."""
     checked = not isinstance(value, TensorBase) and d not in dt.HALVES
     return (fitting_array if checked else converted)(value, d, backend)
@@ -132,7 +133,7 @@ publish(threshold, method=False, inplace=True)
 _NO_COMPLEX = "clamp is not supported for complex types"
 
 
-def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
+def _clamp(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
     if low is not None:
         x = xp.maximum(x, low)
     return x if high is None else xp.minimum(x, high)
@@ -274,7 +275,7 @@ for _op in (maximum, minimum, fmax, fmin):
 # ---- nan and inf
 
 
-def _nan_to_num(xp: Any, x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+def _nan_to_num(xp: Namespace, x: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     if x.dtype.kind in "biu":
         return x.copy()
     if x.dtype.kind == "c":

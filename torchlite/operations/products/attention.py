@@ -19,6 +19,7 @@ from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.view import requires_grad
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
@@ -53,7 +54,7 @@ def _flat(a: Any) -> Any:
 class _Scores:
     """The masked scores of a block, `query @ key.T` and what is added to it."""
 
-    def __init__(self, xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> None:
+    def __init__(self, xp: Namespace, query: Any, key: Any, mask: Any, causal: bool) -> None:
         self.xp, self.query, self.key, self.causal = xp, _flat(query), _flat(key), causal
         lead = query.shape[:-2]
         self.shared = mask is None or math.prod(mask.shape[:-2]) == 1
@@ -78,7 +79,7 @@ class _Scores:
 
 
 def _attention(
-    xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float
+    xp: Namespace, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float
 ) -> tuple[Any, Any]:
     d, like = query.dtype, query
     query, key, value = widened(query), widened(key), widened(value)
@@ -110,7 +111,7 @@ def _attention(
     return _laid_like(xp, result.reshape((*query.shape[:-1], value.shape[-1])).astype(d, copy=False), like), kept
 
 
-def _laid_like(xp: Any, made: Any, like: Any) -> Any:
+def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
     """In memory, batch, heads and queries of the result lie in the order of those of the queries."""
     if like.ndim != 4 or like.flags.c_contiguous or made.shape != like.shape or 0 in like.strides:
         return made
@@ -120,8 +121,8 @@ def _laid_like(xp: Any, made: Any, like: Any) -> Any:
 
 
 def _attention_backward(
-    xp: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, result: Any, kept: Any, causal: bool, scale: float,
-    needs: Sequence[bool],
+    xp: Namespace, g: Array, query: Any, key: Any, value: Any, mask: Any, result: Any, kept: Any, causal: bool,
+    scale: float, needs: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     d = query.dtype
     g, query, key, value, result = [widened(a) for a in (g, query, key, value, result)]

@@ -10,6 +10,7 @@ from ...core.declare.publish import publish_loss, publish_python
 from ...core.machine.operands import result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Namespace
 from ...core.values.errors import broadcast_shapes, not_implemented_for
 from ..formulas import tensors
 from ..learning.losses import MEAN, reduced
@@ -50,7 +51,7 @@ publish_python(
 # ---- between all vectors of a set
 
 
-def distance(xp: Any, difference: Any, p: float) -> Any:
+def distance(xp: Namespace, difference: Any, p: float) -> Any:
     """The `p`-norm of differences along the last dimension, of arrays or tensors."""
     if p == 0:
         return count_apart(xp, difference)
@@ -87,7 +88,7 @@ def _check_kind(label: str) -> Any:
     return check
 
 
-def _pdist(xp: Any, self: Any, p: float) -> Any:
+def _pdist(xp: Namespace, self: Any, p: float) -> Any:
     first, second = xp.triu_indices(len(self), 1)
     if not self.shape[1]:
         return xp.zeros(first.shape, self.dtype)

@@ -12,6 +12,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..places.writing import widened
 from .linear_steps import LinearNode
@@ -26,7 +27,7 @@ def _rows(t: Any) -> Any:
     return t if len(t.shape) == 2 else t.reshape((math.prod(t.shape[:-1]), t.shape[-1]))
 
 
-def _product(xp: Any, input: Any, weight: Any) -> Any:
+def _product(xp: Namespace, input: Any, weight: Any) -> Any:
     if input.dtype.char in "fd":
         made = _rows(input).dot(weight.T)
     else:
@@ -34,7 +35,7 @@ def _product(xp: Any, input: Any, weight: Any) -> Any:
     return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
 
 
-def _sum(xp: Any, bias: Any, input: Any, weight: Any) -> Any:
+def _sum(xp: Namespace, bias: Any, input: Any, weight: Any) -> Any:
     if input.dtype.char in "fd" and input.ndim == 2:
         made = input.dot(weight.T)
         made += bias
@@ -113,7 +114,7 @@ linear = publish_python(
 )
 
 
-def _array_gradients(xp: Any, g: Any, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
+def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
     to_input, to_weight = edges[-2:]
     rows = _rows(g)
     of_input = of_weight = None
@@ -135,7 +136,7 @@ for _op in (product_with, sum_with):
 # ---- of two inputs
 
 
-def _trilinear(xp: Any, input1: Any, weight: Any, input2: Any) -> Any:
+def _trilinear(xp: Namespace, input1: Any, weight: Any, input2: Any) -> Any:
     """`input1[r] @ weight[k] @ input2[r]` for all rows r and outputs k."""
     outputs, one, other = weight.shape
     first, second, turned = widened(input1), widened(input2), widened(weight).swapaxes(0, 1)

@@ -19,6 +19,7 @@ from ...core.machine.write import bump, into, write
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Namespace
 from ..places.writing import widened
 from ..pointwise.arithmetic import check_factors, mul, times
 from ..shapes.shape import expand, reshape, squeeze_dim, transpose, unsafe_view, unsqueeze
@@ -30,13 +31,13 @@ from ..vocabulary import scaled
 _LONG, _SMALL = 1000, 10**6  # numbers added up, multiplications in all
 
 
-def _long_product(xp: Any, a: Any, b: Any) -> Any:
+def _long_product(xp: Namespace, a: Array, b: Array) -> Any:
     """`a @ b`, with the left one copied where OpenBLAS has a kernel that adds one product after the other."""
     turned = a.size * b.shape[1] <= _SMALL and not a.flags.c_contiguous
     return (xp.ascontiguousarray(a) if turned else a).dot(b)
 
 
-def product(xp: Any, a: Any, b: Any) -> Any:
+def product(xp: Namespace, a: Array, b: Array) -> Any:
     """`a @ b` for two or three dimensions, by BLAS wherever the numbers fit."""
     kind = a.dtype.kind
     if kind in "fc" and a.dtype.itemsize > 2:
@@ -53,7 +54,7 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     return xp.matmul(a, b)
 
 
-def _plus_product(xp: Any, base: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def _plus_product(xp: Namespace, base: Any, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
     a, b = widened(a), widened(b)
     if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
@@ -120,7 +121,7 @@ def _check_mm(self: Tensor, mat2: Tensor) -> None:
     _no_bool("addmm_impl_cpu_", self)
 
 
-def _mm(xp: Any, a: Any, b: Any) -> Any:
+def _mm(xp: Namespace, a: Array, b: Array) -> Any:
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError("not matrices")  # the fast path then leaves it to the check
     return product(xp, a, b)
@@ -154,7 +155,7 @@ mm = Product(
 publish(mm)
 
 
-def _gradients_of_mm(xp: Any, g: Any, edges: Any, mat2: Any, self: Any) -> list[Any]:
+def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Any, self: Any) -> list[Any]:
     to_self, to_mat2 = edges
     return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
 
@@ -226,7 +227,7 @@ def _check_dot(self: Tensor, tensor: Tensor) -> None:
     _no_bool("dot", self)
 
 
-def _dot(xp: Any, self: Any, tensor: Any) -> Any:
+def _dot(xp: Namespace, self: Any, tensor: Any) -> Any:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
 
@@ -308,7 +309,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     check_factors(self.dtype, self, beta, alpha)
 
 
-def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+def _addmv(xp: Namespace, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     if not mat.size and beta != 0:
         return times(xp, self, beta)  # not expanded: PyTorch leaves it its shape
     return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
@@ -342,7 +343,7 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
     check_factors(d, self, beta, alpha)
 
 
-def _addr(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+def _addr(xp: Namespace, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     made = xp.multiply(times(xp, vec1, alpha).reshape((-1, 1)), vec2)
     return xp.add(times(xp, self, beta), made) if beta != 0 else made
 
@@ -401,7 +402,7 @@ def _over_batch(g: Tensor, count: int) -> Tensor:
     return g.unsqueeze(0).expand((count, *g.shape))
 
 
-def _addbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+def _addbmm(xp: Namespace, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
     count, rows, inner = batch1.shape
     if count and widened(self) is not self:  # halves are rounded after every product
         for a, b in zip(batch1, batch2):
@@ -629,7 +630,7 @@ def _check_trace(self: Tensor) -> None:
     _no_bool("trace", self)
 
 
-def _trace(xp: Any, self: Any) -> Any:
+def _trace(xp: Namespace, self: Any) -> Any:
     diagonal = xp.diagonal(self)
     if self.dtype.kind in "biu":
         return diagonal.sum(dtype=xp.int64)

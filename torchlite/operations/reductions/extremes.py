@@ -9,6 +9,7 @@ from ...core.declare.publish import Composite, publish
 from ...core.declare.reduction import Reduction, refused
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ..vocabulary import no_complex
 from .scans import positions, running
 
@@ -41,7 +42,7 @@ def _share_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
 def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel for values and indices, from `find(xp, array, axis, *rest)`, whose indices keep the dimension."""
 
-    def kernel(xp: Any, array: Any, axis: int, keepdim: bool, *rest: Any) -> tuple[Any, Any]:
+    def kernel(xp: Namespace, array: Array, axis: int, keepdim: bool, *rest: Any) -> tuple[Any, Any]:
         check_nonzero(name, array, axis)
         if array.size:
             indices = find(xp, array, axis, *rest)
@@ -54,14 +55,14 @@ def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def check_nonzero(name: str, array: Any, axis: Any) -> None:
+def check_nonzero(name: str, array: Array, axis: Any) -> None:
     for a in axis if axis.__class__ is tuple else (axis,):
         if not array.shape[a]:
             raise IndexError(f"{name}(): Expected reduction dim {a} to have non-zero size.")
 
 
 def _whole(name: str, which: str) -> Callable[..., Any]:
-    def kernel(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+    def kernel(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
         if not array.size and axis is None:
             raise RuntimeError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -77,7 +78,7 @@ def _whole(name: str, which: str) -> Callable[..., Any]:
 def _with_place(name: str) -> Callable[..., Any]:
     """A kernel for the values and where they stand."""
 
-    def kernel(xp: Any, array: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
+    def kernel(xp: Namespace, array: Array, axis: int, keepdim: bool) -> tuple[Any, Any]:
         check_nonzero(name, array, axis)
         shape = (*array.shape[:axis], *([1] if keepdim else []), *array.shape[axis + 1 :])
         if not array.size:
@@ -127,7 +128,7 @@ def _declare_extreme(name: str) -> None:
         kind = "bool" if d is dt.bool_ else "complex" if d.is_complex else None
         return RuntimeError(f"{where}(): does not support {kind} input") if kind else None
 
-    def find(xp: Any, array: Any, axis: int | None, keepdim: bool) -> Any:
+    def find(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> Any:
         if axis is not None:
             check_nonzero(where, array, axis)
         elif not array.size:
@@ -151,7 +152,7 @@ _declare_extreme("max")
 _declare_extreme("min")
 
 
-def _aminmax(xp: Any, array: Any, axis: int | None, keepdim: bool) -> tuple[Any, Any]:
+def _aminmax(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> tuple[Any, Any]:
     if axis is None and not array.size:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
@@ -181,7 +182,7 @@ publish(aminmax)
 def _middle(ignore_nan: bool) -> Callable[..., Any]:
     """The place of the median in each sorted row, NaNs last: the lower of two, or the first NaN where there is one."""
 
-    def place(xp: Any, array: Any, axis: int) -> Any:
+    def place(xp: Namespace, array: Array, axis: int) -> Any:
         n = array.shape[axis]
         nans = xp.add.reduce(array != array, axis=axis, keepdims=True)
         if ignore_nan:
@@ -191,7 +192,7 @@ def _middle(ignore_nan: bool) -> Callable[..., Any]:
     return place
 
 
-def _of_nothing(xp: Any, dtype: Any) -> Any:
+def _of_nothing(xp: Namespace, dtype: Any) -> Any:
     """The median of no elements."""
     return float("nan") if dtype.kind in "fcV" else dtype.kind == "b" or xp.iinfo(dtype).min
 
@@ -199,10 +200,10 @@ def _of_nothing(xp: Any, dtype: Any) -> Any:
 def _declare_median(name: str, ignore_nan: bool) -> None:
     place = _middle(ignore_nan)
 
-    def find(xp: Any, array: Any, axis: int) -> Any:
+    def find(xp: Namespace, array: Array, axis: int) -> Any:
         return xp.take_along_axis(xp.argsort(array, axis, kind="stable"), place(xp, array, axis), axis)
 
-    def whole(xp: Any, array: Any, axis: None, keepdim: bool) -> Any:
+    def whole(xp: Namespace, array: Array, axis: None, keepdim: bool) -> Any:
         flat = array.reshape(-1)
         if not flat.size:
             return xp.full((), _of_nothing(xp, array.dtype), array.dtype)
@@ -232,7 +233,7 @@ _declare_median("nanmedian", ignore_nan=True)
 # ---- the commonest
 
 
-def _find_mode(xp: Any, array: Any, axis: int) -> Any:
+def _find_mode(xp: Namespace, array: Array, axis: int) -> Any:
     """The last of the longest run of equals in each sorted row; the first such run, that of the smallest value."""
     order = xp.argsort(array, axis, kind="stable")
     ordered = xp.moveaxis(xp.take_along_axis(array, order, axis), axis, -1)

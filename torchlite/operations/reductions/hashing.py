@@ -9,6 +9,7 @@ from ...core.declare.publish import publish
 from ...core.machine.batching import Leading
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dims
 
 Ints = tuple[int, ...]
@@ -30,7 +31,7 @@ def _check(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> None:
         raise not_implemented_for("xor_sum_cpu", self.dtype)
 
 
-def _hash(xp: Any, array: Any, dim: Ints, keepdim: bool, mode: int) -> Any:
+def _hash(xp: Namespace, array: Array, dim: Ints, keepdim: bool, mode: int) -> Any:
     """The exclusive or of all bits, of numbers in 64 bits; one half of the elements with the other, again and again."""
     exact = dt.of_numpy(array.dtype).category < dt.FLOAT
     bits = xp.ascontiguousarray(array.astype("int64" if exact else "float64")).view("uint64").reshape(array.shape)

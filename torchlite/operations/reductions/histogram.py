@@ -11,6 +11,7 @@ from ...core.declare.publish import publish
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Namespace
 from ..shapes.shape import along_dim
 from ..vocabulary import requirement
 
@@ -28,7 +29,7 @@ def _check_bincount(t: Tensor, weights: Tensor | None, minlength: int) -> None:
         raise RuntimeError("weights should be 1-d and have the same length as input")
 
 
-def _bincount(xp: Any, array: Any, weights: Any, minlength: int) -> Any:
+def _bincount(xp: Namespace, array: Array, weights: Any, minlength: int) -> Any:
     d = xp.int64 if weights is None else xp.float32 if weights.dtype == xp.float32 else xp.float64
     if not array.size:
         return xp.zeros(minlength, d)
@@ -53,7 +54,7 @@ def _check_histc(t: Tensor, bins: int, low: float, high: float) -> None:
         raise RuntimeError("torch.histc: max must be larger than min")
 
 
-def _histc(xp: Any, array: Any, bins: int, low: float, high: float) -> Any:
+def _histc(xp: Namespace, array: Array, bins: int, low: float, high: float) -> Any:
     if low == high and array.size:
         low, high = array.min().item(), array.max().item()
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -77,7 +78,7 @@ publish(histc)
 _require = requirement("torch.histogramdd: ")
 
 
-def _even_edges(xp: Any, points: Any, bins: Sequence[int], bounds: Sequence[float] | None) -> list[Any]:
+def _even_edges(xp: Namespace, points: Any, bins: Sequence[int], bounds: Sequence[float] | None) -> list[Any]:
     """Edges of bins of equal width for each column of `points`, over the given range or that of the values."""
     _require(
         bounds is None or len(bounds) == 2 * len(bins),
@@ -101,7 +102,7 @@ def _even_edges(xp: Any, points: Any, bins: Sequence[int], bounds: Sequence[floa
     return edges
 
 
-def _bins_of(xp: Any, values: Any, edges: Any) -> Any:
+def _bins_of(xp: Namespace, values: Any, edges: Any) -> Any:
     """The bin of each value; -1 for none."""
     last = len(edges) - 2
     place = xp.searchsorted(edges, values, side="right") - 1
@@ -109,7 +110,7 @@ def _bins_of(xp: Any, values: Any, edges: Any) -> Any:
     return xp.where((place < 0) | (place > last) | (values != values), -1, place)
 
 
-def _count(xp: Any, points: Any, edges: list[Any], weight: Any, density: bool) -> Any:
+def _count(xp: Namespace, points: Any, edges: list[Any], weight: Any, density: bool) -> Any:
     """How many points, or how much weight, each cell of the grid holds."""
     _require(
         weight is None or weight.size == len(points),
@@ -151,13 +152,13 @@ def _check_histogram(t: Tensor, *more: Any) -> None:
         )
 
 
-def _histogram(xp: Any, array: Any, bins: int, bounds: Any, weight: Any, density: bool) -> tuple[Any, Any]:
+def _histogram(xp: Namespace, array: Array, bins: int, bounds: Any, weight: Any, density: bool) -> tuple[Any, Any]:
     points = array.reshape(-1, 1)
     edges = _even_edges(xp, points, (bins,), bounds)
     return _count(xp, points, edges, weight, density), edges[0]
 
 
-def _histogram_with_edges(xp: Any, array: Any, bins: Any, weight: Any, density: bool) -> tuple[Any, Any]:
+def _histogram_with_edges(xp: Namespace, array: Array, bins: Any, weight: Any, density: bool) -> tuple[Any, Any]:
     _check_edges([bins])
     return _count(xp, array.reshape(-1, 1), [bins], weight, density), bins.copy()
 
@@ -189,12 +190,12 @@ publish(
 )
 
 
-def _rows(array: Any) -> Any:
+def _rows(array: Array) -> Any:
     _require(array.ndim >= 2, "input tensor should have at least 2 dimensions")
     return array.reshape(-1, array.shape[-1])
 
 
-def _histogramdd(xp: Any, array: Any, bins: Any, bounds: Any, weight: Any, density: bool) -> tuple[Any, Any]:
+def _histogramdd(xp: Namespace, array: Array, bins: Any, bounds: Any, weight: Any, density: bool) -> tuple[Any, Any]:
     points = _rows(array)
     width = points.shape[1]
     sizes = (bins,) * width if isinstance(bins, int) else bins
@@ -204,7 +205,9 @@ def _histogramdd(xp: Any, array: Any, bins: Any, bounds: Any, weight: Any, densi
     return _count(xp, points, edges, weight, density), edges
 
 
-def _histogramdd_with_edges(xp: Any, array: Any, bins: Any, bounds: Any, weight: Any, density: bool) -> tuple[Any, Any]:
+def _histogramdd_with_edges(
+    xp: Namespace, array: Array, bins: Any, bounds: Any, weight: Any, density: bool
+) -> tuple[Any, Any]:
     points = _rows(array)
     if len(bins) != points.shape[1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")

@@ -15,6 +15,7 @@ from ...core.machine.tensor import Tensor, TensorBase
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Namespace
 from ..shapes.joining import cat
 from ..vocabulary import no_complex
 
@@ -62,7 +63,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, function=False)
 
 
-def _nansum(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _nansum(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     if array.dtype.kind == "f":
         array = xp.where(xp.isnan(array), array.dtype.type(0), array)
     return add_reduce(xp, array, axis, keepdim)
@@ -96,7 +97,7 @@ def _check_mean(t: Tensor, *values: Any) -> None:
         )
 
 
-def _mean(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _mean(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return add_reduce(xp, array, axis, keepdim) / reduced_count(array, axis)
 
 
@@ -135,7 +136,7 @@ publish_python(f"nanmean({OPTIONAL_DIMS})", nanmean)
 _TINY = 1e-8  # by less nothing is divided, since second derivatives would show the rounding
 
 
-def _prod(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _prod(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.prod(axis, keepdims=keepdim)
 
 
@@ -190,7 +191,7 @@ publish(prod_all, prod_dim)
 # ---- logarithm of a sum of exponentials
 
 
-def _logsumexp(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _logsumexp(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     if not array.size:
         return xp.log(add_reduce(xp, array, axis, keepdim))
     top = array.real.max(axis, keepdims=True)
@@ -225,11 +226,11 @@ class Logical(Reduction):
         return super().into(out, values)
 
 
-def _any(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _any(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.any(axis, keepdims=keepdim)
 
 
-def _all(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _all(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return array.all(axis, keepdims=keepdim)
 
 
@@ -242,7 +243,7 @@ for _name, _kernel in (("any", _any), ("all", _all)):
     )
 
 
-def _count_nonzero(xp: Any, array: Any, axis: Any, keepdim: bool) -> Any:
+def _count_nonzero(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return add_reduce(xp, array != 0, axis, keepdim)
 
 

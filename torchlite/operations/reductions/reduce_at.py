@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Namespace
 
 _UFUNCS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
@@ -14,7 +15,7 @@ def ufunc_of(reduce: str) -> str:
     return _UFUNCS[reduce]
 
 
-def start_of(xp: Any, reduce: str, dtype: Any) -> Any:
+def start_of(xp: Namespace, reduce: str, dtype: Any) -> Any:
     """The value that a reduction begins with."""
     if reduce not in ("amax", "amin"):
         return int(reduce == "prod")
@@ -27,7 +28,7 @@ def start_of(xp: Any, reduce: str, dtype: Any) -> Any:
     return -float("inf") if low else float("inf")
 
 
-def into_mean(xp: Any, sums: Any, count: Any) -> None:
+def into_mean(xp: Namespace, sums: Any, count: Any) -> None:
     """Divide sums by how many went into each; whole numbers are rounded down."""
     divide = xp.floor_divide if sums.dtype.kind in "iu" else xp.true_divide
     sums[...] = divide(sums, xp.maximum(count, 1).astype(sums.dtype))

@@ -10,13 +10,14 @@ from ...core.declare.publish import Composite, publish, publish_python
 from ...core.declare.reduction import Along, refused
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
 from .summing import carried
 
 
-def running(xp: Any, combine: str, array: Any, axis: int) -> Any:
+def running(xp: Namespace, combine: str, array: Array, axis: int) -> Any:
     """All prefixes along `axis` of a ufunc that is associative."""
     ufunc = getattr(xp, combine)
     try:
@@ -25,7 +26,7 @@ def running(xp: Any, combine: str, array: Any, axis: int) -> Any:
         return _doubled(xp, ufunc, array, axis)
 
 
-def _doubled(xp: Any, combine: Any, array: Any, axis: int) -> Any:
+def _doubled(xp: Namespace, combine: Any, array: Array, axis: int) -> Any:
     """The same in log n steps, each over a reach twice as long."""
     moved = xp.moveaxis(array, axis, 0).copy()
     step = 1
@@ -35,7 +36,7 @@ def _doubled(xp: Any, combine: Any, array: Any, axis: int) -> Any:
     return xp.moveaxis(moved, 0, axis)
 
 
-def positions(xp: Any, array: Any, axis: int) -> Any:
+def positions(xp: Namespace, array: Array, axis: int) -> Any:
     """0, 1, 2, … along `axis`, to be broadcast against `array`."""
     return xp.arange(array.shape[axis]).reshape(along_dim(axis, array.ndim))
 
@@ -61,7 +62,7 @@ class Running(Along):
 
     by_form = True
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
         prepared = super().prepare(values, backend)
         if self.dtype_at is not None and values[self.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
             raise not_implemented_for(f"{self.signature.name}_out_cpu", dt.bool_)
@@ -128,7 +129,7 @@ publish(cumprod, inplace=True)
 
 
 def _running_extreme(combine: str) -> Any:
-    def kernel(xp: Any, array: Any, axis: int) -> tuple[Any, Any]:
+    def kernel(xp: Namespace, array: Array, axis: int) -> tuple[Any, Any]:
         values = running(xp, combine, array, axis)
         reached = (array == values) | (array != array)
         places = running(xp, "maximum", xp.where(reached, positions(xp, array, axis), 0), axis)
@@ -152,14 +153,14 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
 # ---- sums of exponentials
 
 
-def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
+def _logaddexp(xp: Namespace, a: Array, b: Array) -> Any:
     """The logarithm of exp(a) + exp(b), of complex numbers too."""
     first = a.real >= b.real
     high, low = xp.where(first, a, b), xp.where(first, b, a)
     return xp.where(xp.isfinite(high.real), high + xp.log(1 + xp.exp(low - high)), high + 0 * low.imag)
 
 
-def _logcumsumexp(xp: Any, array: Any, axis: int) -> Any:
+def _logcumsumexp(xp: Namespace, array: Array, axis: int) -> Any:
     array = array.astype(carried(xp, array))
     if array.dtype.kind != "c":
         return running(xp, "logaddexp", array, axis)

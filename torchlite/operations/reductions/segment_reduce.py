@@ -10,6 +10,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ..vocabulary import requirement
 
@@ -18,7 +19,7 @@ _OF_NOTHING = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
 _require = requirement("segment_reduce(): ")
 
 
-def _segments(xp: Any, lengths: Any, offsets: Any, size: int, unsafe: bool) -> tuple[Any, Any]:
+def _segments(xp: Namespace, lengths: Any, offsets: Any, size: int, unsafe: bool) -> tuple[Any, Any]:
     if offsets is None:
         if not unsafe:
             if (lengths < 0).any().item():

@@ -11,16 +11,17 @@ from ...core.machine.batching import DYNAMIC
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend, Namespace
 
 
-def runs(xp: Any, starts: Any) -> tuple[Any, Any, Any]:
+def runs(xp: Namespace, starts: Any) -> tuple[Any, Any, Any]:
     """Of runs of equals, given where each starts: the first places, the run of each element, and the lengths."""
     firsts = xp.flatnonzero(starts)
     ends = xp.concatenate([firsts[1:], xp.full(1, len(starts), firsts.dtype)]) if len(firsts) else firsts
     return firsts, xp.cumsum(starts, dtype=xp.int64) - 1, ends - firsts
 
 
-def _slices(xp: Any, array: Any, dim: int) -> tuple[Any, Any]:
+def _slices(xp: Namespace, array: Array, dim: int) -> tuple[Any, Any]:
     """The array with `dim` first, and its slices along `dim` as rows of a matrix."""
     if not array.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -32,14 +33,14 @@ def _slices(xp: Any, array: Any, dim: int) -> tuple[Any, Any]:
     return moved, moved.reshape(len(moved), math.prod(moved.shape[1:]))
 
 
-def _starts(xp: Any, rows: Any) -> Any:
+def _starts(xp: Namespace, rows: Any) -> Any:
     """Whether each row differs from the one before it."""
     starts = xp.ones(len(rows), bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(1)
     return starts
 
 
-def _unique_rows(xp: Any, rows: Any, order: Any | None) -> tuple[Any, Any, Any]:
+def _unique_rows(xp: Namespace, rows: Any, order: Any | None) -> tuple[Any, Any, Any]:
     """Which rows to take, the place of each row among those, and how often each stands there."""
     if order is None:
         return runs(xp, _starts(xp, rows))
@@ -49,23 +50,25 @@ def _unique_rows(xp: Any, rows: Any, order: Any | None) -> tuple[Any, Any, Any]:
     return order[firsts], inverse, counts
 
 
-def _lexicographic(xp: Any, rows: Any) -> Any:
+def _lexicographic(xp: Namespace, rows: Any) -> Any:
     return xp.lexsort(xp.ascontiguousarray(rows.T[::-1])) if rows.shape[1] else xp.arange(len(rows))
 
 
-def _unique(xp: Any, array: Any, *flags: bool) -> tuple[Any, Any, Any]:
+def _unique(xp: Namespace, array: Array, *flags: bool) -> tuple[Any, Any, Any]:
     flat = array.reshape(-1)
     chosen, inverse, counts = _unique_rows(xp, flat.reshape(-1, 1), xp.argsort(flat, kind="stable"))
     return flat[chosen], inverse.reshape(array.shape), counts
 
 
-def _unique_dim(xp: Any, array: Any, dim: int, *flags: bool) -> tuple[Any, Any, Any]:
+def _unique_dim(xp: Namespace, array: Array, dim: int, *flags: bool) -> tuple[Any, Any, Any]:
     moved, rows = _slices(xp, array, dim)
     chosen, inverse, counts = _unique_rows(xp, rows, _lexicographic(xp, rows))
     return xp.moveaxis(moved[chosen].copy("C"), 0, dim), inverse, counts
 
 
-def _unique_consecutive(xp: Any, array: Any, inverse: bool, counts: bool, dim: int | None) -> tuple[Any, Any, Any]:
+def _unique_consecutive(
+    xp: Namespace, array: Array, inverse: bool, counts: bool, dim: int | None
+) -> tuple[Any, Any, Any]:
     if dim is None:
         flat = array.reshape(-1)
         chosen, places, lengths = _unique_rows(xp, flat.reshape(-1, 1), None)
@@ -86,14 +89,14 @@ class Unique(Op):
     def refuse(self, g: Tensor) -> Any:
         raise NotImplementedError(f"the derivative for '{self.signature.name}' is not implemented.")
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         t: Tensor = values[0]
         if t.dtype.is_complex:
             raise errors.not_implemented_for("unique", t.dtype)
         array = backend.cast(t.array, dt.float32.numpy) if t.dtype is dt.bfloat16 else t.array
         return [array, *values[1:]], (t.dtype, dt.int64, dt.int64)
 
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
         return tuple([
             super(Unique, self).wrap_results(o if o.dtype == d.numpy else backend.cast(o, d.numpy), d, backend)
             for o, d in zip(outputs, out_dtype, strict=True)

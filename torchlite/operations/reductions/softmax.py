@@ -11,13 +11,14 @@ from ...core.declare.reduction import Along, refused
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import wrap_dim
 from ..gradient_kernels import gradient_by_kernel
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
 
-def _shifted(xp: Any, array: Any, axis: int) -> Any:
+def _shifted(xp: Namespace, array: Array, axis: int) -> Any:
     """The array less its largest element along `axis`, in fresh memory laid out row by row."""
     largest = array.max(axis, keepdims=True)
     if array.flags.c_contiguous:
@@ -25,7 +26,7 @@ def _shifted(xp: Any, array: Any, axis: int) -> Any:
     return xp.subtract(array, largest, xp.empty(array.shape, array.dtype))
 
 
-def _softmax(xp: Any, array: Any, axis: int) -> Any:
+def _softmax(xp: Namespace, array: Array, axis: int) -> Any:
     if not array.size:
         return array.copy()
     result = _shifted(xp, array, axis)
@@ -34,7 +35,7 @@ def _softmax(xp: Any, array: Any, axis: int) -> Any:
     return result
 
 
-def _log_softmax(xp: Any, array: Any, axis: int) -> Any:
+def _log_softmax(xp: Namespace, array: Array, axis: int) -> Any:
     if not array.size:
         return array.copy()
     result = _shifted(xp, array, axis)
@@ -47,14 +48,14 @@ class Backward(Op):
 
     batch = LEADING
 
-    def prepare(self, values: Any, backend: Any) -> Any:
+    def prepare(self, values: Any, backend: Backend) -> Any:
         g, output, dim, d = values
         compute = dt.float32 if output.dtype in dt.HALVES else output.dtype
         arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
         axis = wrap_dim(dim, arrays[0].ndim)
         return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
 
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
         if outputs.dtype != out_dtype.numpy:
             outputs = backend.cast(outputs, out_dtype.numpy)
         return super().wrap_results(outputs, out_dtype, backend)
@@ -63,7 +64,7 @@ class Backward(Op):
         return state.quiet(kernel, *arguments).reshape(values[0].array.shape)
 
 
-def _softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
+def _softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dtype: Any = None) -> Any:
     weighted = xp.multiply(g, output, xp.empty(g.shape, g.dtype))
     weighted -= output * add_reduce(xp, weighted, axis, True)
     return weighted
@@ -82,7 +83,7 @@ softmax_backward = Backward(
 publish(softmax_backward, method=False)
 
 
-def _log_softmax_backward(xp: Any, g: Any, output: Any, axis: int, input_dtype: Any = None) -> Any:
+def _log_softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dtype: Any = None) -> Any:
     result = xp.exp(output, xp.empty(output.shape, output.dtype))
     result *= -add_reduce(xp, g, axis, True)
     result += g

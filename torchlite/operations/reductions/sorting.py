@@ -16,6 +16,7 @@ from ...core.machine.write import check_apart, write_out
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn_once
 from ...core.values.layout import dense_strides
 from ..making.factories import full
@@ -31,11 +32,11 @@ _NO_ORDER = tuple([d for d in dt.DTYPES if d not in _MEASURED])
 # ---- sorting
 
 
-def _pick(xp: Any, array: Any, places: Any, axis: int) -> Any:
+def _pick(xp: Namespace, array: Array, places: Any, axis: int) -> Any:
     return array[places] if array.ndim == 1 else xp.take_along_axis(array, places, axis)
 
 
-def order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+def order(xp: Namespace, array: Array, axis: int, descending: bool) -> Any:
     """The places of the elements in sorted order: equals stay in theirs, NaNs count as largest."""
     if not descending:
         return xp.argsort(array, axis, kind="stable")
@@ -43,7 +44,7 @@ def order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
     return array.shape[axis] - 1 - xp.flip(backwards, axis)
 
 
-def _sort(xp: Any, array: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+def _sort(xp: Namespace, array: Array, axis: int, descending: bool) -> tuple[Any, Any]:
     places = order(xp, array, axis, descending)
     return _pick(xp, array, places, axis), places
 
@@ -74,7 +75,7 @@ class Sort(Along):
             return tuple([backend.ordered(o, strides) for o in outputs])
         return backend.ordered(outputs, strides)
 
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Any) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
         if outputs.__class__ is tuple:
             return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, out_dtype, strict=True)])
         if outputs.dtype != out_dtype.numpy:
@@ -132,7 +133,7 @@ def _check_topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> 
         raise RuntimeError("selected index k out of range")
 
 
-def _topk(xp: Any, array: Any, axis: int, k: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+def _topk(xp: Namespace, array: Array, axis: int, k: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     if not k or not array.size:
         shape = (*array.shape[:axis], k, *array.shape[axis + 1 :])
         return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
@@ -154,7 +155,7 @@ _FEW = 256  # elements, which are sorted faster than selected from
 _BLOCK = 64
 
 
-def _largest(xp: Any, rows: Any, k: int) -> Any:
+def _largest(xp: Namespace, rows: Any, k: int) -> Any:
     """Where the `k` largest elements of each row are, in no order.
 
     Of a long row, they are sought in the blocks with the largest maxima, of which there are `k` at most.
@@ -184,7 +185,7 @@ def _refuse_topk(d: dt.dtype) -> Exception | None:
 class _TopK(Along):
     by_form = True
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], Any]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
         arguments, dtypes = super().prepare(values, backend)
         if not values[0].array.ndim:
             arguments[2] = 1  # there is one, even where none is asked for
@@ -240,7 +241,9 @@ publish(kthvalue)
 # ---- where something belongs in what is sorted
 
 
-def _search(xp: Any, sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any) -> Any:
+def _search(
+    xp: Namespace, sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
+) -> Any:
     right = right or side == "right"
     if sorter is not None:
         n = sequence.shape[-1]
@@ -259,7 +262,7 @@ def _ends_in_nan(sequence: Any) -> bool:
     return sequence.dtype.kind == "f" and bool((sequence[-1:] != sequence[-1:]).sum().item())
 
 
-def _bisect(xp: Any, sequence: Any, values: Any, right: bool) -> Any:
+def _bisect(xp: Namespace, sequence: Any, values: Any, right: bool) -> Any:
     """For each value the first place in its row of `sequence` whose element is not less (or, `right`, is greater)."""
     n = sequence.shape[-1]
     shape = values.shape
@@ -280,7 +283,7 @@ def _bisect(xp: Any, sequence: Any, values: Any, right: bool) -> Any:
 class _Search(Op):
     """A search for values of a sequence's own dtype, or one both are converted to."""
 
-    def prepare(self, values: Sequence[Any], backend: Any) -> tuple[list[Any], dt.dtype | None]:
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         sequence, sought, *rest, sorter = values
         common = result_type(sequence, sought)
         if common not in _MEASURED:

@@ -12,6 +12,7 @@ from ...core.declare.publish import Composite, publish, publish_python
 from ...core.declare.reduction import Reduction, all_dims, reduced_count
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn, wrap_dim
 from ..pointwise.selection import where
 from ..vocabulary import requirement
@@ -39,7 +40,7 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
     All are counted from one element, whose size then takes no digits from the rest, and in double precision.
     """
 
-    def kernel(backend: Any, array: Any, axis: Any, keepdim: bool, correction: float | None) -> Any:
+    def kernel(backend: Backend, array: Array, axis: Any, keepdim: bool, correction: float | None) -> Any:
         xp, count = backend.xp, reduced_count(array, axis)
         freedom = _freedom(count, correction)
         if freedom <= 0 or not array.size:
@@ -65,7 +66,7 @@ def _moments(name: str, root: bool, with_mean: bool) -> Any:
     return kernel
 
 
-def _first(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
+def _first(xp: Namespace, array: Array, axes: tuple[int, ...]) -> Any:
     """The first element along the axes, if it is finite."""
     if not array.size:
         return array.dtype.type(0)
@@ -73,7 +74,7 @@ def _first(xp: Any, array: Any, axes: tuple[int, ...]) -> Any:
     return xp.where(xp.isfinite(first), first, first.dtype.type(0))
 
 
-def _running(xp: Any, array: Any, axes: tuple[int, ...], mean: Any) -> Any:
+def _running(xp: Namespace, array: Array, axes: tuple[int, ...], mean: Any) -> Any:
     """The mean as PyTorch's, which is a running one: what is not finite makes it NaN, unless nothing comes after."""
     wild = ~xp.isfinite(array)
     last = wild[tuple([slice(-1, None) if d in axes else slice(None) for d in range(array.ndim)])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...backends.summing import FEW, add_reduce
+from ...core.values.arrays import Array, Namespace
 
 ROWS, COLUMNS, CHANNELS = (1,), (0,), (0, 2)  # along which axes the elements of a matrix, or of batches of planes, go
 _KEPT = {ROWS: (-1, 1), COLUMNS: (-1,), CHANNELS: (-1, 1)}  # shapes in which what is left broadcasts
@@ -13,20 +14,20 @@ _STACKED = {ROWS: ("iaj", "ia"), COLUMNS: ("aij", "aj")}
 _RUN = 1024  # elements of a row
 
 
-def carried(xp: Any, array: Any) -> Any:
+def carried(xp: Namespace, array: Array) -> Any:
     """The dtype to carry a total in: rounding errors would add up in single precision."""
     return {"f4": xp.float64, "c8": xp.complex128}.get(array.dtype.str[1:], array.dtype)
 
 
-def sum_along(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def sum_along(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Any:
     return _dots(xp, axes, x).reshape(_KEPT[axes])
 
 
-def sum_of_products(xp: Any, x: Any, y: Any, axes: tuple[int, ...]) -> Any:
+def sum_of_products(xp: Namespace, x: Array, y: Array, axes: tuple[int, ...]) -> Any:
     return _dots(xp, axes, x, y).reshape(_KEPT[axes])
 
 
-def _dots(xp: Any, axes: tuple[int, ...], *arrays: Any) -> Any:
+def _dots(xp: Namespace, axes: tuple[int, ...], *arrays: Any) -> Any:
     shape = arrays[0].shape
     if axes is CHANNELS and (shape[0] > FEW or shape[2] > 2 * _RUN):
         rows = _dots(xp, ROWS, *[a.reshape((shape[0] * shape[1], shape[2])) for a in arrays])
@@ -42,9 +43,9 @@ def _dots(xp: Any, axes: tuple[int, ...], *arrays: Any) -> Any:
     return total + _dots(xp, axes, *[_part(a, at, whole, n) for a in arrays]) if whole < n else total
 
 
-def _einsum(xp: Any, form: tuple[str, str], arrays: Any) -> Any:
+def _einsum(xp: Namespace, form: tuple[str, str], arrays: Any) -> Any:
     return xp.einsum(f"{','.join([form[0]] * len(arrays))}->{form[1]}", *arrays)
 
 
-def _part(array: Any, axis: int, start: int, stop: int) -> Any:
+def _part(array: Array, axis: int, start: int, stop: int) -> Any:
     return array[:, start:stop] if axis else array[start:stop]

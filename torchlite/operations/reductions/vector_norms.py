@@ -13,6 +13,7 @@ from ...core.declare.reduction import Reduction, all_dims, reduced_count
 from ...core.machine.operands import result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import wrap_dim
 from ..places.writing import widened
 
@@ -43,7 +44,7 @@ def check_norm_dtype(name: str, t: Tensor, d: dt.dtype) -> None:
         )
 
 
-def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any:
+def array_norm(xp: Namespace, array: Array, axis: Any, keepdim: bool, ord: float) -> Any:
     if not array.size and (ord < 0 or ord == math.inf):
         _check_identity(array, axis, ord)
     if ord and reduced_count(array, axis) == 1:
@@ -69,7 +70,7 @@ def array_norm(xp: Any, array: Any, axis: Any, keepdim: bool, ord: float) -> Any
     return total * (scale if keepdim else scale.reshape(total.shape))
 
 
-def _scale(xp: Any, size: Any, axis: Any, ord: float) -> Any:
+def _scale(xp: Namespace, size: Any, axis: Any, ord: float) -> Any:
     """The element that decides the norm. Powers of what it is divided out of neither overflow nor vanish."""
     if not size.size:
         return add_reduce(xp, size, axis, True) + 1
@@ -77,7 +78,7 @@ def _scale(xp: Any, size: Any, axis: Any, ord: float) -> Any:
     return xp.where(xp.isfinite(most) & (most != 0), most, most.dtype.type(1))
 
 
-def _check_identity(array: Any, axis: Any, ord: float) -> None:
+def _check_identity(array: Array, axis: Any, ord: float) -> None:
     shown = "inf" if ord == math.inf else "-inf" if ord == -math.inf else f"{ord:g}"
     why = "because the operation does not have an identity"
     if axis is None or not array.ndim:
@@ -90,13 +91,13 @@ def _check_identity(array: Any, axis: Any, ord: float) -> None:
             )
 
 
-def largest_known(xp: Any, differences: Any) -> Any:
+def largest_known(xp: Namespace, differences: Any) -> Any:
     """The largest size along the last dimension, without NaN: so `cdist` of infinite order sees it."""
     sizes = xp.abs(differences)
     return xp.where(xp.isnan(sizes), 0, sizes).max(-1)
 
 
-def count_apart(xp: Any, difference: Any) -> Any:
+def count_apart(xp: Namespace, difference: Any) -> Any:
     """How many elements differ, along the last dimension, of arrays or tensors; NaN where that cannot be told."""
     return xp.clip(xp.ceil(abs(difference)), 0, 1).sum(-1)
 
@@ -181,7 +182,7 @@ def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead.")
 
 
-def _dist(xp: Any, a: Any, b: Any, p: float) -> Any:
+def _dist(xp: Namespace, a: Array, b: Array, p: float) -> Any:
     difference = a - b
     return xp.asarray(array_norm(xp, widened(difference), None, False, p)).astype(difference.real.dtype)
 
@@ -223,7 +224,7 @@ def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
 _EPSILON = 1e-7  # keeps the scale finite
 
 
-def _renorm(xp: Any, array: Any, p: float, dim: int, maxnorm: float) -> Any:
+def _renorm(xp: Namespace, array: Array, p: float, dim: int, maxnorm: float) -> Any:
     size = array_norm(xp, widened(array), _other_dims(array.ndim, dim), True, p)
     scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
     return xp.multiply(array, scale, xp.empty(array.shape, array.dtype))
@@ -260,12 +261,12 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
 publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, method=False)
 
 
-def _slice_norms(xp: Any, v: Any, dim: int) -> Any:
+def _slice_norms(xp: Namespace, v: Any, dim: int) -> Any:
     axes = tuple(d for d in range(v.ndim) if d != dim)
     return xp.sqrt(add_reduce(xp, v * v, axes, True)) if axes else xp.absolute(v)
 
 
-def _weight_norm(xp: Any, v: Any, g: Any, dim: int) -> Any:
+def _weight_norm(xp: Namespace, v: Any, g: Array, dim: int) -> Any:
     norms = _slice_norms(xp, v, dim)
     return v * (g / norms), norms
 

@@ -18,6 +18,7 @@ from ...core.memory.shared_memory import movable
 from ...core.memory.storage import TypedStorage, UntypedStorage
 from ...core.state.mode import local
 from ...core.values import dtype as dt
+from ...core.values.arrays import DeviceLike
 from ...core.values.errors import forward_not_implemented
 from ...core.values.layout import (
     channels_last,
@@ -177,7 +178,7 @@ def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = Non
 publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, function=False)
 
 
-def _resize_output_(self: Tensor, size: Ints, device: Any) -> Tensor:
+def _resize_output_(self: Tensor, size: Ints, device: DeviceLike) -> Tensor:
     """What `out=` does to a tensor of another size, whose history it does not look at."""
     _resized(self, size)
     return self

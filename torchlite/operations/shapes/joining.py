@@ -17,6 +17,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import into
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn, wrap_dim
 from ...core.values.layout import channels_last_strides
 from ..making.factories import arange, empty
@@ -36,7 +37,7 @@ from .shape import (
 from .slicing import cut_slice, select, slice_
 
 
-def _cut(backend: Any, array: Any, sizes: Sequence[int], dim: int) -> list[Any]:
+def _cut(backend: Backend, array: Array, sizes: Sequence[int], dim: int) -> list[Any]:
     parts, at = [], 0
     for n in sizes:
         parts.append(cut_slice(backend, array, dim, at, at + n, 1))
@@ -44,7 +45,7 @@ def _cut(backend: Any, array: Any, sizes: Sequence[int], dim: int) -> list[Any]:
     return parts
 
 
-def _split(backend: Any, array: Any, split_size: int, dim: int) -> Any:
+def _split(backend: Backend, array: Array, split_size: int, dim: int) -> Any:
     if not array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, array.ndim)
@@ -62,7 +63,7 @@ def _equal_sizes(length: int, size: int) -> list[int]:
     return [size] * (count - 1) + [length - size * (count - 1)]
 
 
-def _split_with_sizes(backend: Any, array: Any, split_sizes: Ints, dim: int) -> Any:
+def _split_with_sizes(backend: Backend, array: Array, split_sizes: Ints, dim: int) -> Any:
     if not array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     given, dim = dim, wrap_dim(dim, array.ndim)
@@ -223,7 +224,7 @@ _dimension_split("vsplit", 2)
 _dimension_split("dsplit", 3)
 
 
-def _unbind(xp: Any, array: Any, dim: int) -> Any:
+def _unbind(xp: Namespace, array: Array, dim: int) -> Any:
     if not array.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     before = (slice(None),) * wrap_dim(dim, array.ndim)
@@ -242,7 +243,7 @@ publish(unbind)
 # ---- joining
 
 
-def _cat(backend: Any, arrays: Sequence[Any], dim: int) -> Any:
+def _cat(backend: Backend, arrays: Sequence[Any], dim: int) -> Any:
     xp = backend.xp
     if all([array.flags.c_contiguous for array in arrays]):
         try:
@@ -349,7 +350,7 @@ cat = Cat(
 publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
 
-def _stack(xp: Any, arrays: Sequence[Any], dim: int) -> Any:
+def _stack(xp: Namespace, arrays: Sequence[Any], dim: int) -> Any:
     first = arrays[0].shape
     dim = wrap_dim(dim, len(first) + 1)
     for at, array in enumerate(arrays):
@@ -410,7 +411,7 @@ _stacker("dstack", at_least_3d, 2, "Behind each other: along the third dimension
 _stacker("column_stack", _column, 1, "Side by side, after making columns of vectors.")
 
 
-def _block_diag(xp: Any, arrays: Sequence[Any]) -> Any:
+def _block_diag(xp: Namespace, arrays: Sequence[Any]) -> Any:
     for at, array in enumerate(arrays):
         if array.ndim > 2:
             raise RuntimeError(

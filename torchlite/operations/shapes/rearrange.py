@@ -10,6 +10,7 @@ from ...core.declare.publish import Composite, publish, publish_python
 from ...core.machine.batching import LEADING, Leading
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim, wrap_dims
 from ...core.values.layout import contiguous_format
 from ..making.copy import clone, in_order_of
@@ -18,7 +19,7 @@ from .shape import Ints, expand, flatten, unsqueeze, with_ndim
 # ---- another order
 
 
-def _flip(backend: Any, array: Any, dims: Ints) -> Any:
+def _flip(backend: Backend, array: Array, dims: Ints) -> Any:
     turned = wrap_dims(dims, array.ndim)
     if not array.ndim:
         return array.copy()
@@ -51,7 +52,7 @@ _flip_one("flipud", 0)
 _flip_one("fliplr", 1)
 
 
-def _roll(backend: Any, array: Any, shifts: Ints, dims: Ints) -> Any:
+def _roll(backend: Backend, array: Array, shifts: Ints, dims: Ints) -> Any:
     if not shifts:
         raise RuntimeError("`shifts` required")
     if len(dims) != len(shifts) and (dims or len(shifts) != 1):
@@ -82,7 +83,7 @@ roll = LaidOp(
 publish(roll)
 
 
-def _rot90(backend: Any, array: Any, k: int, dims: Ints) -> Any:
+def _rot90(backend: Backend, array: Array, k: int, dims: Ints) -> Any:
     ndim = array.ndim
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -113,7 +114,7 @@ publish(rot90)
 # ---- repeated
 
 
-def _repeat(xp: Any, array: Any, repeats: Ints) -> Any:
+def _repeat(xp: Namespace, array: Array, repeats: Ints) -> Any:
     lead = len(repeats) - array.ndim
     if lead < 0:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -160,7 +161,7 @@ def tile(self: Tensor, dims: Ints) -> Tensor:
 publish_python("tile(Tensor self, int[] dims)", tile)
 
 
-def _places(xp: Any, repeats: Any, output_size: int | None) -> Any:
+def _places(xp: Namespace, repeats: Any, output_size: int | None) -> Any:
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.name not in ("int64", "int32"):
@@ -226,7 +227,7 @@ publish(*_interleave_overloads, places_of_repeats, method=False)
 
 
 def _triangle(name: str) -> Op:
-    def kernel(xp: Any, array: Any, diagonal: int) -> Any:
+    def kernel(xp: Namespace, array: Array, diagonal: int) -> Any:
         if array.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         return getattr(xp, name)(xp.ascontiguousarray(array), diagonal)

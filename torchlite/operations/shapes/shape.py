@@ -19,6 +19,7 @@ from ...core.machine.operands import values_in_inference
 from ...core.machine.overrides import overridable, public
 from ...core.machine.tensor import Tensor
 from ...core.state.mode import local
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.dtype import dtype, of_numpy
 from ...core.values.errors import broadcast_shapes as common_shape
 from ...core.values.errors import type_name, type_text, wrap_dim, wrap_dims
@@ -52,7 +53,7 @@ def spread(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
 # ---- as_strided: geometry in elements over the whole storage
 
 
-def _as_strided(backend: Any, array: Any, size: Ints, strides: Ints, offset: int | None) -> Any:
+def _as_strided(backend: Backend, array: Array, size: Ints, strides: Ints, offset: int | None) -> Any:
     if len(size) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in strides):
@@ -184,7 +185,7 @@ def infer_size(shape: Ints, numel: int) -> Ints:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def _view(backend: Any, array: Any, size: Ints) -> Any:
+def _view(backend: Backend, array: Array, size: Ints) -> Any:
     shape = infer_size(size, array.size)
     if array.size and array.flags.c_contiguous and 1 not in array.shape:
         return array.reshape(shape)
@@ -236,7 +237,7 @@ class _Alias(Op):
         return result
 
 
-def _view_dtype(backend: Any, array: Any, dtype: dtype) -> Any:
+def _view_dtype(backend: Backend, array: Array, dtype: dtype) -> Any:
     old, new = array.itemsize, dtype.itemsize
     if old == new:
         return array.view(dtype.numpy)
@@ -367,11 +368,11 @@ publish_python("unflatten(Tensor self, int dim, int[] sizes)", unflatten)
 # ---- dimensions of size one
 
 
-def _squeeze(xp: Any, array: Any) -> Any:
+def _squeeze(xp: Namespace, array: Array) -> Any:
     return array.squeeze()
 
 
-def _squeeze_dims(xp: Any, array: Any, dim: Any) -> Any:
+def _squeeze_dims(xp: Namespace, array: Array, dim: Any) -> Any:
     dims = wrap_dims((dim,) if dim.__class__ is int else dim, array.ndim)
     return array.squeeze(tuple([d for d in dims if array.ndim and array.shape[d] == 1]))
 
@@ -388,7 +389,7 @@ squeeze_dims = ViewOp("squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squ
 publish(squeeze, squeeze_dim, squeeze_dims)
 
 
-def _unsqueeze(backend: Any, array: Any, dim: int) -> Any:
+def _unsqueeze(backend: Backend, array: Array, dim: int) -> Any:
     shape = array.shape
     dim = wrap_dim(dim, array.ndim + 1)
     wider = (*shape[:dim], 1, *shape[dim:])
@@ -408,7 +409,7 @@ publish(unsqueeze)
 # ---- repeating without copying
 
 
-def _expand(backend: Any, array: Any, size: Ints, implicit: bool) -> Any:
+def _expand(backend: Backend, array: Array, size: Ints, implicit: bool) -> Any:
     have, steps = array.shape, backend.strides(array)
     lead = len(size) - len(have)
     if lead < 0:
@@ -497,7 +498,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 # ---- other orders
 
 
-def _permute(xp: Any, array: Any, dims: Ints) -> Any:
+def _permute(xp: Namespace, array: Array, dims: Ints) -> Any:
     ndim = array.ndim
     if len(dims) != ndim:
         raise RuntimeError(
@@ -551,7 +552,7 @@ for _name in ("movedim", "moveaxis"):
     publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim)
 
 
-def _transpose(xp: Any, array: Any, dim0: int, dim1: int) -> Any:
+def _transpose(xp: Namespace, array: Array, dim0: int, dim1: int) -> Any:
     ndim = array.ndim
     a, b = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     return array.swapaxes(a, b) if ndim else array
@@ -565,7 +566,7 @@ publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
 publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
 
 
-def _t(xp: Any, array: Any) -> Any:
+def _t(xp: Namespace, array: Array) -> Any:
     if array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
     return array.transpose()

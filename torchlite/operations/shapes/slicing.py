@@ -10,6 +10,7 @@ from ...core.declare.publish import Composite, publish
 from ...core.machine.batching import LEADING, Leading
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend
 from ...core.values.errors import wrap_dim
 from ...core.values.layout import contiguous_format
 from ..making.copy import clone
@@ -19,7 +20,7 @@ from .shape import Ints, as_strided
 def in_zeros(part: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel that puts a gradient of this part into zeros of the whole's shape."""
 
-    def kernel(backend: Any, g: Any, sizes: Ints, *arguments: Any) -> Any:
+    def kernel(backend: Backend, g: Array, sizes: Ints, *arguments: Any) -> Any:
         whole = backend.xp.zeros(sizes, g.dtype)
         part(backend, whole, *arguments)[...] = g
         return whole
@@ -30,7 +31,7 @@ def in_zeros(part: Callable[..., Any]) -> Callable[..., Any]:
 def in_copy(part: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel that replaces this part in a copy of the whole."""
 
-    def kernel(backend: Any, whole: Any, src: Any, *arguments: Any) -> Any:
+    def kernel(backend: Backend, whole: Any, src: Any, *arguments: Any) -> Any:
         whole = _kept_copy(backend, whole)
         cut = part(backend, whole, *arguments)
         _check_part(cut, src)
@@ -40,7 +41,7 @@ def in_copy(part: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def _kept_copy(backend: Any, array: Any) -> Any:
+def _kept_copy(backend: Backend, array: Array) -> Any:
     """A copy with the very strides of the array, gaps and all, unless elements lie at one place."""
     if not backend.strided or array.flags.c_contiguous or 0 in array.strides:
         return backend.copy(array, "C")
@@ -60,7 +61,7 @@ def _check_part(part: Any, src: Any) -> None:
 # ---- select: one place along a dimension
 
 
-def _select(backend: Any, array: Any, dim: int, index: int) -> Any:
+def _select(backend: Backend, array: Array, dim: int, index: int) -> Any:
     shape = array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -99,7 +100,7 @@ publish(select_scatter)
 # ---- slice: a range along a dimension
 
 
-def cut_slice(backend: Any, array: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+def cut_slice(backend: Backend, array: Array, dim: int, start: int | None, end: int | None, step: int) -> Any:
     if not array.ndim:
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
@@ -177,7 +178,7 @@ publish(
 # ---- diagonals
 
 
-def _diagonal(backend: Any, array: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal(backend: Backend, array: Array, offset: int, dim1: int, dim2: int) -> Any:
     shape, strides = array.shape, backend.strides(array)
     first, second = wrap_dim(dim1, len(shape)), wrap_dim(dim2, len(shape))
     if first == second:
@@ -220,7 +221,7 @@ diagonal_scatter = LaidOp(
 )
 
 
-def _diag_embed(backend: Any, array: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diag_embed(backend: Backend, array: Array, offset: int, dim1: int, dim2: int) -> Any:
     ndim = array.ndim + 1
     first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if first == second:
@@ -246,7 +247,7 @@ publish(diag_embed)
 # ---- unfold: windows along a dimension
 
 
-def _unfold(backend: Any, array: Any, dimension: int, size: int, step: int) -> Any:
+def _unfold(backend: Backend, array: Array, dimension: int, size: int, step: int) -> Any:
     shape, strides = array.shape, backend.strides(array)
     dim = wrap_dim(dimension, len(shape))
     have = shape[dim] if shape else 1
@@ -266,7 +267,7 @@ def _unfold(backend: Any, array: Any, dimension: int, size: int, step: int) -> A
     )
 
 
-def _unfold_backward(backend: Any, g: Any, input_sizes: Ints, dim: int, size: int, step: int) -> Any:
+def _unfold_backward(backend: Backend, g: Array, input_sizes: Ints, dim: int, size: int, step: int) -> Any:
     whole = backend.xp.zeros(input_sizes, g.dtype)
     if not input_sizes:
         whole[...] = g.sum()
@@ -298,7 +299,7 @@ publish(unfold, function=False)
 
 
 def _as_strided_scatter(
-    backend: Any, array: Any, src: Any, size: Ints, stride: Ints, storage_offset: int | None
+    backend: Backend, array: Array, src: Any, size: Ints, stride: Ints, storage_offset: int | None
 ) -> Any:
     start = backend.offset(array)
     storage = backend.storage(array).view(array.dtype).copy()

@@ -10,6 +10,7 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Backend
 from ..pointwise.complex_numbers import view_as_complex, view_as_real
 from .joining import split, split_with_sizes, unbind
 from .shape import (
@@ -54,7 +55,7 @@ class CopyOf(Op):
         shown = self.viewed.apply(*values)
         return tuple([s.clone() for s in shown]) if isinstance(shown, tuple) else shown.clone()
 
-    def find_kernel(self, backend: Any) -> Callable[..., Any]:
+    def find_kernel(self, backend: Backend) -> Callable[..., Any]:
         shown = self.viewed.kernels.get(backend) or self.viewed.find_kernel(backend)
 
         def kernel(*arguments: Any) -> Any:
@@ -80,7 +81,7 @@ for _view in (
     publish(CopyOf(_view), method=False)
 
 
-def _narrow(backend: Any, array: Any, dim: int, start: int, length: int) -> Any:
+def _narrow(backend: Backend, array: Array, dim: int, start: int, length: int) -> Any:
     start = check_narrow(array.shape, dim, start, length)
     return backend.copy(slice_.kernel(backend, array, dim, start, start + length, 1), "C")
 

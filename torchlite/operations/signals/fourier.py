@@ -18,6 +18,7 @@ from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import into
 from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend
 from ...core.values.errors import wrap_dim, wrap_dims
 from ..images.padding import constant_pad_nd
 from ..making.factory import factory
@@ -42,7 +43,7 @@ def _check(category: int, kind: str) -> Callable[..., None]:
     return check
 
 
-def _along(backend: Any, array: Any, dims: Ints, transform: Callable[..., Any]) -> Any:
+def _along(backend: Backend, array: Array, dims: Ints, transform: Callable[..., Any]) -> Any:
     """`transform` along the last so many dimensions, with `dims` brought there; the result lies in memory like that."""
     strides = backend.strides(array)
     rest = sorted([d for d in range(array.ndim) if d not in dims], key=lambda d: -strides[d])
@@ -51,12 +52,12 @@ def _along(backend: Any, array: Any, dims: Ints, transform: Callable[..., Any]) 
     return made.transpose([order.index(d) for d in range(array.ndim)]) if list(order) != sorted(order) else made
 
 
-def _by_strides(backend: Any, array: Any, dims: Ints) -> Ints:
+def _by_strides(backend: Backend, array: Array, dims: Ints) -> Ints:
     strides = backend.strides(array)
     return tuple(sorted(dims, key=lambda d: -strides[d]))
 
 
-def _c2c(backend: Any, array: Any, dim: Ints, normalization: int, forward: bool) -> Any:
+def _c2c(backend: Backend, array: Array, dim: Ints, normalization: int, forward: bool) -> Any:
     if not dim:
         return backend.copy(array)
     transform = backend.xp.fft.fftn if forward else backend.xp.fft.ifftn
@@ -65,14 +66,14 @@ def _c2c(backend: Any, array: Any, dim: Ints, normalization: int, forward: bool)
     return _along(backend, array, dims, lambda a, axes: transform(a, axes=axes, norm=norm))
 
 
-def _r2c(backend: Any, array: Any, dim: Ints, normalization: int, onesided: bool) -> Any:
+def _r2c(backend: Backend, array: Array, dim: Ints, normalization: int, onesided: bool) -> Any:
     *others, last = wrap_dims(dim, array.ndim)
     transform = backend.xp.fft.rfftn if onesided else backend.xp.fft.fftn
     dims = (*_by_strides(backend, array, tuple(others)), last)
     return _along(backend, array, dims, lambda a, axes: transform(a, axes=axes, norm=_SCALES[normalization]))
 
 
-def _c2r(backend: Any, array: Any, dim: Ints, normalization: int, last_dim_size: int) -> Any:
+def _c2r(backend: Backend, array: Array, dim: Ints, normalization: int, last_dim_size: int) -> Any:
     *others, last = wrap_dims(dim, array.ndim)
     half = _c2c(backend, array, tuple(others), normalization, False) if others else array
     norm = _SCALES[2 - normalization]
@@ -338,7 +339,7 @@ for _name, _transform in (
 
 
 def _frequencies(name: str, half: bool) -> Callable[..., Tensor]:
-    def make(n: int, d: float, dtype: dt.dtype | None, backend: Any) -> Tensor:
+    def make(n: int, d: float, dtype: dt.dtype | None, backend: Backend) -> Tensor:
         dtype = dtype or dt.get_default_dtype()
         if dtype.category < dt.FLOAT:
             raise RuntimeError(f"{name} requires a floating point or complex dtype")

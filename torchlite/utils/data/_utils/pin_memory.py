@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....core.machine.tensor import Tensor
+from ....core.values.arrays import DeviceLike
 from .collate import converted
 
 
-def pin_memory(data: Any, device: Any = None) -> Any:
+def pin_memory(data: Any, device: DeviceLike = None) -> Any:
     """A batch whose tensors, and objects with a method `pin_memory`, lie in page-locked memory."""
     if isinstance(data, Tensor):
         return data.pin_memory()

@@ -1,0 +1,20 @@
+"""Types of what backends are made of, for annotations.
+
+What arrays and namespaces must offer is in `docs/backends.md`. An array may be NumPy's, CuPy's, or made of tensors: a
+protocol that allowed for the arithmetic of them all would tell a reader no more than the name does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .device import device
+
+Array: TypeAlias = Any  # what a backend computes with
+Namespace: TypeAlias = Any  # functions on arrays, as the module `numpy` has them
+DeviceLike: TypeAlias = device | str | int | None  # what names a device; None leaves it open
+
+if TYPE_CHECKING:
+    from ...backends.base import Backend as Backend
+else:
+    Backend = Any  # for annotations by name: backends stand above
