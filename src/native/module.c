@@ -1,5 +1,6 @@
 // torchlite.core._native: the plain cases of calls, and kernels, in C. torchlite/core/native.py loads it.
-#include <Python.h>
+#define TORCHLITE_IMPORTS_NUMPY
+#include "native.h"
 
 static const char *compiler =
 #if defined(__clang__)
@@ -12,8 +13,46 @@ static const char *compiler =
     "an unknown compiler";
 #endif
 
+struct Known known;
+
+#define KNOWN_NAME(name) #name,
+static const char *const known_names[] = {KNOWN(KNOWN_NAME) NULL};
+
+static PyObject *know(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    PyObject **places = (PyObject **)&known, *name, *value;
+    Py_ssize_t at = 0;
+    while (kwargs != NULL && PyDict_Next(kwargs, &at, &name, &value)) {
+        int i = 0;
+        while (known_names[i] != NULL && PyUnicode_CompareWithASCIIString(name, known_names[i]) != 0)
+            i++;
+        if (known_names[i] == NULL)
+            return PyErr_Format(PyExc_TypeError, "nothing is to be known of %R", name);
+        Py_XSETREF(places[i], Py_NewRef(value));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"know", (PyCFunction)(void (*)(void))know, METH_VARARGS | METH_KEYWORDS, "Hand objects of Python over."},
+    {"become_whole", become_whole, METH_O, "Let a class that adds nothing to its parts be freed as these are."},
+    {"unary", make_unary, METH_VARARGS, "A function of one operand."},
+    {"binary", make_binary, METH_VARARGS, "A function of two operands."},
+    {"in_place", make_in_place, METH_VARARGS, "An in-place method of two operands."},
+    {"total", make_total, METH_VARARGS, "The sum, or mean, of all elements."},
+    {NULL},
+};
+
 static int execute(PyObject *module)
 {
+    import_array1(-1);
+    import_umath1(-1);
+    if (PyType_Ready(&FunctionType) < 0 || prepare_arrays() < 0 || add_parts(module) < 0)
+        return -1;
+    known.zero = PyLong_FromLong(0);
+    known.empty = PyTuple_New(0);
+    if (known.zero == NULL || known.empty == NULL || PyModule_AddObjectRef(module, "function", (PyObject *)&FunctionType) < 0)
+        return -1;
     return PyModule_AddStringConstant(module, "compiler", compiler);
 }
 
@@ -23,6 +62,7 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "torchlite.core._native",
     .m_doc = "The plain cases of calls, and kernels, in C.",
+    .m_methods = methods,
     .m_slots = slots,
 };
 

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.memory.shared_memory import Resized, root
+from ..core.parts import know
 from ..core.values import dtype as dt
+from ..core.values.device import CPU, device
 from ..core.values.errors import no_room
 from .base import Backend, register_backend
 
@@ -58,12 +60,20 @@ def mean(array: np.ndarray, axis: None, keepdim: bool) -> Any:
     return total(array, axis, keepdim) / array.size
 
 
+know(relu=relu, sum=total, mean=mean)
+
+
 class NumPyBackend(Backend):
     xp = np
     Array = np.ndarray
     kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, "sum": total, "mean": mean}
 
     asarray = staticmethod(np.asarray)
+
+    def __init__(self, device_: device) -> None:
+        super().__init__(device_)
+        if device_ == CPU and type(self) is NumPyBackend:
+            know(cpu=self)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         try:

@@ -6,6 +6,7 @@ The variable TORCHLITE_NATIVE says so: 0 for the pure package, `required` where 
 from __future__ import annotations
 
 import os
+from types import FunctionType
 from typing import Any
 
 
@@ -23,4 +24,5 @@ def _load() -> Any:
 
 
 native: Any = _load()
+FUNCTIONS: tuple[type, ...] = (FunctionType,) if native is None else (FunctionType, native.function)
 build = "pure Python" if native is None else f"native, by {native.compiler}"

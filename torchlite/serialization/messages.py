@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from types import FunctionType
 from typing import Any
+
+from ..core.native import FUNCTIONS
 
 UNSAFE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to "
@@ -23,7 +24,7 @@ def shown(obj: Any) -> str:
 
     To print an object that holds another twice, and that one another twice, and so on, takes for ever.
     """
-    if isinstance(obj, (str, int, type, FunctionType)):
+    if isinstance(obj, (str, int, type, *FUNCTIONS)):
         return str(obj)
     return f"an object of type {type(obj).__name__}"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import importlib
 import pickle
-from types import FunctionType
 from typing import Any
 
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
 from ..core.memory.storage import STORAGES, UntypedStorage, storage_name
+from ..core.native import FUNCTIONS
 from ..core.values import dtype as dt
 from ..core.values import return_types
 from ..core.values.generator import Generator
@@ -118,7 +118,7 @@ def name_of(obj: Any) -> tuple[str, str] | None:
         return "torch", obj.name
     if isinstance(obj, StorageType):
         return ("torch.storage" if isinstance(obj, Bytes) else "torch"), obj.name
-    if not isinstance(obj, (type, FunctionType)):
+    if not isinstance(obj, (type, *FUNCTIONS)):
         return None
     module = getattr(obj, "__module__", None) or ""
     top = module.partition(".")[0]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.native import FUNCTIONS
 from ..core.values import dtype as dt
 from ..core.values.layout import layout, memory_format
 from ..core.values.pickling import Shown, reduce_ex
@@ -68,7 +68,7 @@ class _Names:
 class _TorchPickler(_Names, pickle._Pickler):  # type: ignore[name-defined,misc]
     dispatch: ClassVar[dict[type, Any]] = {
         **pickle._Pickler.dispatch,  # type: ignore[attr-defined]
-        FunctionType: _Names.save_global,
+        **dict.fromkeys(FUNCTIONS, _Names.save_global),
         dt.dtype: _Names.save_global,
         StorageType: _Names.save_global,
         Bytes: _Names.save_global,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor
+from ..core.parts import TensorParts
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
@@ -16,7 +17,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
-    for slot in TensorBase.__slots__:
+    for slot in TensorParts.__slots__:
         kept = getattr(t1, slot)
         setattr(t1, slot, getattr(t2, slot))
         setattr(t2, slot, kept)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..machine.node import Node, name_of
 from ..machine.saved import Hooked, raw, read, shown
+from ..parts import whole
 from ..values.errors import freed
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ class OpNode(Node):
     `saved` runs along `op.saved_names`, see saved.py. `values` are the op's bound arguments with tensors left out.
     """
 
-    __slots__ = ("operand_forms",)  # shape and dtype of each operand, where gradients are fitted to them
+    __slots__ = ()
+
+    operand_forms: Any  # shape and dtype of each operand, where gradients are fitted to them
 
     op: Op
     title: str
@@ -40,7 +43,7 @@ class OpNode(Node):
     def named(cls, title: str, **more: Any) -> type[OpNode]:
         """The same nodes under another title."""
         named = {"__slots__": (), "title": title, "__module__": "builtins"}
-        return type(title.rpartition("::")[2], (cls,), named | more)
+        return whole(type(title.rpartition("::")[2], (cls,), named | more))
 
     def name(self) -> str:
         return self.title

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from ..native import native
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values.arrays import Array
@@ -65,7 +66,8 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
             return op.apply(input)
         return op.call(call, (input,), {} if out is None else {"out": out}, method)
 
-    return _without_out(call) if method else call
+    made = _without_out(call) if method else call
+    return made if native is None else _native_unary(op, made, record)
 
 
 def binary(op: Any, method: bool = False) -> Callable[..., Any]:
@@ -122,7 +124,8 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
         return op.call(call, (input, other) if third is _ABSENT else (input, other, third), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
-    return _without_out(call) if method else call
+    made = _without_out(call) if method else call
+    return made if native is None else _native_binary(op, made, numbers, record)
 
 
 def _renamed(code: CodeType, old: str, new: str) -> CodeType:
@@ -190,13 +193,50 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
         named = {} if alpha is _ONE else {"alpha": alpha}
         return op.call_in_place(call, (self, other) if third is _ABSENT else (self, other, third), named)
 
-    return call
+    if native is None or not writes:
+        return call
+    return _accelerated(native.in_place, call, kernels, direct, numbers, None)
+
+
+def _accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[..., Any]:
+    """A callable in C that computes the plain cases, and calls `general` in all others."""
+    made = make(general, data)
+    made.__name__, made.__qualname__, made.__module__ = general.__name__, general.__qualname__, general.__module__
+    public[general] = made
+    return made
+
+
+def _native_unary(op: Any, general: Any, record: Any) -> Callable[..., Any]:
+    recipe = None
+    if record is not None:
+        name, node_class, flat = op.signature.params[0].name, op.node_class, None
+        if _keeps_itself(op):
+            flat = (name in op.saved_names, False, "result" in op.saved_names, False, False, True)
+        recipe = (record, node_class, node_class, (), flat)
+    return _accelerated(native.unary, general, op.kernels, op.direct, False, recipe)
+
+
+def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callable[..., Any]:
+    recipe = None
+    if record is not None:
+        keeps, flat = _pair_keeps(op), None
+        if keeps is not None:
+            keeps_first, keeps_second, always_first, always_second, first_leads = keeps
+            flat = (keeps_first, keeps_second, False, always_first, always_second, first_leads)
+        number_class = dict(op.number_nodes).get(1, op.node_class)
+        recipe = (record, op.node_class, number_class, (1,) * len(op.value_names), flat)
+    return _accelerated(native.binary, general, op.kernels, op.direct, numbers, recipe)
+
+
+def _keeps_itself(op: Any) -> bool:
+    """Whether nodes of a function of one tensor keep nothing but that and the result."""
+    known = {op.signature.params[0].name, "result"}
+    return set(op.saved_names) <= known and not op.value_names and not op.node_class.fails
 
 
 def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
     """`Op.record` for one operand: flat where the derivative saves nothing but the operand or the result."""
     name = op.signature.params[0].name
-    flat = set(op.saved_names) <= {name, "result"} and not op.value_names and not op.node_class.fails
     new, node_class = _new, op.node_class
     keeps_input, keeps_result = name in op.saved_names, "result" in op.saved_names
 
@@ -222,7 +262,7 @@ def recorder(op: Any) -> Callable[[Tensor, Tensor], None]:
         node.saved_entries = (*kept, SavedOutput(result, 0)) if keeps_result else kept
         result.edge = (node, 0)
 
-    return record if flat else record_any
+    return record if _keeps_itself(op) else record_any
 
 
 def _pair_keeps(op: Any) -> tuple[bool, bool, bool, bool, bool] | None:
@@ -417,4 +457,10 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         return general(input, *args, **named)
 
     public[general] = call
-    return call
+    if native is None:
+        return call
+    recipe = None
+    if record is not None:
+        flat = (False,) * 6 if keeps_nothing else None
+        recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, (), flat)
+    return _accelerated(native.total, call, kernels, direct, False, recipe)

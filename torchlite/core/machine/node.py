@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..parts import CounterParts, NodeParts, know
 from ..state import mode as _mode
 from .hooks import Hooks, register
 
@@ -43,10 +44,10 @@ FIRST = 1 << 64  # and their sequence number: they run before all others
 clock = itertools.count(2)
 
 
-class Counter:
+class Counter(CounterParts):
     """How many times the memory behind a tensor was written to. Tensors that share memory share it."""
 
-    __slots__ = ("n",)
+    __slots__ = ()
 
     born: float = 0  # when the memory was made, by `clock`, if inside of a transform of functions
 
@@ -111,6 +112,7 @@ class _Unversioned(Counter):
 
 
 UNVERSIONED = _Unversioned()
+know(LEAF=LEAF, sequence=sequence, Counter=Counter)
 
 
 def version_of(t: Tensor) -> int:
@@ -126,7 +128,7 @@ def shared_counter(t: Tensor) -> Counter:
     return counter
 
 
-class Node:
+class Node(NodeParts):
     """A step of the backward graph.
 
     `apply(grads)` takes a gradient (or None) for each output and returns one for each edge. `saved_entries` is what
@@ -134,10 +136,7 @@ class Node:
     which its author sets attributes, so the names of a node's own parts are long ones.
     """
 
-    __slots__ = (
-        "__weakref__", "next_edges", "node_hooks", "node_metadata", "output_forms", "plain_values", "saved_entries",
-        "sequence_nr",
-    )  # fmt: skip
+    __slots__ = ()
 
     next_edges: tuple[Any, ...]
     takes_detached = False  # whether it may read what was detached in place after it was saved

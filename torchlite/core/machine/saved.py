@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from ..parts import SavedNumberParts, SavedOutputParts, know, whole
 from ..state import mode as _mode
 from ..values import dtype as dt
 from ..values.device import CPU, find_backend
@@ -71,10 +72,10 @@ def check_keepable(value: Any) -> None:
             )
 
 
-class SavedOutput:
+class SavedOutput(SavedOutputParts):
     """A result of the node that keeps it: an alias without history, so that the node does not own itself."""
 
-    __slots__ = ("output", "tensor", "version")
+    __slots__ = ()
 
     def __init__(self, result: Tensor, output: int) -> None:
         self.version = version_of(result)
@@ -94,16 +95,19 @@ class SavedOutput:
         return tensor
 
 
-class SavedNumber:
+class SavedNumber(SavedNumberParts):
     """A number that stood where a tensor may."""
 
-    __slots__ = ("value",)
+    __slots__ = ()
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def read(self, node: Node) -> Any:
         return self.value
+
+
+know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber))
 
 
 class SavedList:

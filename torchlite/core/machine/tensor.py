@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..parts import TensorParts, know, whole
 from ..state import mode as _mode
 from ..values.arrays import Array, Backend
 from ..values.dtype import FLOAT
@@ -58,7 +59,7 @@ class Extra:
         return own if self.grad_dtype is SAME_DTYPE else self.grad_dtype
 
 
-class TensorBase:
+class TensorBase(TensorParts):
     """The parts of a tensor.
 
     array    what its backend computes with
@@ -70,7 +71,7 @@ class TensorBase:
     extra    hooks and other rarities, or None
     """
 
-    __slots__ = ("_grad", "array", "backend", "counter", "dtype", "edge", "extra")
+    __slots__ = ()
 
     array: Any
     dtype: dtype
@@ -541,6 +542,7 @@ def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 Tensor.__module__ = "torch"
+know(Tensor=whole(Tensor))
 
 # Functions whose results keep their type when a subclass calls them.
 overrides(Tensor)  # from now on the fast paths know it
@@ -553,7 +555,7 @@ def as_class(t: Tensor, cls: type) -> Tensor:
     if type(t) is cls:
         return t
     made = _new(cls)
-    for slot in TensorBase.__slots__:
+    for slot in TensorParts.__slots__:
         setattr(made, slot, getattr(t, slot))
     real = t.backend.real
     made.backend = real.guarded if overrides(cls) else real

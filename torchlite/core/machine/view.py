@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..parts import ViewParts, know, whole
 from ..state import mode as _mode
 from ..values.errors import freed
 from .node import LEAF, DetachedCounter, Node, hooks_of, name_of, shared_counter, version_of
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 ORDINARY, NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM = "", "no_grad", "inference", "multi_output", "custom"
 
 
-class View:
+class View(ViewParts):
     """The history of a view. `path` is how it was made from its base: `(op, arguments after the tensor)` steps."""
 
-    __slots__ = ("base", "edge", "kind", "path", "seen")
+    __slots__ = ()
 
     def __init__(self, base: Tensor, edge: Any, kind: str, path: Path) -> None:
         self.base = base
@@ -35,6 +36,9 @@ class View:
         self.kind = kind
         self.path = path
         self.seen = version_of(base)
+
+
+know(View=whole(View), ORDINARY=ORDINARY, NO_GRAD=NO_GRAD)
 
 
 def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, ...]) -> View:

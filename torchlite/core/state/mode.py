@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from ..native import native
+from ..parts import ModeParts, StateParts, know
+
 _DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "toggled", "transforming"))
 
 
-class Mode:
+class Mode(ModeParts):
     """One combination of switches."""
 
     __slots__ = (
-        "anomaly", "autocast", "beneath", "direct", "forward", "functions", "grad", "inference", "kernels", "levels",
-        "marks", "moving", "plain", "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming",
-        "transforms",
+        "anomaly", "autocast", "beneath", "forward", "functions", "inference", "kernels", "levels", "marks", "moving",
+        "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming", "transforms",
     )  # fmt: skip
 
     def __init__(
@@ -68,8 +70,10 @@ class Mode:
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some switches set otherwise."""
-        values = {name: getattr(self, name) for name in Mode.__slots__ if name not in _DERIVED}
-        return Mode(**(values | changes))
+        return Mode(**({name: getattr(self, name) for name in _SWITCHES} | changes))
+
+
+_SWITCHES = tuple([name for name in (*ModeParts.__slots__, *Mode.__slots__) if name not in _DERIVED])
 
 
 GRAD = Mode(grad=True)
@@ -107,7 +111,7 @@ def left(outer: Mode, inner: Mode) -> Mode:
     return outer if outer.levels is inner.levels else outer.but(levels=inner.levels)
 
 
-class State:
+class State(StateParts):
     """What a thread holds: its mode, its default device, the backward pass and the transforms it is in, and `quiet`.
 
     `quiet` calls a kernel without NumPy's warnings.
@@ -118,8 +122,7 @@ class State:
     """
 
     __slots__ = (
-        "adopted", "default_device", "entered", "hooks_refused", "leaves_allowed", "levels", "mode", "multithreading",
-        "quiet", "task",
+        "adopted", "default_device", "entered", "hooks_refused", "leaves_allowed", "levels", "multithreading", "quiet",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -135,6 +138,12 @@ class State:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.quiet = context.run
+
+    def __copy__(self) -> State:
+        made = State.__new__(State)
+        for name in (*StateParts.__slots__, *State.__slots__):
+            setattr(made, name, getattr(self, name))
+        return made
 
     def within(self, mode: Mode, call: Callable[..., Any], *args: Any) -> Any:
         """Make a call in a mode. An exception may come at any line, that of a `finally` too: so there are two."""
@@ -166,4 +175,5 @@ class _Local(threading.local):
         self.state = State()
 
 
-local = _Local()
+know(State=State)
+local = _Local() if native is None else native.Local()

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..parts import know
 from .pickling import bear_name, reduce_ex
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
@@ -82,6 +83,7 @@ float32 = dtype("float32", np.float32, FLOAT, 2, "Float", "float")
 float64 = dtype("float64", np.float64, FLOAT, 3, "Double", "double")
 complex64 = dtype("complex64", np.complex64, COMPLEX, 2, "ComplexFloat", "c10::complex<float>")
 complex128 = dtype("complex128", np.complex128, COMPLEX, 3, "ComplexDouble", "c10::complex<double>")
+know(float32=float32, float64=float64, int64=int64, bool_=bool_)
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT, 0, "Float8_e4m3fn", "c10::Float8_e4m3fn")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT, 0, "Float8_e5m2", "c10::Float8_e5m2")
 float8_e4m3fnuz = dtype(

@@ -1,0 +1,191 @@
+// What NumPy is asked for: arrays, their forms, and the inner loops of its ufuncs.
+#include "native.h"
+
+PyArray_Descr *descrs[SLOTS];
+static const int typenums[SLOTS] = {NPY_FLOAT, NPY_DOUBLE, NPY_INT64, NPY_BOOL};
+static PyArrayObject *ones[2];  // of the longest sum that is a dot product
+enum { LONGEST = 1024, LONG = 1 << 14 };  // from so many elements on, a loop runs without the interpreter's lock
+
+int prepare_arrays(void)
+{
+    for (int slot = 0; slot < SLOTS; slot++)
+        if ((descrs[slot] = PyArray_DescrFromType(typenums[slot])) == NULL)
+            return -1;
+    for (int slot = 0; slot < 2; slot++) {
+        const npy_intp count = LONGEST;
+        if ((ones[slot] = (PyArrayObject *)fresh(slot, 1, &count)) == NULL)
+            return -1;
+        for (int i = 0; i < LONGEST; i++)
+            if (slot == FLOAT32)
+                ((float *)PyArray_DATA(ones[slot]))[i] = 1;
+            else
+                ((double *)PyArray_DATA(ones[slot]))[i] = 1;
+    }
+    return 0;
+}
+
+int slot_of(PyObject *dtype)
+{
+    return dtype == known.float32 ? FLOAT32 : dtype == known.float64 ? FLOAT64 : dtype == known.int64 ? INT64
+         : dtype == known.bool_ ? BOOL : -1;
+}
+
+PyObject *dtype_at(int slot)
+{
+    PyObject *const dtypes[SLOTS] = {known.float32, known.float64, known.int64, known.bool_};
+    return dtypes[slot];
+}
+
+PyObject *fresh(int slot, int ndim, const npy_intp *dims)
+{
+    Py_INCREF(descrs[slot]);
+    return PyArray_NewFromDescr(&PyArray_Type, descrs[slot], ndim, (npy_intp *)dims, NULL, NULL, 0, NULL);
+}
+
+// ---- forms
+
+PyObject *shape_of(PyArrayObject *array)
+{
+    const int ndim = PyArray_NDIM(array);
+    PyObject *shape = PyTuple_New(ndim);
+    for (int i = 0; shape != NULL && i < ndim; i++) {
+        PyObject *n = PyLong_FromSsize_t(PyArray_DIM(array, i));
+        if (n == NULL)
+            Py_CLEAR(shape);
+        else
+            PyTuple_SET_ITEM(shape, i, n);
+    }
+    return shape;
+}
+
+int has_shape(PyArrayObject *array, PyObject *shape)
+{
+    const int ndim = PyArray_NDIM(array);
+    if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != ndim)
+        return 0;
+    for (int i = 0; i < ndim; i++)
+        if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(array, i))
+            return 0;
+    return 1;
+}
+
+int same_shape(PyArrayObject *a, PyArrayObject *b)
+{
+    const int ndim = PyArray_NDIM(a);
+    return ndim == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), ndim * sizeof(npy_intp)) == 0;
+}
+
+int is_tail(PyArrayObject *row, PyArrayObject *whole)
+{
+    const int ndim = PyArray_NDIM(row), lead = PyArray_NDIM(whole) - ndim;
+    return lead >= 0 && memcmp(PyArray_DIMS(row), PyArray_DIMS(whole) + lead, ndim * sizeof(npy_intp)) == 0;
+}
+
+// ---- loops
+
+static void relu_float(char **args, const npy_intp *count, const npy_intp *steps, void *data)
+{
+    for (npy_intp i = 0; i < *count; i++) {
+        const float x = *(float *)(args[0] + i * steps[0]);
+        *(float *)(args[1] + i * steps[1]) = x < 0 ? 0 : x;
+    }
+}
+
+static void relu_double(char **args, const npy_intp *count, const npy_intp *steps, void *data)
+{
+    for (npy_intp i = 0; i < *count; i++) {
+        const double x = *(double *)(args[0] + i * steps[0]);
+        *(double *)(args[1] + i * steps[1]) = x < 0 ? 0 : x;
+    }
+}
+
+int find_loops(PyObject *kernel, Loop *loops)
+{
+    memset(loops, 0, SLOTS * sizeof *loops);
+    if (kernel == known.relu) {
+        loops[FLOAT32] = (Loop){relu_float, NULL, FLOAT32};
+        loops[FLOAT64] = (Loop){relu_double, NULL, FLOAT64};
+        return 1;
+    }
+    if (!PyObject_TypeCheck(kernel, &PyUFunc_Type))
+        return 0;
+    PyUFuncObject *ufunc = (PyUFuncObject *)kernel;
+    if (ufunc->nout != 1 || ufunc->nin > 2 || ufunc->core_enabled)
+        return 0;
+    for (int i = 0; i < ufunc->ntypes; i++) {
+        const char *types = ufunc->types + i * ufunc->nargs;
+        for (int slot = 0; slot < SLOTS; slot++) {
+            int fits = loops[slot].run == NULL;
+            for (int k = 0; k < ufunc->nin; k++)
+                fits = fits && PyArray_EquivTypenums(types[k], typenums[slot]);
+            for (int result = 0; fits && result < SLOTS; result++)
+                if (PyArray_EquivTypenums(types[ufunc->nin], typenums[result])) {
+                    void *data = ufunc->data == NULL ? NULL : (void *)ufunc->data[i];
+                    loops[slot] = (Loop){ufunc->functions[i], data, result};
+                }
+        }
+    }
+    return 1;
+}
+
+// Operands are held while others run: these may give the tensors other arrays.
+static void run(const Loop *loop, char **args, npy_intp count, const npy_intp *steps, PyArrayObject *x, PyArrayObject *y)
+{
+    if (count < LONG) {
+        loop->run(args, &count, steps, loop->data);
+        return;
+    }
+    Py_INCREF(x);
+    Py_XINCREF(y);
+    Py_BEGIN_ALLOW_THREADS
+    loop->run(args, &count, steps, loop->data);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(x);
+    Py_XDECREF(y);
+}
+
+void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out)
+{
+    char *args[] = {PyArray_BYTES(x), PyArray_BYTES(out)};
+    const npy_intp steps[] = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(out)};
+    run(loop, args, PyArray_SIZE(x), steps, x, NULL);
+}
+
+void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out)
+{
+    const npy_intp steps[] = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(y), PyArray_ITEMSIZE(out)};
+    const npy_intp size = PyArray_SIZE(x), count = PyArray_SIZE(y);
+    for (npy_intp i = 0; count && i < size; i += count) {  // once for every row that is as long as y
+        char *args[] = {PyArray_BYTES(x) + i * steps[0], PyArray_BYTES(y), PyArray_BYTES(out) + i * steps[2]};
+        run(loop, args, count, steps, x, y);
+    }
+}
+
+void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out)
+{
+    char *args[] = {PyArray_BYTES(x), (char *)number, PyArray_BYTES(out)};
+    const npy_intp steps[] = {PyArray_ITEMSIZE(x), 0, PyArray_ITEMSIZE(out)};
+    run(loop, args, PyArray_SIZE(x), steps, x, NULL);
+}
+
+// The sum of all elements, or their mean, of few floats by a dot product as the kernel in Python has it; NULL, without
+// an error, for others.
+PyObject *total_of(PyArrayObject *x, int slot, int mean)
+{
+    const npy_intp count = PyArray_SIZE(x), item = PyArray_ITEMSIZE(x);
+    if (slot > FLOAT64 || count > LONGEST)
+        return NULL;
+    PyObject *made = fresh(slot, 0, NULL);
+    if (made == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    void *out = PyArray_DATA((PyArrayObject *)made);
+    PyArray_DotFunc *dot = PyDataType_GetArrFuncs(descrs[slot])->dotfunc;
+    dot(PyArray_DATA(x), item, PyArray_DATA(ones[slot]), item, out, count, NULL);
+    if (mean && slot == FLOAT32)
+        *(float *)out /= (float)count;
+    else if (mean)
+        *(double *)out /= (double)count;
+    return made;
+}

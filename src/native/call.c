@@ -1,0 +1,272 @@
+// Calls on plain tensors of the CPU: one operand, two, a number, in place, and the sum of all elements.
+//
+// Each function first asks whether the case is plain; only then is anything made. What is not plain is declined to the
+// function in Python that takes the same arguments. Where memory runs out it is declined too, for the error's text.
+#include "native.h"
+
+typedef struct {
+    PyObject *kernels, *direct;  // borrowed: the op's kernels by backend, and result dtypes by operands' dtypes
+    int bound;                   // whether the loops are known
+    int numbers;                 // whether the second operand may be a number
+    int mean;
+    Loop loops[SLOTS];           // those without a `run` are not for C
+    Recipe recipe;
+} Call;
+
+// Find the loops of the kernel for the CPU, once Python has found the kernel.
+static int bind_loops(Call *call)
+{
+    if (LIKELY(call->bound))
+        return call->bound > 0;
+    PyObject *kernel = known.cpu == NULL ? NULL : PyDict_GetItemWithError(call->kernels, known.cpu);
+    if (kernel == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    call->bound = find_loops(kernel, call->loops) ? 1 : -1;
+    for (int slot = 0; slot < SLOTS; slot++) {
+        PyObject *dtype = PyDict_GetItemWithError(call->direct, dtype_at(slot));
+        if (dtype == NULL || dtype != dtype_at(call->loops[slot].result))
+            call->loops[slot].run = NULL;
+    }
+    PyErr_Clear();
+    return call->bound > 0;
+}
+
+static inline const Loop *loop_for(Call *call, Tensor *a)
+{
+    const int slot = slot_of(a->dtype);
+    return slot < 0 || !bind_loops(call) || call->loops[slot].run == NULL ? NULL : &call->loops[slot];
+}
+
+// An array for the results, of the shape of x; NULL, without an error, where there is no memory.
+static inline PyArrayObject *result_like(const Loop *loop, PyArrayObject *x)
+{
+    PyObject *made = fresh(loop->result, PyArray_NDIM(x), PyArray_DIMS(x));
+    if (made == NULL)
+        PyErr_Clear();
+    return (PyArrayObject *)made;
+}
+
+static inline PyObject *recorded(PyObject *result, int failed)
+{
+    if (failed)
+        Py_CLEAR(result);
+    return result;
+}
+
+// ---- one operand
+
+static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = ((Function *)f)->own;
+    Mode *mode;
+    Tensor *a;
+    const Loop *loop;
+    PyArrayObject *x, *made;
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL ||
+        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL ||
+        (made = result_like(loop, x = (PyArrayObject *)a->array)) == NULL)
+        return decline(f, args, nargsf, kwnames);
+    run_unary(loop, x, made);
+    PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
+    if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True && has_history(a))
+        return recorded(result, record_unary(&call->recipe, a, result));
+    return result;
+}
+
+// ---- two operands
+
+typedef union { float of_float; double of_double; npy_int64 of_int; } Number;
+
+// A number as an element of a dtype, where it can be one without a second thought.
+static int as_element(PyObject *value, int slot, Number *number)
+{
+    enum { EXACT = 53 };  // bits of the integers that a double has
+    if (PyFloat_CheckExact(value)) {
+        const double v = PyFloat_AS_DOUBLE(value);
+        if (slot == FLOAT32)
+            number->of_float = (float)v;
+        else
+            number->of_double = v;
+        return slot == FLOAT32 || slot == FLOAT64;
+    }
+    int overflow;
+    const long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow || (slot != INT64 && (v > 1LL << EXACT || v < -(1LL << EXACT))))
+        return 0;
+    if (slot == FLOAT32)
+        number->of_float = (float)(double)v;
+    else if (slot == FLOAT64)
+        number->of_double = (double)v;
+    else
+        number->of_int = v;
+    return slot == FLOAT32 || slot == FLOAT64 || slot == INT64;
+}
+
+static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = ((Function *)f)->own;
+    Mode *mode;
+    Tensor *a, *b = NULL;
+    const Loop *loop;
+    PyArrayObject *made;
+    Number number;
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
+        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL)
+        return decline(f, args, nargsf, kwnames);
+    PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
+    if (is_number(args[1])) {
+        if (!call->numbers || !as_element(args[1], slot_of(a->dtype), &number))
+            return decline(f, args, nargsf, kwnames);
+    } else {
+        b = host_tensor(args[1]);
+        if (b == NULL || b->dtype != a->dtype)
+            return decline(f, args, nargsf, kwnames);
+        y = (PyArrayObject *)b->array;
+        if (!same_shape(x, y) && (PyArray_NDIM(y) == 0 || !is_tail(y, x)))
+            return decline(f, args, nargsf, kwnames);
+    }
+    if ((made = result_like(loop, x)) == NULL)
+        return decline(f, args, nargsf, kwnames);
+    if (b == NULL)
+        run_scalar(loop, x, &number, made);
+    else
+        run_binary(loop, x, y, made);
+    PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
+    if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True &&
+        (has_history(a) || (b != NULL && has_history(b))))
+        return recorded(result, record_binary(&call->recipe, a, args[1], result));
+    return result;
+}
+
+// ---- in place
+
+// Whether two plain arrays have memory in common, which tensors may have without a common counter.
+static int meet(PyArrayObject *x, PyArrayObject *y)
+{
+    const char *one = PyArray_BYTES(x), *other = PyArray_BYTES(y);
+    return one < other + PyArray_NBYTES(y) && other < one + PyArray_NBYTES(x);
+}
+
+static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = ((Function *)f)->own;
+    Mode *mode;
+    Tensor *a, *b = NULL;
+    const Loop *loop;
+    Number number;
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
+        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL || !counts_plainly(a) ||
+        loop->result != slot_of(a->dtype) || !PyArray_ISWRITEABLE((PyArrayObject *)a->array) ||
+        (mode->grad == Py_True && a->edge != Py_None))
+        return decline(f, args, nargsf, kwnames);
+    PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
+    if (is_number(args[1])) {
+        if (!call->numbers || !as_element(args[1], slot_of(a->dtype), &number))
+            return decline(f, args, nargsf, kwnames);
+    } else {
+        b = host_tensor(args[1]);
+        if (b == NULL || b->dtype != a->dtype || (b->counter != Py_None && b->counter == a->counter) || b == a ||
+            (mode->grad == Py_True && b->edge != Py_None))
+            return decline(f, args, nargsf, kwnames);
+        y = (PyArrayObject *)b->array;
+        if (meet(x, y) || (!same_shape(x, y) && (PyArray_NDIM(y) == 0 || !is_tail(y, x))))
+            return decline(f, args, nargsf, kwnames);
+    }
+    if (a->counter == Py_None) {
+        PyObject *counter = new_of(known.Counter);
+        if (counter == NULL)
+            return NULL;
+        Py_SETREF(a->counter, counter);
+    }
+    if (b == NULL)
+        run_scalar(loop, x, &number, x);
+    else
+        run_binary(loop, x, y, x);
+    ((Counter *)a->counter)->n += 1;
+    return Py_NewRef(a);
+}
+
+// ---- all elements
+
+static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = ((Function *)f)->own;
+    Mode *mode;
+    Tensor *a;
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL ||
+        (a = host_tensor(args[0])) == NULL)
+        return decline(f, args, nargsf, kwnames);
+    if (!call->bound) {
+        PyObject *kernel = PyDict_GetItemWithError(call->kernels, known.cpu);
+        PyErr_Clear();
+        if (kernel != NULL) {
+            call->bound = kernel == known.sum || kernel == known.mean ? 1 : -1;
+            call->mean = kernel == known.mean;
+        }
+    }
+    const int records = call->recipe.general != NULL && mode->grad == Py_True && has_history(a);
+    PyArrayObject *x = (PyArrayObject *)a->array;
+    PyObject *edge = records ? edge_in(a) : Py_None;
+    if (call->bound <= 0 || edge == NULL || (records && (!counts_plainly(a) || (call->mean && !PyArray_SIZE(x)))))
+        return decline(f, args, nargsf, kwnames);
+    PyObject *made = total_of(x, slot_of(a->dtype), call->mean);
+    if (made == NULL)
+        return decline(f, args, nargsf, kwnames);
+    PyObject *result = wrap(made, a->dtype);
+    if (result == NULL || !records)
+        return result;
+    if (!call->recipe.flat) {
+        PyObject *done = PyObject_CallFunctionObjArgs(call->recipe.general, (PyObject *)a, result, NULL);
+        Py_XDECREF(done);
+        return recorded(result, done == NULL);
+    }
+    Node *node = new_node(call->recipe.node_class);
+    if (node == NULL)
+        return recorded(result, 1);
+    PyObject *shape = shape_of(x);
+    node->next_edges = PyTuple_Pack(1, edge);
+    node->plain_values = Py_NewRef(known.empty);
+    node->saved_entries = Py_NewRef(known.empty);
+    node->output_forms = forms_of(NULL, (PyArrayObject *)made, a->dtype);
+    node->operand_forms = shape == NULL ? NULL : PyTuple_Pack(3, shape, a->dtype, Py_None);
+    Py_XDECREF(shape);
+    if (node->next_edges == NULL || node->output_forms == NULL || node->operand_forms == NULL) {
+        Py_DECREF(node);
+        return recorded(result, 1);
+    }
+    hang(result, node);
+    return recorded(result, ((Tensor *)result)->edge == Py_None);
+}
+
+// ---- made by Python: `unary(general, (kernels, direct, numbers, recipe))`, where a recipe is None or
+// (record, node class, number class, values, flat or None: keeps first, second, result, always first, second, leads)
+
+static PyObject *made(vectorcallfunc vectorcall, PyObject *args)
+{
+    PyObject *general, *held, *recipe, *flat;
+    if (!PyArg_ParseTuple(args, "OO!", &general, &PyTuple_Type, &held))
+        return NULL;
+    Function *f = new_function(vectorcall, general, held, sizeof(Call));
+    if (f == NULL)
+        return NULL;
+    Call *call = f->own;
+    Recipe *r = &call->recipe;
+    if (!PyArg_ParseTuple(held, "OOpO", &call->kernels, &call->direct, &call->numbers, &recipe) ||
+        (recipe != Py_None &&
+         (!PyArg_ParseTuple(recipe, "OOOOO", &r->general, &r->node_class, &r->number_class, &r->values, &flat) ||
+          (flat != Py_None &&
+           !PyArg_ParseTuple(flat, "pppppp", &r->keeps_first, &r->keeps_second, &r->keeps_result, &r->always_first,
+                             &r->always_second, &r->first_leads))))) {
+        Py_DECREF(f);
+        return NULL;
+    }
+    r->flat = recipe != Py_None && flat != Py_None;
+    return (PyObject *)f;
+}
+
+PyObject *make_unary(PyObject *module, PyObject *args) { return made(call_unary, args); }
+PyObject *make_binary(PyObject *module, PyObject *args) { return made(call_binary, args); }
+PyObject *make_in_place(PyObject *module, PyObject *args) { return made(call_in_place, args); }
+PyObject *make_total(PyObject *module, PyObject *args) { return made(call_total, args); }

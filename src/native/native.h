@@ -1,0 +1,170 @@
+// What the parts of torchlite.core._native know of each other. docs/native.md tells how they hang together.
+#ifndef TORCHLITE_NATIVE_H
+#define TORCHLITE_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef NPY_NO_DEPRECATED_API
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#endif
+#define PY_ARRAY_UNIQUE_SYMBOL torchlite_array_api
+#define PY_UFUNC_UNIQUE_SYMBOL torchlite_ufunc_api
+#ifndef TORCHLITE_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
+
+#if defined(__GNUC__)
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#else
+#define LIKELY(x) (x)
+#endif
+
+// ---- parts.c: the structs from which the Python classes derive. A list of fields gives the struct, what the collector
+// visits, and the members that Python sees: X(field, name in Python).
+
+#define TENSOR_FIELDS(X) \
+    X(grad, "_grad") X(array, "array") X(backend, "backend") X(counter, "counter") X(dtype, "dtype") X(edge, "edge") \
+    X(extra, "extra")
+#define NODE_FIELDS(X) \
+    X(next_edges, "next_edges") X(node_hooks, "node_hooks") X(node_metadata, "node_metadata") \
+    X(output_forms, "output_forms") X(plain_values, "plain_values") X(saved_entries, "saved_entries") \
+    X(sequence_nr, "sequence_nr") X(operand_forms, "operand_forms")
+#define VIEW_FIELDS(X) X(base, "base") X(edge, "edge") X(kind, "kind") X(path, "path") X(seen, "seen")
+#define SAVED_OUTPUT_FIELDS(X) X(tensor, "tensor") X(version, "version") X(output, "output")
+#define SAVED_NUMBER_FIELDS(X) X(value, "value")
+#define MODE_FIELDS(X) X(plain, "plain") X(grad, "grad") X(direct, "direct")
+#define STATE_FIELDS(X) X(mode, "mode") X(task, "task")
+#define FIELD(field, name) PyObject *field;
+
+typedef struct { PyObject_HEAD TENSOR_FIELDS(FIELD) PyObject *dict, *weak; } Tensor;
+typedef struct { PyObject_HEAD NODE_FIELDS(FIELD) PyObject *weak; } Node;
+typedef struct { PyObject_HEAD VIEW_FIELDS(FIELD) } View;
+typedef struct { PyObject_HEAD SAVED_OUTPUT_FIELDS(FIELD) } SavedOutput;
+typedef struct { PyObject_HEAD SAVED_NUMBER_FIELDS(FIELD) } SavedNumber;
+typedef struct { PyObject_HEAD Py_ssize_t n; } Counter;
+typedef struct { PyObject_HEAD MODE_FIELDS(FIELD) } Mode;
+typedef struct { PyObject_HEAD STATE_FIELDS(FIELD) } State;
+
+extern PyTypeObject TensorParts;
+int add_parts(PyObject *module);
+
+Tensor *new_tensor(void);                                // with all parts NULL
+PyObject *wrap(PyObject *array, PyObject *dtype);        // a plain tensor of the CPU; takes the array over
+Node *new_node(PyObject *node_class);                    // numbered, without hooks or metadata; the rest NULL
+PyObject *new_of(PyObject *cls);                         // an instance of a class of parts, all NULL
+Mode *plain_mode(void);                                  // borrowed: the thread's mode; NULL if it has rare things on
+State *thread_state(void);                               // borrowed; NULL where the thread has none yet
+PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be freed without the interpreter's search
+
+// ---- module.c: the objects of Python that C must know, each handed over by the module that makes it: `know(name=…)`.
+
+#define KNOWN(X) \
+    X(Tensor) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) X(ORDINARY) \
+    X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(relu) X(sum) X(mean)
+#define KNOWN_FIELD(name) PyObject *name;
+extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *empty; } known;
+
+// ---- arrays.c: what NumPy is asked for.
+
+enum { FLOAT32, FLOAT64, INT64, BOOL, SLOTS };  // the dtypes with plain cases
+typedef struct { PyUFuncGenericFunction run; void *data; int result; } Loop;
+
+extern PyArray_Descr *descrs[SLOTS];
+int prepare_arrays(void);
+int slot_of(PyObject *dtype);                            // -1: none
+PyObject *dtype_at(int slot);                            // borrowed
+int find_loops(PyObject *kernel, Loop *loops);           // the inner loops of a ufunc for operands of one dtype
+PyObject *fresh(int slot, int ndim, const npy_intp *dims);
+PyObject *shape_of(PyArrayObject *array);                // its shape, as a tuple
+int has_shape(PyArrayObject *array, PyObject *shape);
+int same_shape(PyArrayObject *a, PyArrayObject *b);
+int is_tail(PyArrayObject *row, PyArrayObject *whole);   // whether `row` is shaped as the last dimensions of `whole`
+void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out);
+void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out);
+void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out);
+PyObject *total_of(PyArrayObject *x, int slot, int mean);
+
+// An array of the exact class whose elements lie in order.
+static inline int is_plain(PyObject *array)
+{
+    const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    return Py_TYPE(array) == &PyArray_Type && (PyArray_FLAGS((PyArrayObject *)array) & wanted) == wanted;
+}
+
+// Whether the strides of results are those that NumPy gives: a view's dimensions of size one or none may have others.
+static inline int lies_well(PyArrayObject *array)
+{
+    if (PyArray_BASE(array) != NULL)
+        for (int i = 0; i < PyArray_NDIM(array); i++)
+            if (PyArray_DIM(array, i) <= 1)
+                return 0;
+    return 1;
+}
+
+// ---- function.c: callables that take a function's place, and call it where they know nothing better.
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *general;  // the function in Python
+    PyObject *dict;     // its name and the like, as the publisher sets them
+    PyObject *held;     // a tuple of all that `own` points to
+    void *own;          // what its kind of callable needs
+} Function;
+
+extern PyTypeObject FunctionType;
+Function *new_function(vectorcallfunc call, PyObject *general, PyObject *held, size_t own);
+
+static inline PyObject *decline(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    return PyObject_Vectorcall(((Function *)f)->general, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+}
+
+static inline int is_number(PyObject *value) { return PyFloat_CheckExact(value) || PyLong_CheckExact(value); }
+
+// A tensor of the CPU whose array is plain; NULL for anything else.
+static inline Tensor *host_tensor(PyObject *value)
+{
+    if (Py_TYPE(value) != (PyTypeObject *)known.Tensor && !PyType_IsSubtype(Py_TYPE(value), &TensorParts))
+        return NULL;
+    Tensor *t = (Tensor *)value;
+    if (t->backend != known.cpu || t->array == NULL || !is_plain(t->array) || t->edge == NULL || t->counter == NULL)
+        return NULL;
+    return lies_well((PyArrayObject *)t->array) ? t : NULL;
+}
+
+// ---- record.c: the history of results.
+
+typedef struct {
+    PyObject *node_class, *number_class, *values;  // borrowed
+    PyObject *general;      // records what C leaves to it; NULL where nothing is recorded
+    int flat;               // whether C may record
+    int keeps_first, keeps_second, keeps_result;
+    int always_first, always_second;  // whether they are kept though the other's gradient is not asked for
+    int first_leads;        // whether the first stands before the second among what is kept
+} Recipe;
+
+PyObject *edge_in(Tensor *t);                            // borrowed: the edge of an operand; NULL: Python has to look
+int has_history(Tensor *t);                              // whether recording is due, or must be looked into
+PyObject *forms_of(PyObject *edge, PyArrayObject *array, PyObject *dtype);  // `output_forms` of a node of one result
+PyObject *version_pair(Tensor *t);                       // `(tensor, version)`
+int counts_plainly(Tensor *t);
+void hang(PyObject *result, Node *node);                 // takes the node over: the result is its first output
+int record_unary(const Recipe *recipe, Tensor *a, PyObject *result);
+int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result);
+
+// ---- call.c
+
+PyObject *make_unary(PyObject *module, PyObject *args);
+PyObject *make_binary(PyObject *module, PyObject *args);
+PyObject *make_in_place(PyObject *module, PyObject *args);
+PyObject *make_total(PyObject *module, PyObject *args);
+
+#endif

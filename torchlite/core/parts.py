@@ -1,0 +1,49 @@
+"""The parts of tensors, nodes and a thread's state: structs of the native build, or else classes with the same slots.
+
+The classes that derive from them add what Python does with the parts, and no slots of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .native import native
+
+_SLOTS = {
+    "TensorParts": ("_grad", "array", "backend", "counter", "dtype", "edge", "extra"),
+    "NodeParts": (
+        "__weakref__", "next_edges", "node_hooks", "node_metadata", "operand_forms", "output_forms", "plain_values",
+        "saved_entries", "sequence_nr",
+    ),
+    "ViewParts": ("base", "edge", "kind", "path", "seen"),
+    "CounterParts": ("n",),
+    "SavedOutputParts": ("output", "tensor", "version"),
+    "SavedNumberParts": ("value",),
+    "ModeParts": ("direct", "grad", "plain"),
+    "StateParts": ("mode", "task"),
+}  # fmt: skip
+
+
+def _parts(name: str) -> Any:
+    return type(name, (), {"__slots__": _SLOTS[name]}) if native is None else getattr(native, name)
+
+
+TensorParts = _parts("TensorParts")
+NodeParts = _parts("NodeParts")
+ViewParts = _parts("ViewParts")
+CounterParts = _parts("CounterParts")
+SavedOutputParts = _parts("SavedOutputParts")
+SavedNumberParts = _parts("SavedNumberParts")
+ModeParts = _parts("ModeParts")
+StateParts = _parts("StateParts")
+
+
+def know(**objects: Any) -> None:
+    """Hand the native build what it must know of Python."""
+    if native is not None:
+        native.know(**objects)
+
+
+def whole(cls: Any) -> Any:
+    """A class that adds nothing to its parts, which the native build may free as these are."""
+    return cls if native is None else native.become_whole(cls)
