@@ -153,7 +153,7 @@ def _stand_in(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether `func` belongs to Tensor rather than to a namespace."""
-    return (resolve_name(func) or "").startswith("torch.Tensor.")
+    return func in {*_surface().overridable[Tensor]} or func.__name__ == "__get__"
 
 
 def resolve_name(f: Any) -> str | None:

@@ -13,7 +13,7 @@ from .core.machine.tensor import Tensor, TensorBase
 from .core.values import dtype as dt
 from .core.values.device import set_default_device
 from .core.values.errors import broadcast_shapes as _broadcast
-from .core.values.errors import type_name, warn
+from .core.values.errors import too_long, type_name, warn
 from .core.values.size import size
 from .operations.making.legacy_types import TYPES, tensortype
 
@@ -91,6 +91,9 @@ def typename(obj: Any, /) -> str:
 
 def result_type(tensor1: Any, tensor2: Any) -> dt.dtype:
     """The dtype of the result of arithmetic on two tensors or numbers."""
+    for value in (tensor1, tensor2):
+        if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+            raise too_long(value)
     if not all(isinstance(value, (TensorBase, int, float, complex, np.generic)) for value in (tensor1, tensor2)):
         raise TypeError(
             f"result_type() received an invalid combination of arguments - got ({type_name(tensor1)}, "

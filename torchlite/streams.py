@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .core.declare.schema import Signature
 from .core.values.arrays import DeviceLike
+from .core.values.device import CPU
 from .core.values.device import device as Device
 
 __all__ = ["Event", "Stream", "get_device_module"]
@@ -23,14 +25,21 @@ def get_device_module(device: DeviceLike = None) -> Any:
     return found
 
 
+_STREAM = Signature("Stream(Device? device=None, *, int priority=0)")
+_EVENT = Signature(
+    "Event(Device? device=None, *, bool enable_timing=False, bool blocking=False, bool interprocess=False)"
+)
+
+
 class Stream:
     """Where the work of a device waits its turn."""
 
     device: Device
     stream_id = 0
 
-    def __new__(cls, device: DeviceLike = None, *, priority: int = 0, **named: Any) -> Stream:
-        place = Device("cpu" if device is None else device)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Stream:
+        device, priority = _STREAM.bind(args, kwargs)
+        place = device or CPU
         if cls is Stream and place.type == "cuda":
             from .cuda.streams import Stream as OfCuda
 
@@ -78,12 +87,13 @@ class Event:
 
     device: Device
 
-    def __new__(cls, device: DeviceLike = None, *, enable_timing: bool = False, **named: Any) -> Event:
-        place = Device("cpu" if device is None else device)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Event:
+        device, enable_timing, blocking, interprocess = _EVENT.bind(args, kwargs)
+        place = device or CPU
         if cls is Event and place.type == "cuda":
             from .cuda.streams import Event as OfCuda
 
-            return OfCuda(enable_timing)
+            return OfCuda(enable_timing, blocking, interprocess)
         made = super().__new__(cls)
         made.device = place
         return made

@@ -46,6 +46,11 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         r"incompatible constructor arguments",
         "Python's enumerations find a member by any number that equals its own.",
     ),
+    (
+        r"torch\.nn\.utils\.clip_grad_value_",
+        r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true",
+        "Where there are no gradients, nothing is to be clipped; PyTorch stumbles over an empty list.",
+    ),
 )
 
 

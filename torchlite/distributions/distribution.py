@@ -73,6 +73,8 @@ class Distribution:
         if home is Distribution:
             raise NotImplementedError
         new = self._get_checked_instance(home, _instance)
+        if not isinstance(new, home):
+            raise TypeError("super(type, obj): obj must be an instance or subtype of type")
         batch_shape = Size(batch_shape)
         self._expand_parameters(home, new, batch_shape)
         self._expand_rest(new, batch_shape)

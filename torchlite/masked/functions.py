@@ -16,7 +16,7 @@ from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
 from ..core.values.errors import wrap_dim
 from ..operations.pointwise.selection import where
-from ..operations.reductions.vector_norms import vector_norm
+from ..operations.reductions.vector_norms import norm_of_order
 
 Ints = tuple[int, ...]
 
@@ -65,6 +65,10 @@ def _dims(dim: int | Ints | None, input: Tensor) -> Ints:
     return tuple(dims)
 
 
+def _given(d: dt.dtype | None, usual: dt.dtype) -> dt.dtype:
+    return usual if d is None else d
+
+
 def _summed_as(d: dt.dtype) -> dt.dtype:
     return dt.int64 if d.category < dt.FLOAT else d
 
@@ -83,7 +87,7 @@ def _reduction(
         dtype: dt.dtype | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        return reduce(_filled(input, mask, identity), dim, bool(keepdim), dtype)
+        return reduce(_filled(input, mask, identity), dim, keepdim, dtype)
 
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = doc
@@ -91,47 +95,47 @@ def _reduction(
 
 
 def _product(t: Tensor, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
-    dims, t = _dims(dim, t), t.to(dtype or _summed_as(t.dtype))
+    dims, t = _dims(dim, t), t.to(_given(dtype, _summed_as(t.dtype)))
     for place in sorted(dims, reverse=True):
-        t = t.prod(place, keepdim)
+        t = t.prod(place, bool(keepdim))
     return t
 
 
 sum = _reduction(
     "sum",
     0,
-    lambda t, dim, keepdim, dtype: t.sum(_dims(dim, t), keepdim, dtype=dtype or _summed_as(t.dtype)),
+    lambda t, dim, keepdim, dtype: t.sum(_dims(dim, t), bool(keepdim), dtype=_given(dtype, _summed_as(t.dtype))),
     "The sum.",
 )
 prod = _reduction("prod", 1, _product, "The product.")
 amax = _reduction(
     "amax",
     _extreme("amax", -1),
-    lambda t, dim, keepdim, dtype: t.amax(_dims(dim, t), keepdim).to(dtype or t.dtype),
+    lambda t, dim, keepdim, dtype: t.amax(_dims(dim, t), bool(keepdim)).to(_given(dtype, t.dtype)),
     "The largest element.",
 )
 amin = _reduction(
     "amin",
     _extreme("amin", 1),
-    lambda t, dim, keepdim, dtype: t.amin(_dims(dim, t), keepdim).to(dtype or t.dtype),
+    lambda t, dim, keepdim, dtype: t.amin(_dims(dim, t), bool(keepdim)).to(_given(dtype, t.dtype)),
     "The smallest element.",
 )
 argmax = _reduction(
     "argmax",
     _extreme("argmax", -1),
-    lambda t, dim, keepdim, dtype: t.argmax(dim, keepdim).to(dtype or t.dtype),
+    lambda t, dim, keepdim, dtype: t.argmax(dim, bool(keepdim)).to(_given(dtype, t.dtype)),
     "Where the largest element is.",
 )
 argmin = _reduction(
     "argmin",
     _extreme("argmin", 1),
-    lambda t, dim, keepdim, dtype: t.argmin(dim, keepdim).to(dtype or t.dtype),
+    lambda t, dim, keepdim, dtype: t.argmin(dim, bool(keepdim)).to(_given(dtype, t.dtype)),
     "Where the smallest element is.",
 )
 logsumexp = _reduction(
     "logsumexp",
     _extreme("logsumexp", -1),
-    lambda t, dim, keepdim, dtype: t.logsumexp(_dims(dim, t), keepdim).to(dtype or t.dtype),
+    lambda t, dim, keepdim, dtype: t.logsumexp(_dims(dim, t), keepdim).to(_given(dtype, t.dtype)),
     "The logarithm of the sum of exponentials.",
 )
 
@@ -150,10 +154,10 @@ def mean(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The mean; that of nothing is not a number."""
-    if (dtype or input.dtype).category < dt.FLOAT:
+    if _given(dtype, input.dtype).category < dt.FLOAT:
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
-            f"{dtype or input.dtype}"
+            f"{_given(dtype, input.dtype)}"
         )
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, bool(keepdim), mask)
 
@@ -169,7 +173,7 @@ def median(
         return result
     if result.isnan().any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return result.to(dtype or input.dtype)
+    return result.to(_given(dtype, input.dtype))
 
 
 def norm(
@@ -183,7 +187,7 @@ def norm(
 ) -> Tensor:
     """The norm of the elements as one vector."""
     filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
-    return vector_norm.apply(filled, ord, _dims(dim, input), bool(keepdim), dtype)
+    return norm_of_order(filled, ord, _dims(dim, input), bool(keepdim), dtype)
 
 
 def var(
@@ -232,7 +236,7 @@ def _along(
     name: str, identity: float | Callable[[Tensor], float], apply: Callable[..., Tensor], doc: str
 ) -> Callable[..., Tensor]:
     def along(input: Tensor, dim: int, *, dtype: dt.dtype | None = None, mask: Tensor | None = None) -> Tensor:
-        return apply(_filled(input, mask, identity), _dims(dim, input)[0], dtype=dtype or input.dtype)
+        return apply(_filled(input, mask, identity), _dims(dim, input)[0], dtype=_given(dtype, input.dtype))
 
     along.__name__ = along.__qualname__ = name
     along.__doc__ = doc
@@ -275,4 +279,4 @@ def logaddexp(
     """The logarithm of the sum of two exponentials, of which either may be passed over."""
     smallest = _extreme("logaddexp", -1)
     first, second = _filled(input, input_mask, smallest), _filled(other, other_mask, smallest)
-    return first.logaddexp(second).to(dtype or input.dtype)
+    return first.logaddexp(second).to(_given(dtype, input.dtype))

@@ -136,7 +136,7 @@ def _tensor(value: Any) -> Any:
 
 
 def _operand(value: Any) -> Any:
-    return value if is_tensor(value) else _number(value)
+    return value if is_tensor(value) else _scalar(value)
 
 
 def _scalar_type(value: Any) -> dtype:
@@ -186,7 +186,7 @@ _PYTHON = {int, float, bool, complex}
 
 # Values of just these classes pass unchanged; ints have a range.
 _QUICK: dict[str, set[type]] = {
-    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON}, "Scalar": _PYTHON - {int}, "bool": {bool},
+    "Tensor": {Tensor}, "Operand": {Tensor, *_PYTHON} - {int}, "Scalar": _PYTHON - {int}, "bool": {bool},
     "float": {float}, "str": {str}, "ScalarType": {dtype}, "Layout": {layout}, "MemoryFormat": {memory_format},
 }  # fmt: skip
 
@@ -220,7 +220,7 @@ class Param:
         if self.optional:
             self.quick.add(type(None))
         # The class of ints where they are taken, as they are or one for a sequence, and the highest there may be.
-        self.integer = int if self.type in ("int", "Scalar") and (self.single or not self.sequence) else None
+        self.integer = int if self.type in ("int", "Scalar", "Operand") and (self.single or not self.sequence) else None
         self.highest = _HIGHEST if self.type == "int" else _HIGHEST_SCALAR
 
     @property
@@ -406,7 +406,7 @@ class Signature:
             try:
                 param(value)
             except TooLong:
-                if param.type == "Scalar":
+                if param.type in ("Scalar", "Operand"):
                     numbers = value if isinstance(value, (list, tuple)) else (value,)
                     raise too_long(max(map(_number, numbers), key=abs)) from None
                 if isinstance(value, (list, tuple)):

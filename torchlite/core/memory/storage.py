@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..machine.tensor import TensorBase
+from ..machine.tensor import TensorBase, wrap
 from ..values import dtype as dt
 from ..values.arrays import Backend, DeviceLike
 from ..values.device import CPU, device, find_backend
+from ..values.device import device as _device  # which a parameter is called too
 from ..values.errors import type_name, warn_once
 from .relocation import StorageBase, resize, share
 from .shared_memory import SharedPages, movable, pages_behind, root
@@ -185,7 +186,7 @@ class UntypedStorage(StorageBase):
         return self.to(device=CPU)
 
     def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> UntypedStorage:
-        return self.to(device="cuda" if device is None else device)
+        return self.to(device=_device("cuda", device))
 
     def new(self) -> UntypedStorage:
         return UntypedStorage(device=self.device)
@@ -230,10 +231,10 @@ class UntypedStorage(StorageBase):
         return pages and pages.filename
 
     def is_pinned(self, device: DeviceLike = None) -> bool:
-        return False
+        return wrap(self.bytes, dt.uint8, self.backend).is_pinned(device)
 
     def pin_memory(self, device: DeviceLike = None) -> UntypedStorage:
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+        return UntypedStorage.of(wrap(self.bytes, dt.uint8, self.backend).pin_memory(device))
 
     @property
     def is_cuda(self) -> bool:

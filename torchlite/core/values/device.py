@@ -8,6 +8,7 @@ from typing import Any
 
 from ..state import mode as _mode
 from ..state.context import Context
+from .errors import type_name
 from .pickling import Shown, bear_name
 
 _PATTERN = re.compile(r"([a-z_0-9]*[a-z_][a-z_0-9]*)(?::(0|[1-9]\d*))?")
@@ -35,19 +36,18 @@ class device(Context):
     __slots__ = ("index", "type")
 
     def __init__(self, type: Any, index: int | None = None) -> None:
-        for number in (type, index):
-            if isinstance(number, int) and number < 0:
-                raise RuntimeError("Device index must not be negative")
-        if index is not None and not isinstance(index, int):
-            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
-        if isinstance(type, device) and index is None:
+        if isinstance(type, bytes):
+            type = type.decode()
+        if index is None and isinstance(type, device):
             type, index = type.type, type.index
-        elif isinstance(type, int) and not isinstance(type, bool):
+        elif index is None and _is_index(type):
             type, index = "cuda", type
         elif not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type_name(type)}")
         elif index is None:
             type, index = _parse(type)
+        elif not _is_index(index):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type_name(index)}")
         elif ":" in type:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
         if type not in KNOWN_TYPES:
@@ -58,7 +58,7 @@ class device(Context):
                     f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
                 )
         self.type = type
-        self.index = index
+        self.index = None if index is None else _checked_index(index)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and self.type == other.type and self.index == other.index
@@ -93,6 +93,19 @@ class device(Context):
 
 
 bear_name(device, "torch")
+
+
+def _is_index(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _checked_index(index: Any) -> int:
+    number = index.__index__()
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    if number < 0:
+        raise RuntimeError("Device index must not be negative")
+    return number
 
 
 def _parse(text: str) -> tuple[str, int | None]:

@@ -310,11 +310,10 @@ def range_(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
 
 def _evenly(start: Any, end: Any, steps: int, d: dt.dtype, wide: np.dtype) -> np.ndarray:
     """Evenly spaced values between numbers of `d`, computed in another type, from both ends so that both are exact."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
+    first = fitting_array(start, d, get_backend()).astype(wide) if steps else None
     if steps < 2:
-        return np.full((steps,), start)
-    first, last = [fitting_array(v, d, get_backend()).astype(wide) for v in (start, end)]
+        return np.full((steps,), first)
+    last = fitting_array(end, d, get_backend()).astype(wide)
     step = (last - first) / wide.type(steps - 1)
     at = np.arange(steps)
 
@@ -326,14 +325,24 @@ def _evenly(start: Any, end: Any, steps: int, d: dt.dtype, wide: np.dtype) -> np
     return np.where(at < steps // 2, away(first, step, at), away(last, -step, at[::-1]))
 
 
-def _endpoints(name: str, start: Any, end: Any) -> tuple[Any, Any]:
-    """Numbers, of numbers or 0-dim tensors."""
+def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> tuple[Any, Any, dt.dtype]:
+    """Two numbers, given as such or as 0-dim tensors, and the dtype of what lies between."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     given = [(side, t) for side, t in (("start", start), ("end", end)) if isinstance(t, TensorBase)]
     if any(t.dim() for _, t in given):
         had = " and ".join(f"{side} with {t.dim()} dimension(s)" for side, t in given)
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {had}.")
+    complex_ = any(isinstance(v, complex) or (isinstance(v, TensorBase) and v.dtype.is_complex) for v in (start, end))
+    if d is None:
+        d = dt.default_complex() if complex_ else dt.get_default_dtype()
+    elif complex_ and not d.is_complex:
+        inferred = dt.default_complex().cname
+        raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {d.legacy}")
+    elif d is dt.bool_:
+        raise not_implemented_for(f"{name}_cpu", d)
     start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
-    return start, end
+    return start, end, d
 
 
 def _transformed(*ends: Any) -> bool:
@@ -349,22 +358,12 @@ def _evenly_between(start: Any, end: Any, steps: int, d: dt.dtype | None, backen
     return (start + step * at).where(at < max(steps // 2, 2 - steps), end - step * (steps - 1 - at)).to(d)
 
 
-def _spaced_dtype(name: str, d: dt.dtype | None, start: Any, end: Any) -> dt.dtype:
-    if d is dt.bool_:
-        raise not_implemented_for(f"{name}_cpu", d)
-    if d is None:
-        complex_ = isinstance(start, complex) or isinstance(end, complex)
-        return dt.default_complex() if complex_ else dt.get_default_dtype()
-    return d
-
-
 @factory("linspace(Operand start, Operand end, int steps)", flat=True)
 def linspace(start: Any, end: Any, steps: int, d: Any, backend: Backend) -> Tensor:
     """Evenly spaced values from start to end, both included."""
     if _transformed(start, end):
         return _evenly_between(start, end, steps, d, backend)
-    start, end = _endpoints("linspace", start, end)
-    d = _spaced_dtype("linspace", d, start, end)
+    start, end, d = _spaced("linspace", start, end, steps, d)
     wide = d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
     return _from_host(local.state.quiet(_evenly, start, end, steps, d, wide), d, backend)
 
@@ -374,8 +373,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, d: Any, backend: Bac
     """Powers of `base`, their exponents evenly spaced."""
     if _transformed(start, end):
         return base ** _evenly_between(start, end, steps, d, backend)
-    start, end = _endpoints("logspace", start, end)
-    d = _spaced_dtype("logspace", d, start, end)
+    start, end, d = _spaced("logspace", start, end, steps, d)
     wide = dt.float32.numpy if d in dt.HALVES else d.numpy if d.category >= dt.FLOAT else dt.float64.numpy
     exponents = local.state.quiet(_evenly, start, end, steps, d, wide)
     return _from_host(local.state.quiet(np.power, base, exponents), d, backend)
@@ -456,7 +454,10 @@ def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
             raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
         if length < 2:
             return _filled((length,), 1, d, backend)
+        if d.is_complex:
+            raise not_implemented_for("arange_cpu", d)
         points = length + 1 if periodic else length
+        backend.check_room((points,), d.numpy)
         return _from_host(shape(np.arange(points) / (points - 1), *parameters)[:length], d, backend)
 
     make.__doc__ = f"The {name.replace('_', ' ')}."

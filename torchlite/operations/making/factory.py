@@ -46,6 +46,18 @@ def factory(
     return publish
 
 
+def refuse_pinned(backend: Any) -> None:
+    """Only for a device with memory of its own is memory of the host pinned."""
+    if backend.values:
+        try:
+            get_backend("cuda")
+        except AssertionError:
+            raise RuntimeError(
+                "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available "
+                "on this system."
+            ) from None
+
+
 class Factory:
     """How calls of one such function are bound, and what becomes of them."""
 
@@ -107,12 +119,15 @@ class Factory:
     def run(self, values: Sequence[Any]) -> Tensor:
         """The tensor that a bound call makes."""
         own = values[: self.own]
-        d, laid, where, _, requires_grad, out = values[self.own :]
+        d, laid, where, pinned, requires_grad, out = values[self.own :]
         if laid not in (None, strided):
             raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
         if out is not None:
             return self.into(out, own, d, where)
-        result = self.made(*own, *self.options(own, d, where))
+        d, backend = self.options(own, d, where)
+        if pinned:
+            refuse_pinned(backend)
+        result = self.made(*own, d, backend)
         return result._require_grad(True) if requires_grad else result
 
     def options(self, own: Sequence[Any], d: Any, where: Any) -> tuple[Any, Any]:

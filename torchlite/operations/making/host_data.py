@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...core.values.arrays import Array
 from ...core.values.device import CPU, get_default_device
 from ...core.values.errors import type_name, warn, warn_once
 from .copy import clone, convert
+from .factory import refuse_pinned
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -100,14 +102,15 @@ def _value(item: Any, d: dt.dtype) -> Any:
     if isinstance(item, str):
         raise ValueError(f"too many dimensions '{type(item).__name__}'")
     if _sequence(item):
-        kind = type(item).__name__
-        integer = f"'{kind}' object cannot be interpreted as an integer"
-        raise TypeError(f"must be real number, not {kind}" if d.category >= dt.FLOAT else integer)
+        raise _no_number(item, d)
     if isinstance(item, np.generic):
+        if d.category < dt.FLOAT and isinstance(item, np.inexact) and not isinstance(item, _NUMBERS):
+            raise _no_number(item, d)
         return item
+    if not isinstance(item, _NUMBERS):
+        item = _number(item, d)
     if isinstance(item, complex) and not d.is_complex and d is not dt.bool_:
-        what = "must be real number, not complex"
-        raise TypeError(what if d.category == dt.FLOAT else "'complex' object cannot be interpreted as an integer")
+        raise _no_number(item, d)
     if d.category == dt.INT and item.__class__ is not bool:
         if isinstance(item, int) and not -(1 << 63) <= item < (1 << 64 if d is dt.uint64 else 1 << 63):
             raise ValueError("Overflow when unpacking long long")
@@ -122,8 +125,25 @@ def _value(item: Any, d: dt.dtype) -> Any:
     return item
 
 
+def _number(item: Any, d: dt.dtype) -> float | int:
+    """The number that an object of another class says it is."""
+    if d.category >= dt.FLOAT and hasattr(item, "__float__") and not isinstance(item, type):
+        return float(item)
+    if not hasattr(item, "__index__") or isinstance(item, type):
+        raise _no_number(item, d)
+    return operator.index(item)
+
+
+def _no_number(item: Any, d: dt.dtype) -> TypeError:
+    kind = type_name(item)
+    integer = f"'{kind}' object cannot be interpreted as an integer"
+    return TypeError(f"must be real number, not {kind}" if d.category >= dt.FLOAT else integer)
+
+
 def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
     """A fresh NumPy array of `data`, and the dtype it stands for."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if isinstance(data, np.ndarray):
         own = _own_dtype(data)
         d = d or own
@@ -162,8 +182,8 @@ def _plain_numbers(data: Any) -> bool:
     return False
 
 
-_NEW = "ScalarType? dtype=None, Device? device=None, bool requires_grad=False, bool pin_memory=False"
-_tensor = Signature(f"tensor(any data, *, {_NEW})")
+_NEW = "ScalarType? dtype=None, Device? device=None, bool requires_grad=False"
+_tensor = Signature(f"tensor(any data, *, {_NEW}, bool pin_memory=False)")
 
 
 @function("tensor")
@@ -171,7 +191,9 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of the values of `data`."""
     if needs_dispatch(args, kwargs):
         return dispatch(tensor, args, kwargs)
-    data, d, where, requires_grad, _ = _tensor.bind(args, kwargs)
+    data, d, where, requires_grad, pinned = _tensor.bind(args, kwargs)
+    if pinned:
+        refuse_pinned(get_backend(where or get_default_device()))
     return _made(data, d, where, requires_grad)
 
 
@@ -199,7 +221,7 @@ _new_tensor = Signature(f"new_tensor(Tensor self, any data, *, {_NEW})")
 @method("new_tensor")
 def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype on its device."""
-    _, data, d, where, requires_grad, _ = _new_tensor.bind((self, *args), kwargs)
+    _, data, d, where, requires_grad = _new_tensor.bind((self, *args), kwargs)
     return _made(data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
 
 
@@ -410,13 +432,13 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{short}().numpy() instead."
             )
-    if self.array.dtype.kind == "V":
+    if self.array.dtype.isbuiltin != 1:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
     return lend(self.backend.real.to_host(self.array)).view()
 
 
 @method("__array__")
-def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+def __array__(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
     if needs_dispatch((self,), {}):
         return dispatch(__array__, (self,), {"dtype": dtype})
     array = numpy(self)

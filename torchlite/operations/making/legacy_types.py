@@ -25,7 +25,9 @@ _FORMS = (
     " * (*, torch.device device = None)\n * (torch.Storage storage)\n * (Tensor other)\n"
     " * (tuple of ints size, *, torch.device device = None)\n * (object data, *, torch.device device = None)"
 )
-_KEYWORDS = ("size", "data", "other", "storage")
+_KEYWORDS: dict[str, Any] = {
+    "size": (list, tuple), "data": object, "other": TensorBase, "storage": (UntypedStorage, TypedStorage),
+}  # fmt: skip
 
 
 def constructed(
@@ -35,9 +37,12 @@ def constructed(
     where = named.pop("device", None)
     if where is not None and device(where).type != own.type:
         raise RuntimeError(f"legacy constructor expects device type: {own.type} but device type: {where} was passed")
-    if "size" in named:
-        named["size"] = Size(named["size"])
-    args = (*args, *[named.pop(name) for name in _KEYWORDS if not args and name in named])
+    keyword = next((k for k, kinds in _KEYWORDS.items() if k in named and isinstance(named[k], kinds)), None)
+    if keyword and not args:
+        first = named.pop(keyword)
+        if keyword == "data" and (isinstance(first, TensorBase) or not hasattr(first, "__len__")):
+            raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
+        args = (Size(first) if keyword == "size" else first,)
     sized = len(args) > 1 and hasattr(args[0], "__index__")
     if named or (len(args) > 1 and not sized):
         got = [*map(type_name, args), *[f"{name}={type_name(value)}" for name, value in named.items()]]
@@ -66,7 +71,7 @@ def constructed(
         s = first.untyped()
         return over_storage(s, d, 0, (len(s) // d.itemsize,), (1,))
     if isinstance(first, TensorBase):
-        if first.dtype is not d and not any_dtype:
+        if (first.dtype is not d or first.device.type != own.type) and not any_dtype:
             raise TypeError(f"expected {_options(d, own)} (got {_options(first.dtype, first.device)})")
         return alias.apply(first)
     if isinstance(first, Size):

@@ -17,6 +17,7 @@ from ...core.memory.storage import TypedStorage, UntypedStorage, warn_typed_stor
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
+from ...core.values.errors import type_text
 from ..shapes.shape import extent
 
 # ---- storages
@@ -85,10 +86,12 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-@method("pin_memory")
-def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
+def pin_memory(self: Tensor, device: DeviceLike) -> Tensor:
     """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
     raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+publish_python("pin_memory(Tensor self, Device? device=None)", pin_memory, function=False)
 
 
 @method("apply_")
@@ -106,6 +109,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     """Replace each element by what a Python function makes of it and another tensor's."""
     if self.requires_grad:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    _check_alike(self, tensor, "map_", "'other'")
     other = tensor.expand(self.array.shape).flatten().tolist()
     return _rewritten(self, [callable(a, b) for a, b in zip(self.flatten().tolist(), other)])
 
@@ -115,8 +119,16 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Replace each element by what a Python function makes of it and two other tensors'."""
     if any(t.requires_grad for t in (self, x, y)):
         raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    _check_alike(self, x, "map2_", "argument 'x'")
+    _check_alike(self, y, "map2_", "argument 'y'")
     values = [t.expand(self.array.shape).flatten().tolist() for t in (self, x, y)]
     return _rewritten(self, [callable(*items) for items in zip(*values, strict=True)])
+
+
+def _check_alike(self: Tensor, other: Tensor, name: str, what: str) -> None:
+    wanted, got = [type_text(t.dtype, t.device) for t in (self, other)]
+    if wanted != got:
+        raise TypeError(f"{name}: expected {wanted} for {what} (got {got})")
 
 
 def _rewritten(t: Tensor, values: list[Any]) -> Tensor:

@@ -170,6 +170,18 @@ def _above(self: Tensor, min: Any, max: Any) -> Tensor:
 
 
 class _Clamp(Elementwise):
+    """Bounds that are numbers fit the dtype, or are refused."""
+
+    by_form = True
+
+    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
+        numbers = [bound for bound in values[1:] if bound is not None and not isinstance(bound, Tensor)]
+        if numbers:
+            d = self.compute_dtype(values)
+            for number in numbers:
+                fitting_array(number, d, backend)
+        return super().prepare(values, backend)
+
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
         """In place, what cannot be is said before memory is looked at; of numbers in other words than elsewhere."""
         if target.dtype.is_complex:

@@ -134,6 +134,11 @@ vector_norm = Reduction(
 )
 
 
+def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """The norm of any order that `torch.linalg.vector_norm` takes."""
+    return vector_norm.apply(*vector_norm.bind((input, ord, dim, keepdim), {"dtype": dtype}))
+
+
 def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
     """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
     if p == "nuc":
@@ -143,7 +148,7 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
     if p == "fro" and dim is not None and len(dim) > 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     order = 2.0 if p is None or p == "fro" else p
-    return vector_norm.apply(input, order, dim, keepdim, dtype)
+    return norm_of_order(input, order, dim, keepdim, dtype)
 
 
 publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm)
