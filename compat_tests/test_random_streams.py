@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from torchlite.backends.cpu_random import MT19937Stream, normals, permutation
+from torchlite.kernels.cpu_random import MT19937Stream, normals, permutation
 
 F2, F4, F8, BF16 = np.float16, np.float32, np.float64, ml_dtypes.bfloat16
 I8, I4, U1 = np.int64, np.int32, np.uint8

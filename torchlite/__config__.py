@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .backends.cpu import get_cpu_capability
+from .cpu import _get_cpu_capability
 from .settings import get_num_interop_threads, get_num_threads
 from .torch_version import __version__
 
@@ -13,7 +13,7 @@ def show() -> str:
     """The versions of what this is built on."""
     return (
         f"torchlite standing in for PyTorch {__version__}, built with:\n"
-        f"  - NumPy {np.__version__}\n  - CPU capability usage: {get_cpu_capability()}\n"
+        f"  - NumPy {np.__version__}\n  - CPU capability usage: {_get_cpu_capability()}\n"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from . import autograd, operations, overrides, random, return_types
+from . import autograd, faces, operations, overrides, random, return_types
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -32,6 +32,7 @@ from .queries import *
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .torch_version import __version__
 
+faces.install()
 globals().update(_layout.NAMES)
 globals().update(_functions)
 globals().update(_STORAGES, Storage=_STORAGES["FloatStorage"], _storage_classes={*_STORAGES.values(), UntypedStorage})

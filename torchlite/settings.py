@@ -7,7 +7,6 @@ import os
 from types import ModuleType
 from typing import Any
 
-from .backends import cuda as _cuda
 from .core.declare.schema import taking
 from .core.values import errors
 from .core.values.determinism import determinism
@@ -84,6 +83,39 @@ def get_num_interop_threads() -> int:
 # ---- precision
 
 _PRECISIONS = ("highest", "high", "medium")
+_SHORT = {"none": "highest", "ieee": "highest", "tf32": "high"}
+
+
+class _Matmul:
+    """How precise products of matrices must be."""
+
+    _allowed = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+
+    def __init__(self) -> None:
+        self.__dict__.update(dict.fromkeys(self._allowed, True), precision="highest", allow_fp16_accumulation=False)
+
+    @property
+    def allow_tf32(self) -> bool:
+        return self.precision != "highest"
+
+    @property
+    def fp32_precision(self) -> str:
+        return "tf32" if self.allow_tf32 else "none"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "allow_tf32":
+            name, value = "precision", "high" if value else "highest"
+        elif name == "fp32_precision":
+            name, value = "precision", _SHORT[value]
+        if name not in self.__dict__:
+            raise AttributeError(f"Unknown attribute {name}")
+        self.__dict__[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"Unknown attribute {name}")
+
+
+matmul = _Matmul()
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -91,12 +123,12 @@ def set_float32_matmul_precision(precision: str) -> None:
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision in _PRECISIONS:
-        _cuda.matmul.precision = precision
+        matmul.precision = precision
 
 
 def get_float32_matmul_precision() -> str:
     """What `set_float32_matmul_precision` said."""
-    return _cuda.matmul.precision
+    return matmul.precision
 
 
 # ---- determinism: every kernel is deterministic; what heeds this is memory that nobody wrote to, and `put_`

@@ -12,11 +12,11 @@ import torchlite as torch
 from torchlite import _ops, settings
 from torchlite.amp import autocast_mode, legacy
 from torchlite.autograd.saved_hooks import _SavedBeforeWrites
-from torchlite.backends import cuda as cuda_switches
 from torchlite.core.machine import format as printing
 from torchlite.core.state.mode import Mode, State, local
 from torchlite.nn.modules import module as modules
 from torchlite.nn.utils import parametrize
+from torchlite.operations.products import attention_kernels
 from torchlite.serialization import options
 from torchlite.utils import checkpoint
 from torchlite.utils.data.datapipes import _decorator
@@ -44,7 +44,7 @@ def of_process() -> dict[str, Any]:
         "threads of kernels": torch.get_num_threads(),
         "always warns": settings.is_warn_always_enabled(),
         "print options": printing._options,
-        "kernels of attention": dict(cuda_switches._kernels),
+        "kernels of attention": dict(attention_kernels._kernels),
         "frozen": torch.backends.flags_frozen(),
         "cudnn, mkldnn": (torch.backends.cudnn.enabled, torch.backends.mkldnn.enabled),
         "sparse checks": torch.sparse.check_sparse_tensor_invariants.is_enabled(),

@@ -14,7 +14,6 @@ from ..autograd.running import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
-from ..backends.cpu import get_cpu_capability as _get_cpu_capability
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
 from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
@@ -26,6 +25,7 @@ from ..core.values.dtype import dtype
 from ..core.values.generator import Generator
 from ..core.values.layout import layout, memory_format
 from ..core.values.size import Size
+from ..cpu import _get_cpu_capability
 from ..overrides import (
     _get_function_stack_at,
     _get_torch_function_state,

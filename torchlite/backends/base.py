@@ -20,7 +20,7 @@ from ..core.values.arrays import Array, Namespace
 from ..core.values.device import CPU, KNOWN_TYPES, device, find_backend, find_types
 from ..core.values.errors import missing_kernel, warn
 from ..core.values.layout import contiguous_strides
-from .summing import add_reduce
+from ..kernels.summing import add_reduce
 
 if TYPE_CHECKING:
     import numpy as np

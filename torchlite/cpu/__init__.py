@@ -117,6 +117,15 @@ def get_capabilities() -> dict[str, Any]:
     return found
 
 
+def _get_cpu_capability() -> str:
+    """The widest instructions that PyTorch would use here."""
+    features = get_capabilities()
+    for name, needed in (("AVX512", "avx512_f"), ("AVX2", "avx2")):
+        if features.get(needed):
+            return name
+    return "DEFAULT"
+
+
 def _cpuinfo() -> Iterator[tuple[str, str]]:
     """What Linux says of the first processor."""
     try:

@@ -33,8 +33,7 @@ def get_env_info() -> dict[str, str]:
     import torchlite
 
     from .. import cuda, settings
-    from ..backends import cpu
-    from ..cpu import get_capabilities
+    from ..cpu import _get_cpu_capability, get_capabilities
 
     devices = ", ".join(cuda.get_device_name(i) for i in range(cuda.device_count()))
     return {
@@ -46,7 +45,7 @@ def get_env_info() -> dict[str, str]:
         "Is CUDA available": str(cuda.is_available()),
         "GPU models and configuration": devices or "none",
         "CPU": f"{get_capabilities().get('cpu_name', platform.processor())} ({os.cpu_count()} cores)",
-        "CPU capability": cpu.get_cpu_capability(),
+        "CPU capability": _get_cpu_capability(),
         "BLAS": _blas(),
         "Threads": str(settings.get_num_threads()),
     }

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...backends import cuda
-from ...backends.cuda import SDPAParams, can_use_efficient_attention, can_use_flash_attention
+from ...operations.products import attention_kernels as kernels
+from ...operations.products.attention_kernels import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -48,8 +48,9 @@ SDPBackend.__module__ = "torch.nn.attention"
 
 # The switches of the kernels, in the order in which `sdp_kernels` takes them.
 _SWITCHES = {
-    SDPBackend.FLASH_ATTENTION: cuda.flash_sdp_enabled, SDPBackend.MATH: cuda.math_sdp_enabled,
-    SDPBackend.EFFICIENT_ATTENTION: cuda.mem_efficient_sdp_enabled, SDPBackend.CUDNN_ATTENTION: cuda.cudnn_sdp_enabled,
+    SDPBackend.FLASH_ATTENTION: kernels.flash_sdp_enabled, SDPBackend.MATH: kernels.math_sdp_enabled,
+    SDPBackend.EFFICIENT_ATTENTION: kernels.mem_efficient_sdp_enabled,
+    SDPBackend.CUDNN_ATTENTION: kernels.cudnn_sdp_enabled,
 }  # fmt: skip
 
 
@@ -63,7 +64,7 @@ def sdpa_kernel(
             f"{type(backends).__name__}"
         )
     chosen = backends if isinstance(backends, list) else [backends]
-    return cuda.sdp_kernels(*[kind in chosen for kind in _SWITCHES])
+    return kernels.sdp_kernels(*[kind in chosen for kind in _SWITCHES])
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...backends.summing import add_reduce
 from ...core.declare.elementwise import sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -18,6 +17,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
+from ...kernels.summing import add_reduce
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
 from ..reductions.summing import CHANNELS, COLUMNS, ROWS, sum_along, sum_of_products

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...backends.base import get_backend
-from ...backends.cpu_random import MT19937Stream
 from ...core.declare.on_backend import OnBackend
 from ...core.declare.op import Op
 from ...core.declare.publish import function, publish, publish_python
@@ -29,6 +28,7 @@ from ...core.values.device import CPU
 from ...core.values.errors import broadcast_shapes
 from ...core.values.generator import default_generator
 from ...core.values.layout import contiguous_strides
+from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import undifferentiable, zero_gradient
 from .factories import like, uninitialized
 from .factory import factory

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...backends.cpu_random.arithmetic import multiply_add
 from ...core.machine.operands import fitting_array
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.state.mode import local
@@ -28,6 +27,7 @@ from ...core.values.layout import (
     memory_format,
     preserve_format,
 )
+from ...kernels.cpu_random.arithmetic import multiply_add
 from .copy import check_format
 from .factory import factory
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...backends import cuda
 from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.registry import functions
@@ -23,6 +22,7 @@ from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes
 from ..gradient_kernels import gradient_by_kernel
 from ..places.writing import widened
+from . import attention_kernels
 from .matmul import matmul
 
 BLOCK = 1 << 16  # scores, which a processor's own memory holds
@@ -288,10 +288,10 @@ def _fused_sdp_choice(
     scale: float | None, enable_gqa: bool,
 ) -> int:  # fmt: skip
     """The number of the kernel that PyTorch would choose among those that are allowed."""
-    flash = cuda.flash_sdp_enabled()
+    flash = attention_kernels.flash_sdp_enabled()
     if flash and _takes(query, key, value, attn_mask, dropout_p, enable_gqa):
         return 1
-    if cuda.math_sdp_enabled():
+    if attention_kernels.math_sdp_enabled():
         return 0
     if flash:
         raise RuntimeError("No available kernel.  Aborting execution.")
@@ -312,7 +312,7 @@ def _scaled_dot_product_attention(
     several heads of queries share one of keys and values.
     """
     _check(query, key, value, attn_mask)
-    if not cuda.math_sdp_enabled():
+    if not attention_kernels.math_sdp_enabled():
         _fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 0.0

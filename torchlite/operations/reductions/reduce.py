@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj, sum_to
 from ...core.declare.publish import publish, publish_as, publish_python
 from ...core.declare.reduction import Reduction, reduced_count
@@ -16,6 +15,7 @@ from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
 from ...core.values.arrays import Array, Namespace
+from ...kernels.summing import add_reduce
 from ..shapes.joining import cat
 from ..vocabulary import no_complex
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...backends.summing import add_reduce
 from ...core.declare.op import Op
 from ...core.declare.publish import publish
 from ...core.declare.reduction import Along, refused
@@ -13,6 +12,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import wrap_dim
+from ...kernels.summing import add_reduce
 from ..gradient_kernels import gradient_by_kernel
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)

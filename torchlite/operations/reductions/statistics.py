@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj
 from ...core.declare.on_backend import OnBackend
 from ...core.declare.publish import Composite, publish, publish_python
@@ -14,6 +13,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn, wrap_dim
+from ...kernels.summing import add_reduce
 from ..pointwise.selection import where
 from ..vocabulary import requirement
 from .summing import carried

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...backends.summing import FEW, add_reduce
 from ...core.values.arrays import Array, Namespace
+from ...kernels.summing import FEW, add_reduce
 
 ROWS, COLUMNS, CHANNELS = (1,), (0,), (0, 2)  # along which axes the elements of a matrix, or of batches of planes, go
 _KEPT = {ROWS: (-1, 1), COLUMNS: (-1,), CHANNELS: (-1, 1)}  # shapes in which what is left broadcasts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...backends.summing import add_reduce
 from ...core.declare.elementwise import conj, fit_gradient
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -15,6 +14,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import wrap_dim
+from ...kernels.summing import add_reduce
 from ..places.writing import widened
 
 # ---- the norm of a vector

@@ -1,4 +1,7 @@
-"""Switches of libraries that PyTorch may be built with, as variables of modules."""
+"""Libraries that PyTorch may be built with: their switches, as variables of modules, and what is asked of them.
+
+Nothing heeds the switches, since none of the libraries is called here; NumPy's linear algebra may be Intel's.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from ..core.state.context import HoldingItems
 
@@ -68,3 +73,64 @@ def switches(module: dict[str, Any], **inside: Any) -> tuple[Callable[..., Any],
 
     freezable(module, frozenset(inside))
     return set_flags, flags
+
+
+# ---- what PyTorch has a module for each of
+
+_fastpath = True
+
+
+def get_fastpath_enabled() -> bool:
+    """Whether `MultiheadAttention` may take its fast path, which gives the same here as the other."""
+    return _fastpath
+
+
+def set_fastpath_enabled(value: bool) -> None:
+    global _fastpath
+    _fastpath = value
+
+
+def has_mkl() -> bool:
+    """Whether NumPy was built with MKL."""
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})  # type: ignore[union-attr]
+    return "mkl" in str(blas.get("name", "")).lower()
+
+
+class verbose:
+    """Would have the library tell what it does, for the time of a `with`; here it stays silent."""
+
+    def __init__(self, enable: int) -> None:
+        self.enable = enable
+
+    def __enter__(self) -> verbose:
+        return self
+
+    def __exit__(self, *_: object) -> bool:
+        return False
+
+
+class Precision:
+    """The precision of one kind of operation."""
+
+    fp32_precision = "none"
+
+
+conv, rnn = Precision(), Precision()
+
+
+class _Choice:
+    """Which library to prefer, by its name."""
+
+    def __init__(self, known: tuple[str, ...], default: str) -> None:
+        self.known, self.now = known, default
+
+    def __call__(self, backend: str | None = None) -> str:
+        if backend is not None:
+            if backend not in self.known:
+                raise RuntimeError(f"Unknown input value. Choose from: {', '.join(self.known)}.")
+            self.now = backend
+        return self.now
+
+
+preferred_linalg_library = _Choice(("default", "cusolver", "magma"), "default")
+preferred_blas_library = _Choice(("default", "cublas", "hipblas", "cublaslt", "hipblaslt", "ck"), "cublas")

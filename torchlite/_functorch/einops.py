@@ -1,5 +1,0 @@
-"""`torch._functorch.einops`."""
-
-from ..func.rearrange import rearrange
-
-__all__ = ["rearrange"]

@@ -1,1 +1,0 @@
-"""`torch._logging`: nothing here reports to anyone."""

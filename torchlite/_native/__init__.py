@@ -1,1 +1,0 @@
-"""`torch._native`: kernels written in languages of their own, of which there are none here."""

@@ -1,0 +1,111 @@
+"""What would capture functions as graphs, compile or export them: nothing is, so that programs that ask go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn, TypeVar
+
+from ..core.machine.tensor import Tensor
+from ..nn.modules.module import Module
+from ..operations.making.host_data import tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# ---- tracing
+
+
+def symbolic_trace(*args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("torchlite does not capture graphs: torch.fx traces nothing here")
+
+
+def make_fx(*args: Any, **kwargs: Any) -> Any:
+    """Tracing, which there is none of."""
+    raise NotImplementedError("torchlite runs operations as they are called, and makes no graphs of functions")
+
+
+class Graph:
+    """A class that nothing is an instance of, as are the others here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        symbolic_trace()
+
+
+def _like_graph(name: str) -> type[Graph]:
+    return type(name, (Graph,), {"__module__": "torch.fx"})
+
+
+Graph.__module__ = "torch.fx"
+GraphModule, Interpreter, Node = _like_graph("GraphModule"), _like_graph("Interpreter"), _like_graph("Node")
+Proxy, Tracer, Transformer = _like_graph("Proxy"), _like_graph("Tracer"), _like_graph("Transformer")
+
+
+def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
+    """Tracing would leave calls of the function as they are."""
+    return fn_or_name
+
+
+# ---- the compiler's own module
+
+
+class OptimizedModule(Module):
+    """What PyTorch's compiler makes of a module; nothing is one here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("torchlite compiles no modules")
+
+
+class TransformGetItemToIndex(AbstractContextManager[None]):
+    """Inside it, `vmap` indexes with tensors of no dimension, as it does here anyway."""
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def disable(fn: F | None = None, recursive: bool = True, **_: Any) -> Any:
+    return fn if fn is not None else wrap
+
+
+def graph_break(msg: str = "") -> None:
+    pass
+
+
+def mark_dynamic(t: Any, index: Any, **_: Any) -> None:
+    pass
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    pass
+
+
+def mark_static_address(t: Any, guard: bool = False) -> None:
+    pass
+
+
+# ---- export
+
+
+def export(*args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("torchlite does not capture graphs, and so exports none: there is no torch.onnx.export")
+
+
+def is_in_onnx_export() -> bool:
+    return False
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    pass
+
+
+def parse_args(*arg_descriptors: str) -> Callable[[F], F]:
+    """Functions that an export would call stay as they are, since nobody calls them."""
+    return wrap
+
+
+def shape_as_tensor(x: Tensor) -> Tensor:
+    """Operations that an export would see into."""
+    return tensor(list(x.shape))
+
+
+def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:
+    return x.reshape(shape.tolist())

@@ -1,0 +1,170 @@
+"""The modules that are there for their names, and where what is in them has its home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+
+class Face(NamedTuple):
+    """A module: what it takes from which others, its own variables, and the switches among these.
+
+    `homes` has the form "module: name name; other module: name=its_name_there", and `*` for all that is public there;
+    before the colon, nothing means torch itself.
+    A switch stands beside the value that `flags()` gives it where it is told none.
+    """
+
+    doc: str
+    homes: str = ""
+    variables: Mapping[str, Any] = MappingProxyType({})
+    switches: dict[str, Any] | None = None
+
+
+_NOT_USED = "faces.nothing: is_available"
+
+FACES = {
+    "_dynamo": Face(
+        "What speaks to PyTorch's compiler: it is heard by nobody.",
+        "compiler: allow_in_graph assume_constant_result disallow_in_graph=allow_in_graph is_compiling"
+        " is_dynamo_supported=is_compiling reset;"
+        "faces.graphs: OptimizedModule disable graph_break mark_dynamic mark_static mark_static_address"
+        " maybe_mark_dynamic=mark_dynamic",
+    ),
+    "_dynamo._trace_wrapped_higher_order_op": Face("", "faces.graphs: TransformGetItemToIndex"),
+    "_dynamo.config": Face(
+        "The settings of a compiler, which programs may change and nobody reads.",
+        variables=dict.fromkeys(
+            ("suppress_errors", "verbose", "disable", "error_on_recompile", "fail_on_recompile_limit_hit",
+             "compiled_autograd", "capture_scalar_outputs", "capture_dynamic_output_shape_ops"), False,
+        ) | dict.fromkeys(
+            ("dynamic_shapes", "automatic_dynamic_shapes", "assume_static_by_default", "guard_nn_modules",
+             "optimize_ddp"), True,
+        ) | {"cache_size_limit": 8, "recompile_limit": 8, "accumulated_recompile_limit": 256},
+    ),
+    "_functorch.batch_norm_replacement": Face(
+        "", "nn.utils.functional_call: batch_norm_without_running_stats replace_all_batch_norm_modules_"
+    ),
+    "_functorch.einops": Face("", "func: rearrange"),
+    "_functorch.functional_call": Face(
+        "", "nn.utils.functional_call: construct_stacked_leaf=_stacked functional_call stack_module_state"
+    ),
+    "_logging": Face("Nothing here reports to anyone."),
+    "_logging.scribe": Face("", "faces.nothing: open_source_signpost"),
+    "_native": Face("Kernels written in languages of their own, of which there are none here."),
+    "_native.dsl_registry": Face("", "faces.nothing: dsl_registry"),
+    "_tensor": Face("", "core.machine.tensor: Tensor; operations.making.pickles: _rebuild_from_type_v2"),
+    "backends.cpu": Face("What the processor can do.", "cpu: get_cpu_capability=_get_cpu_capability"),
+    "backends.cuda": Face(
+        "Switches of CUDA's libraries. CuPy decides for itself, so that nothing heeds them.",
+        "settings: matmul; operations.products.attention_kernels: *; faces.nothing: is_built=is_available;"
+        "faces.libraries: preferred_blas_library preferred_linalg_library",
+    ),
+    "backends.cudnn": Face(
+        "cuDNN, which is not used here.",
+        "faces.nothing: is_acceptable is_available version; faces.libraries: conv rnn",
+        {"enabled": True, "benchmark": False, "benchmark_limit": None, "deterministic": False, "allow_tf32": True,
+         "fp32_precision": "none", "depthwise_kernel": "auto"},
+        {"enabled": False, "benchmark": False, "benchmark_limit": 10, "deterministic": False, "allow_tf32": True,
+         "fp32_precision": "none", "depthwise_kernel": "auto"},
+    ),
+    "backends.cusparselt": Face(
+        "cuSPARSELt, which is not used here.", "faces.nothing: get_max_alg_id=version is_available version"
+    ),
+    "backends.kleidiai": Face("KleidiAI, which is not used here.", _NOT_USED),
+    "backends.mha": Face("", "faces.libraries: get_fastpath_enabled set_fastpath_enabled"),
+    "backends.mkl": Face(
+        "Whether NumPy's linear algebra is Intel's.",
+        "faces.libraries: is_available=has_mkl verbose",
+        {"VERBOSE_OFF": 0, "VERBOSE_ON": 1},
+    ),
+    "backends.mkldnn": Face(
+        "oneDNN, which is not used here.",
+        f"{_NOT_USED}; faces.libraries: verbose",
+        {"VERBOSE_OFF": 0, "VERBOSE_ON": 1, "VERBOSE_ON_CREATION": 2, "enabled": True, "deterministic": False,
+         "allow_tf32": None, "fp32_precision": "none"},
+        {"enabled": False, "deterministic": False, "allow_tf32": True, "fp32_precision": "none"},
+    ),
+    "backends.mps": Face(
+        "Apple's devices, which are not used here.",
+        "faces.nothing: get_core_count=device_count get_name is_available is_built=is_available is_macos13_or_newer"
+        " is_macos_or_newer",
+    ),
+    "backends.nnpack": Face("NNPACK, which is not used here.", _NOT_USED, {"enabled": False}, {"enabled": False}),
+    "backends.openmp": Face("OpenMP, which is not used here.", _NOT_USED),
+    "backends.opt_einsum": Face(
+        "How `torch.einsum` orders its products, which it does without that library here.",
+        "faces.nothing: get_opt_einsum=version is_available",
+        {"enabled": False, "strategy": None},
+        {"enabled": None, "strategy": None},
+    ),
+    "backends.quantized": Face(
+        "Engines for quantized tensors, of which there are none here.",
+        variables={"engine": "none", "supported_engines": ["none"]},
+    ),
+    "backends.xnnpack": Face("XNNPACK, which is not used here.", variables={"enabled": False}),
+    "functional": Face(
+        "Functions of torch, under the module in which PyTorch keeps them.",
+        ": atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist"
+        " chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique"
+        " unique_consecutive unravel_index",
+    ),
+    "functorch": Face(
+        "The transforms of `torch.func` under their first names, which PyTorch means to take away.",
+        "_functorch.deprecated: *; _functorch.make_functional: FunctionalModule FunctionalModuleWithBuffers;"
+        "faces.graphs: make_fx; torch_version: __version__",
+    ),
+    "functorch._src": Face("Private modules of functorch's, by the names that older packages have for them."),
+    "functorch._src.vmap": Face(
+        "",
+        "_functorch.vmap: _add_batch_dim _broadcast_to_and_flatten _create_batched_inputs _get_name"
+        " _process_batched_inputs _remove_batch_dim _unwrap_batched _validate_and_get_batch_size tree_flatten"
+        " tree_unflatten",
+    ),
+    "functorch.einops": Face("", "func: rearrange"),
+    "functorch.einops._parsing": Face(
+        "What patterns of `rearrange` say.",
+        "func.patterns: AnonymousAxis ParsedExpression _ellipsis=REST comma_separate parse_pattern"
+        " validate_rearrange_expressions",
+    ),
+    "functorch.experimental": Face(
+        "What was tried out in functorch.",
+        "_functorch.apis: chunk_vmap; func: functionalize hessian jacfwd jvp replace_all_batch_norm_modules_",
+    ),
+    "fx": Face(
+        "For programs that only mention it: nothing here captures graphs.",
+        "faces.graphs: Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace wrap",
+    ),
+    "mps": Face(
+        "Apple's devices, of which there is none: what is asked says so.",
+        "faces.nothing: device_count empty_cache=mps_empty_cache is_available manual_seed synchronize=mps_synchronize",
+    ),
+    "onnx": Face(
+        "For programs that could also export: nothing is exported here, and nobody asks how it would be.",
+        "faces.graphs: dynamo_export=export export is_in_onnx_export register_custom_op_symbolic",
+    ),
+    "onnx.operators": Face("", "faces.graphs: reshape_from_tensor_shape shape_as_tensor"),
+    "onnx.symbolic_helper": Face("", "faces.graphs: parse_args"),
+    "onnx.symbolic_opset11": Face("What functions that an export would call are made of."),
+    "optim._functional": Face(
+        "The algorithms as functions of lists of tensors.",
+        "optim.adadelta: adadelta; optim.adagrad: adagrad; optim.adam: adam; optim.adamax: adamax; optim.adamw: adamw;"
+        "optim.asgd: asgd; optim.nadam: nadam; optim.radam: radam; optim.rmsprop: rmsprop; optim.rprop: rprop;"
+        "optim.sgd: sgd; faces.nothing: sparse_adam",
+    ),
+    "utils._cxx_pytree": Face("`torch.utils._pytree`, of which there is one implementation.", "utils._pytree: *"),
+    "utils.dlpack": Face(
+        "Tensors handed to other libraries, and taken from them.",
+        "operations.making.dlpack: DLDeviceType from_dlpack to_dlpack",
+    ),
+    "utils.model_zoo": Face(
+        "The older place of `torch.hub.load_state_dict_from_url`.",
+        "hub: load_state_dict_from_url load_url=load_state_dict_from_url",
+    ),
+    "xpu": Face(
+        "Intel's devices, of which there is none: what is asked says so.",
+        "faces.nothing: current_device=no_xpu device_count empty_cache get_device_name=no_xpu init=no_xpu is_available"
+        " is_bf16_supported=is_available is_initialized=is_available manual_seed manual_seed_all=manual_seed"
+        " memory_allocated set_device=no_xpu synchronize=no_xpu",
+    ),
+}  # fmt: skip

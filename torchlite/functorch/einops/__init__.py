@@ -1,5 +1,0 @@
-"""`functorch.einops`."""
-
-from ...func import rearrange
-
-__all__ = ["rearrange"]

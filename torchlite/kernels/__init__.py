@@ -1,0 +1,1 @@
+"""Kernels that several backends or rooms share: from arrays to arrays, knowing of no tensor."""
