@@ -2,6 +2,7 @@
 
     python -m compat_tests.programs                                 100,000 of them, today's, with a process per core
     python -m compat_tests.programs --count 3000 --seed 1
+    python -m compat_tests.programs --only 17,240 --seed 1          these of them again
     python -m compat_tests.programs --module torch                  PyTorch against itself, which must score 100 %
     python -m compat_tests.programs --record 100                    renew the recorded programs
 
@@ -32,13 +33,19 @@ def show(groups: dict[str, list[Found]], most: int) -> None:
 
     for kind, found in sorted(groups.items(), key=weight)[:most]:
         shortest = min(found, key=lambda one: (not one.script, len(one.script)))
-        print(f"──── {len(found)} × {kind}   (program {shortest.number})\n\n{shortest.script}\n")
+        others = "".join(f", {one.number}" for one in found if one is not shortest)
+        print(f"──── {len(found)} × {kind}   (program {shortest.number}{others})\n\n{shortest.script}\n")
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def main() -> int:
     today = datetime.now(UTC).date().isoformat()
     parser = argparse.ArgumentParser(prog="python -m compat_tests.programs", description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=100_000, help="how many programs (default: %(default)s)")
+    parser.add_argument("--only", type=numbers, metavar="N,N", help="run these programs by their numbers")
     parser.add_argument("--seed", default=today, help="which programs (default: today's, %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
     parser.add_argument("--module", default="torchlite", help="what to hold against torch (default: %(default)s)")
@@ -51,11 +58,12 @@ def main() -> int:
         return 0
 
     began = time.monotonic()
+    chosen = options.only or range(options.count)
     groups: dict[str, list[Found]] = defaultdict(list)
     known: Counter[str] = Counter()
     different = set()
     try:
-        for found in hunt(options.seed, options.count, options.module, options.jobs, options.scripts):
+        for found in hunt(options.seed, chosen, options.module, options.jobs, options.scripts):
             known.update(found.known)
             if not found.known:
                 groups[found.kind].append(found)
@@ -67,10 +75,10 @@ def main() -> int:
         print(f"{times:6} × {name}: {CAUSES[name]}")
     classes = Counter(found.field for group in groups.values() for found in group)
     print(f"unexplained: {dict(classes.most_common()) or 'nothing'}, in {len(groups)} groups")
-    agreeing = options.count - len(different)
+    agreeing = len(chosen) - len(different)
     print(
-        f"{options.module} agrees with torch on {agreeing} of {options.count} random programs of seed {options.seed} "
-        f"({agreeing / options.count:.3%}), {sum(known.values())} known differences apart; "
+        f"{options.module} agrees with torch on {agreeing} of {len(chosen)} random programs of seed {options.seed} "
+        f"({agreeing / len(chosen):.3%}), {sum(known.values())} known differences apart; "
         f"{time.monotonic() - began:.0f} s with {options.jobs} processes"
     )
     return int(bool(groups))

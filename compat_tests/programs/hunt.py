@@ -5,7 +5,7 @@ import multiprocessing
 import signal
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from random import Random
@@ -38,9 +38,9 @@ class Found:
 class Worker:
     """A process that runs some of the programs, and says which one it is at and what it finds."""
 
-    def __init__(self, seed: str, numbers: range, module: str, shown: int):
+    def __init__(self, seed: str, numbers: Sequence[int], module: str, shown: int):
         self.seed, self.numbers, self.module, self.shown = seed, numbers, module, shown
-        self.at, self.drawing = numbers.start, True
+        self.at, self.drawing = next(iter(numbers), None), True
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["torch", module, __name__])  # so that one goes on at once after a crash
         self.connection, theirs = context.Pipe()
@@ -60,9 +60,9 @@ class Worker:
         return Worker(self.seed, self.numbers[self.numbers.index(self.at) + 1 :], self.module, self.shown)
 
 
-def hunt(seed: str, count: int, module: str, jobs: int, shown: int = SHOWN) -> Iterator[Found]:
+def hunt(seed: str, numbers: Sequence[int], module: str, jobs: int, shown: int = SHOWN) -> Iterator[Found]:
     """All failures of some programs, of which so many of a kind are cut down to scripts."""
-    started = [Worker(seed, range(job, count, jobs), module, shown) for job in range(jobs)]
+    started = [Worker(seed, numbers[job::jobs], module, shown) for job in range(min(jobs, len(numbers)))]
     workers = {worker.connection: worker for worker in started}
     while workers:
         for connection in wait(list(workers)):
@@ -82,7 +82,7 @@ def hunt(seed: str, count: int, module: str, jobs: int, shown: int = SHOWN) -> I
                 worker.at, worker.drawing = said
 
 
-def work(connection: Connection, seed: str, numbers: range, module: str, most: int) -> None:
+def work(connection: Connection, seed: str, numbers: Sequence[int], module: str, most: int) -> None:
     """What a process does."""
     torch, torchlite = importlib.import_module("torch"), importlib.import_module(module)
     same_every_time(torch)
