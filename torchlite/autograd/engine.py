@@ -202,7 +202,7 @@ class GraphTask:
             entry = waiting.get(to)
             if entry is not None:
                 bare = self.bare(grad)
-                entry[at] = bare if entry[at] is None else self.total(entry[at], bare)
+                entry[at] = bare if entry[at] is None else self.total(entry[at], bare, edge)
         for edge, _ in roots:
             to = edge[0] if edge.__class__ is tuple else id(edge)
             entry = waiting.get(to)
@@ -257,7 +257,7 @@ class GraphTask:
                         elif entry[at + 1]:
                             quiet(iadd, have, grad)
                         else:
-                            have = entry[at] = self.total(have, grad)
+                            have = entry[at] = self.total(have, grad, edge)
                             alike = have.__class__ is grad.__class__ and not isinstance(have, Tensor)
                             entry[at + 1] = bare and alike and have.shape != ()
                     left = entry[0] = entry[0] - 1
@@ -299,7 +299,7 @@ class GraphTask:
         else:
             results = self.anomaly.watch(node, grads)
         if hooks is not None:
-            results = run_post_hooks(hooks, results, grads)
+            results = run_post_hooks(hooks, results, grads, node.unshown)
         return self.checked(node, results)
 
     def checked(self, node: Node, results: Sequence[Any]) -> list[Any]:
@@ -332,12 +332,14 @@ class GraphTask:
             return grad.array
         return computed(grad).array if backend.lazy else grad
 
-    def total(self, a: Any, b: Any) -> Any:
-        """The sum of two gradients."""
+    def total(self, a: Any, b: Any, edge: Any) -> Any:
+        """The sum of two gradients for the same place."""
         if isinstance(a, Tensor) or isinstance(b, Tensor):
-            like = a if isinstance(a, Tensor) else b
-            form = form_of(like)
+            form = form_of(a if isinstance(a, Tensor) else b)
             return _tensor(a, form) + _tensor(b, form)
+        if a.strides != b.strides:  # whose sum lies as a tensor's does
+            form = edge[0].output_forms[edge[1]] if edge.__class__ is tuple else form_of(edge)
+            return (_tensor(a, form) + _tensor(b, form)).array
         return local.state.quiet(add, a, b)
 
     # ---- at the end

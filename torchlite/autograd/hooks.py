@@ -151,13 +151,18 @@ def run_pre_hooks(hooks: Hooks, grads: list[Any]) -> list[Any]:
     return grads
 
 
-def run_post_hooks(hooks: Hooks, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
-    """Call the hooks that come after a node."""
+def run_post_hooks(
+    hooks: Hooks, results: Sequence[Any], grads: Sequence[Any], unshown: frozenset[int] = frozenset()
+) -> Sequence[Any]:
+    """Call the hooks that come after a node. They are told nothing of edges that PyTorch's node does not have."""
+    places = [at for at in range(len(results)) if at not in unshown]
+    shown = [results[at] for at in places]
     for hook in list(hooks.post.values()):
-        changed = hook(tuple(results), tuple(grads))
+        changed = hook(tuple(shown), tuple(grads))
         if changed is not None:
-            results = _replaced(hook, changed, results)
-    return results
+            shown = _replaced(hook, changed, shown)
+    told = dict(zip(places, shown))
+    return [told.get(at, result) for at, result in enumerate(results)]
 
 
 def _replaced(hook: Any, changed: Any, former: Sequence[Any]) -> list[Any]:

@@ -92,7 +92,7 @@ class Lazy(Backend):
     def run(self, op: Any, values: Sequence[Any]) -> Any:
         """The results of an op on the values, with the history and tangents that it has on the tensors themselves."""
         state = local.state
-        results = state.within(silent(state.mode), lambda: op.apply(*map(computed, values)))
+        results = state.within(silent(state.mode), op.run_lazily, values)
         if op.recorded and state.mode.records:
             op.remember(values, results if isinstance(results, (tuple, list)) else (results,))
         return results

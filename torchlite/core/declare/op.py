@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..machine.operands import alike, array_of, common_backend, converted, result_type, tensors_in
+from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
 from ..machine.plan import UNKNOWN, form_of_call, plan_of
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
@@ -109,6 +109,10 @@ class Op(PublicForms):
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         return state.quiet(kernel, *arguments)
 
+    def run_lazily(self, values: Sequence[Any]) -> Any:
+        """The results where operands stand for the conjugates or negatives of what is in memory."""
+        return self.apply(*map(computed, values))
+
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         """The kernel's arguments, and the result dtype when it is known beforehand."""
         if self.promote and not alike([values[i] for i in self.promote], backend):
@@ -143,6 +147,6 @@ class Op(PublicForms):
         """Whether what the kernel gives may be wrapped as it lies in memory."""
         return True
 
-    def lays_results(self, result: Tensor) -> bool:
+    def lays_results(self, values: Sequence[Any], result: Tensor) -> bool:
         """Whether a result may have to be laid out otherwise than the kernel did."""
         return False

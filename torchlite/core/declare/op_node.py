@@ -37,8 +37,6 @@ class OpNode(Node):
     fails: ClassVar[bool] = False  # it only raises an error
     numbers: ClassVar[frozenset[str]] = frozenset()  # operands that are numbers, where PyTorch has an op for that
 
-    unshown: ClassVar[frozenset[int]] = frozenset()  # edges that PyTorch's node does not have: nothing goes there
-
     @classmethod
     def named(cls, title: str, **more: Any) -> type[OpNode]:
         """The same nodes under another title."""

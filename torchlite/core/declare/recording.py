@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.node import FIRST, UNVERSIONED
-from ..machine.operands import NO_TENSOR, NOWHERE, described, edge_of, form_of, tensors_in
+from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked, keep, keep_output
 from ..machine.tensor import TensorBase
 from ..state.mode import local
-from ..values import dtype as dt
 from .declaration import Declaration
 from .op_node import unpacked
 
@@ -80,13 +79,13 @@ class Recording(Declaration):
 
     def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
         node_class = self.node_class_for(values)
-        node = node_class(tuple(edges), tuple([form_of(r) for r in results]))
+        through = differentiable(self, results)
+        node = node_class(tuple(edges), tuple([form_of(r) for r in results[: through[-1] + 1 if through else 1]]))
         node.operand_forms = self.operand_forms(values, results, edges)
         if node_class.fails:
             node.sequence_nr = FIRST
-        for nr, r in enumerate(results[: self.differentiable]):
-            if r is not None and r.dtype.category >= dt.FLOAT:
-                r.edge = (node, nr)
+        for nr in through:
+            results[nr].edge = (node, nr)
         self.save(node, values, results)
         return node
 

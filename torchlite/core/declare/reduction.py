@@ -142,8 +142,8 @@ class Along(Op):
         t: Tensor = values[0]
         return t.array.shape, t.dtype, self.kept_shape(values, t.array.shape)
 
-    def lays_results(self, result: Tensor) -> bool:
-        return not result.array.flags.c_contiguous or 1 in result.array.shape or 0 in result.array.shape
+    def lays_results(self, values: Sequence[Any], result: Tensor) -> bool:
+        return not values[0].array.flags.c_contiguous or 1 in result.array.shape or 0 in result.array.shape
 
     def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The shape that gradient and results take in the derivative; None for the one they have."""

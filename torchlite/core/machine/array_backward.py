@@ -6,6 +6,7 @@ and the derivatives, which speak of tensors, have to.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -172,8 +173,7 @@ def share_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] |
     shape, dtype, _ = node.operand_forms
     if dtype is not form[1] or dtype not in PRECISE or g.__class__ is not form[2].Array or not shape:
         return None
-    share = quiet(operator.truediv, g, node.plain_values[0])
-    return [form[2].spread(form[2].asarray(share), shape)]
+    return [quiet(operator.truediv, form[2].spread(g, shape), math.prod(shape))]
 
 
 class _Symbol:

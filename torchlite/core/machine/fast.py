@@ -48,12 +48,15 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
             except (AttributeError, KeyError):
                 pass
             else:
+                source = input.array
                 try:
-                    array = state.quiet(kernel, input.array)
+                    array = state.quiet(kernel, source)
                 except MemoryError as error:
                     raise out_of_memory(error) from None
                 if array.__class__ is not backend.Array:
                     array = backend.asarray(array)
+                elif source.base is not None and not array.flags.c_contiguous:
+                    array = array[...]  # what is not row-major has a base
                 result = new(Tensor)
                 result.array = array
                 result.dtype = dtype

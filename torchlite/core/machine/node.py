@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import threading
 import weakref
 from collections import OrderedDict
@@ -36,6 +37,7 @@ class _Leaf:
 LEAF = _Leaf()
 
 sequence = itertools.count()
+_SUFFIX = re.compile(r"Backward(0$|(?=\d*$))")
 NOT_IMPLEMENTED = "torch::autograd::NotImplemented"  # the title of nodes that only raise an error,
 FIRST = 1 << 64  # and their sequence number: they run before all others
 
@@ -139,6 +141,7 @@ class Node(NodeParts):
     __slots__ = ()
 
     next_edges: tuple[Any, ...]
+    unshown: frozenset[int] = frozenset()  # edges that PyTorch's node does not have: nothing goes there
     takes_detached = False  # whether it may read what was detached in place after it was saved
 
     def __init__(self, edges: tuple[Any, ...], outputs: tuple[Any, ...], saved: Any = ()) -> None:
@@ -227,6 +230,11 @@ class Node(NodeParts):
 def name_of(node: Node) -> str:
     """What a node is called, whatever its attribute `name` has been made."""
     return type(node).name(node)
+
+
+def short_name(node: Node) -> str:
+    """How errors call a node: of "FillBackward2", "Fill2" is left."""
+    return _SUFFIX.sub("", name_of(node))
 
 
 Node.__module__ = "torch.autograd.graph"

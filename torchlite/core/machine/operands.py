@@ -26,6 +26,12 @@ def tensors_in(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, TensorBase) else ()
 
 
+def differentiable(op: Op, results: Sequence[Any]) -> list[int]:
+    """Through which of an op's results gradients go."""
+    listed = results[: op.differentiable]
+    return [nr for nr, r in enumerate(listed) if r is not None and r.dtype.category >= dt.FLOAT]
+
+
 def computed(value: Any) -> Any:
     """An argument with the values of lazy tensors computed."""
     if value.__class__ is tuple or value.__class__ is list:

@@ -160,7 +160,7 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     run_kernel = None if op.orders_results(values) else op.run
     single = results.__class__ is Tensor
-    known = _known(op, (results,) if single else results)
+    known = _known(op, values, (results,) if single else results)
     array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
     template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = _filler(values, operands, len(tensors))
@@ -202,8 +202,8 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
 Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrapped as they come
 
 
-def _known(op: Any, results: Sequence[Any]) -> Known:
-    if any([r is None or op.lays_results(r) for r in results]):
+def _known(op: Any, values: Sequence[Any], results: Sequence[Any]) -> Known:
+    if any([r is None or op.lays_results(values, r) for r in results]):
         return None
     return [(r.dtype, r.array.dtype) for r in results]
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..values.arrays import Backend
-from ..values.dtype import FLOAT
 from .node import LEAF, sequence
-from .operands import NOWHERE, described, edge_of
+from .operands import NOWHERE, described, differentiable, edge_of
 from .saved import SavedList, SavedNumber, keep_output
 from .tensor import Tensor
 
@@ -29,7 +28,7 @@ def recorder(
         op.record(bound(tensors), results if results.__class__ is tuple else (results,))
 
     listed = results if results.__class__ is tuple else (results,)
-    if any([r is None for r in listed]) or not _differentiable(op, listed) or op.node_class_for(values).fails:
+    if any([r is None for r in listed]) or not differentiable(op, listed) or op.node_class_for(values).fails:
         return general
     notes = _notes(op, values, listed)
     if notes is None:
@@ -43,7 +42,8 @@ def _by_recipe(
     node_class = op.node_class_for(values)
     single = results.__class__ is not tuple
     listed = (results,) if single else results
-    differentiable = _differentiable(op, listed)
+    through = differentiable(op, listed)
+    outputs = slice(through[-1] + 1)
     edges_from = _edge_sources(op, values, places)
     keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
     moving = any([of_result for of_result, *_ in op._to_note])  # whether the form of a result is noted
@@ -74,8 +74,8 @@ def _by_recipe(
         node.node_hooks = node.node_metadata = None
         node.operand_forms = operand_forms
         node.plain_values = op.noted(bound(tensors), listed) if moving else notes
-        node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed])
-        for nr in differentiable:
+        node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed[outputs]])
+        for nr in through:
             listed[nr].edge = (node, nr)
         saved: list[Any] = []
         for constant, which, nr, only_for in keeping:
@@ -102,11 +102,6 @@ def _notes(op: Any, values: Sequence[Any], listed: Sequence[Any]) -> tuple[Any, 
             return None
         found.append(described(source, what) if what else source)
     return tuple(found)
-
-
-def _differentiable(op: Any, listed: Sequence[Any]) -> list[int]:
-    """Through which of the results gradients go."""
-    return [nr for nr, r in enumerate(listed[: op.differentiable]) if r is not None and r.dtype.category >= FLOAT]
 
 
 def _pair(t: Tensor) -> tuple[Tensor, int]:

@@ -7,7 +7,6 @@ pack hooks have put some of the entries away.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -17,7 +16,7 @@ from ..values import dtype as dt
 from ..values.device import CPU, find_backend
 from ..values.dtype import FLOAT
 from ..values.errors import freed, type_text
-from .node import UNVERSIONED, Counter, DetachedCounter, Node, name_of, version_of
+from .node import UNVERSIONED, Counter, DetachedCounter, Node, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
 from .tensor import Tensor, TensorBase, wrap
@@ -26,7 +25,6 @@ from .view import resolve
 # Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.
 Hooks = tuple[Any, ...]
 _new = object.__new__
-_SUFFIX = re.compile(r"Backward(0$|(?=\d*$))")  # of "FillBackward2", "Fill2" is left
 
 
 class Entry(Protocol):
@@ -228,7 +226,7 @@ def stale(
     edge = resolve(tensor) if node is None else None  # a view that may not have been written to says so instead
     if edge.__class__ is tuple:
         node, output = edge
-    who = "" if node is None else f", which is output {output} of {_SUFFIX.sub('', name_of(node))},"
+    who = "" if node is None else f", which is output {output} of {short_name(node)},"
     kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..parts import ViewParts, know, whole
 from ..state import mode as _mode
 from ..values.errors import freed
-from .node import LEAF, DetachedCounter, Node, hooks_of, name_of, shared_counter, version_of
+from .node import LEAF, DetachedCounter, Node, hooks_of, shared_counter, short_name, version_of
 from .registry import registry
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _forbidden(view: View, how: str) -> RuntimeError:
     recorded = edge.__class__ is tuple
     what, when = "A view", ""
     if recorded:
-        what = f"Output {edge[1]} of {name_of(edge[0]).removesuffix('0').removesuffix('Backward')} is a view"
+        what = f"Output {edge[1]} of {short_name(edge[0])} is a view"
     if kind is INFERENCE:
         origin, when = "created in inference mode", " in normal mode"
     elif kind is NO_GRAD or not recorded:

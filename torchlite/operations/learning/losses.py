@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.elementwise import Elementwise
+from ...core.declare.elementwise import Contiguous, Elementwise
 from ...core.declare.publish import publish, publish_loss, publish_python
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
@@ -45,7 +45,8 @@ class _Loss(Elementwise):
 class _Formulas:
     """What a loss's kernels, and its gradients in steps, make of the formulas for one element."""
 
-    def __init__(self, schema: str, value: Callable[..., Any], slope: Callable[..., Any]) -> None:
+    def __init__(self, schema: str, value: Callable[..., Any], slope: Callable[..., Any], in_rows: bool) -> None:
+        self.in_rows = in_rows
         self.name, _, self.rest = schema.partition("(")
         parts = self.rest.rstrip(")").split(",")
         self.names = [part.partition("=")[0].split()[-1] for part in parts]
@@ -65,7 +66,8 @@ class _Formulas:
     def back_kernel(self, xp: Namespace, g: Array, *values: Any) -> Any:
         reduction, given = self.split(values)
         share = _share(reduction, *given)
-        return self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
+        made = self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
+        return made.copy("C") if self.in_rows and not made.flags.c_contiguous else made
 
     def in_steps(self, *values: Any) -> Tensor:
         reduction, given = self.split(values)
@@ -104,15 +106,16 @@ def pairwise(
     back_label: str | None = None,
     back_node: str | None = None,
     odd: bool = False,
+    in_rows: bool = False,
     **more: Any,
 ) -> Elementwise:
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
     functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `to_target` is the
-    negative of `slope`.
+    negative of `slope`. `in_rows` says that gradients lie row by row, however the operands do.
     """
-    of = _Formulas(schema, value, slope)
+    of = _Formulas(schema, value, slope, in_rows)
     listed = f"g {' '.join(of.names)}"
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
     rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
@@ -121,7 +124,7 @@ def pairwise(
         negative = Formula(lambda g, *values: -back.apply(g, *values), listed)
         rules["target"] = negative if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
-    back = Elementwise(
+    back = (Contiguous if in_rows else Elementwise)(
         f"{of.name}_backward(Tensor grad_output, {of.rest}", of.back_kernel, bends | of.unweighted, node=back_node,
         batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label, **shared,
     )  # fmt: skip
@@ -141,7 +144,7 @@ def _of_difference(schema: str, value: Any, slope: Any, bend: Any, **more: Any) 
         return lambda xp, self, target, *rest: formula(xp, self - target, *rest)
 
     value, slope, bend = of_pair(value), of_pair(slope), of_pair(bend)
-    return pairwise(schema, value, slope, bend, _minus(slope), _minus(bend), odd=True, **more)
+    return pairwise(schema, value, slope, bend, _minus(slope), _minus(bend), odd=True, in_rows=True, **more)
 
 
 mse_loss = publish(

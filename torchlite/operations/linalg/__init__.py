@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import (
     cholesky,
     conjugate_gradients,
+    determinants,
     eigen,
     ldl,
     least_squares,

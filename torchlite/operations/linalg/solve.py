@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.elementwise import conj
-from ...core.declare.publish import publish, publish_python
+from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
-from ..pointwise.selection import where
 from ..products.matmul import Exact, H, into_exactly
 from .base import (
     check_equation,
@@ -22,11 +20,10 @@ from .base import (
     columns,
     common_batch,
     offer,
-    offer_op,
     spread,
     square,
 )
-from .lu import eliminate, factored, lu_solved, solve_factored
+from .lu import eliminate, lu_solved
 
 # In the ops, `caller` is the function that refuses singular matrices.
 
@@ -167,65 +164,3 @@ def tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None) -> Tens
 
 offer("linalg_tensorinv(Tensor self, int ind=2)", tensorinv)
 offer("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None)", tensorsolve)
-
-# ---- determinants
-
-
-def _of_inverse(A: Tensor, weight: Tensor, finite: bool = True) -> Tensor:
-    """The adjoint of the inverse, times a number for each matrix; to be `finite`, singular ones are a tiny bit off."""
-    if not A.array.size:
-        return A.new_zeros(A.shape)
-    LU, pivots, _ = factored.apply(A, True, None)
-    U = LU.diagonal(0, -2, -1)
-    if finite:
-        tiny = U.new_full((), 2.0**-52 if A.dtype.itemsize // (1 + A.is_complex()) == 8 else 2.0**-23)
-        LU = LU + tiny.where(U == 0, tiny.new_zeros(())).diag_embed()
-    right = weight.unsqueeze(-1).expand(U.shape).diag_embed()
-    return solve_factored.apply(LU, pivots, right, True, True)
-
-
-det = Exact(
-    "linalg_det(Tensor A)",
-    lambda xp, a: xp.linalg.det(a),
-    {"A": lambda g, A, result: _of_inverse(A, g * conj(result))},
-    check=square("linalg.det", "lu_cpu"),
-    batch=LEADING,
-)
-offer_op(det)
-publish_python("det(Tensor self)", det.apply)
-
-
-def _slogdet_vjp(grads: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:
-    g_sign, g = grads
-    weight = sign.new_zeros(sign.shape) if g is None else g
-    if g_sign is not None and sign.is_complex():
-        weight = weight - 1j * (conj(g_sign) * sign).imag
-    if not A.array.size:
-        return A * weight[..., None, None]
-    return _of_inverse(A, weight.to(A.dtype), finite=False)
-
-
-_RESULTS = "-> (Tensor sign, Tensor logabsdet)"
-slogdet = Exact(
-    f"linalg_slogdet(Tensor A) {_RESULTS}", lambda xp, a: tuple(xp.linalg.slogdet(a)), {"A": _slogdet_vjp},
-    check=square("linalg.slogdet"), batch=LEADING,
-)  # fmt: skip
-_old_slogdet = Exact(
-    f"slogdet(Tensor self) {_RESULTS}", slogdet.kernel,
-    {"self": lambda grads, self, sign: _slogdet_vjp(grads, self, sign)},
-    check=slogdet.check, node="LinalgSlogdetBackward0", batch=LEADING,
-)  # fmt: skip
-offer_op(slogdet)
-publish(_old_slogdet)
-
-
-def logdet(self: Tensor) -> Tensor:
-    """The logarithm of the determinant, which must not be negative."""
-    check_square("logdet", self)
-    sign, logabsdet = slogdet.apply(self)
-    if self.is_complex():
-        return sign.log() + logabsdet
-    return where(sign == -1, math.nan, logabsdet)
-
-
-publish_python("logdet(Tensor self)", logdet)

@@ -186,8 +186,9 @@ class _Finding(Picking):
 
 
 class _Nonzero(OnBackend, _Finding):
-    """Found dimension by dimension, so that each one's places lie side by side."""
+    """Found dimension by dimension, so that each one's places lie side by side, in `out=` too where it is resized."""
 
+    elementwise = True
 
 def _nonzero(backend: Backend, self: Any) -> Any:
     found = backend.xp.argwhere(self)

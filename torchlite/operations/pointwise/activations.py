@@ -48,7 +48,7 @@ def _check_limits(self: Tensor, min_val: Any, max_val: Any) -> None:
 
 def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
     number = x.dtype.type
-    return xp.minimum(xp.maximum(x, number(low)), number(high))
+    return xp.minimum(number(high), xp.maximum(number(low), x))  # of zeros of two signs, the operand's
 
 
 hardtanh_backward = Elementwise(
@@ -477,7 +477,7 @@ class _Glu(Along):
     def orders_results(self, values: Sequence[Any]) -> bool:
         return bool(values[0].array.flags.c_contiguous)
 
-    def lays_results(self, result: Tensor) -> bool:
+    def lays_results(self, values: Sequence[Any], result: Tensor) -> bool:
         return True
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -335,7 +335,10 @@ def _power_of_inexact(xp: Namespace, self: Any, exponent: Any) -> Any:
 
 def _pow(xp: Namespace, self: Any, exponent: Any) -> Any:
     if self.dtype.kind != "i":
-        return _power_of_inexact(xp, self, exponent)
+        value = _power_of_inexact(xp, self, exponent)
+        if value.dtype.kind == "c":  # by logarithms, of which 0 has none
+            value = xp.where((self == 0) & (exponent == 0), value.dtype.type(complex(math.nan, math.nan)), value)
+        return value
     value = xp.power(self, xp.maximum(exponent, 0))
     sign = xp.where(exponent % 2 == 0, 1, self)
     return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)

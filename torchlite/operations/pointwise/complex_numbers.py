@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, NEG, flipped
@@ -179,7 +180,8 @@ for _call in (conj, resolve_conj, resolve_neg, is_conj, is_neg):
 
 def _angle(xp: Namespace, x: Array) -> Any:
     if x.dtype.kind == "c":
-        return xp.arctan2(x.imag, x.real)
+        angles = xp.arctan2(x.imag, x.real)
+        return angles if angles.flags.c_contiguous else angles.copy("C")
     return xp.where(x < 0, math.pi, xp.where(x != x, x, 0)).astype(x.dtype)
 
 
@@ -191,10 +193,13 @@ def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:
 
 
 class _Angle(Unary):
-    """Real for every dtype; integers become the default dtype."""
+    """Real for every dtype; integers become the default dtype. Those of complex numbers lie row by row."""
 
     def _result(self, d: dt.dtype) -> dt.dtype:
         return d.to_real()
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        return outputs if values[0].dtype.is_complex else super().arranged(outputs, values)
 
 
 angle = _Angle("angle", _angle, _angle_vjp, result="float")

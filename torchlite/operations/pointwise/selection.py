@@ -135,8 +135,8 @@ _NO_COMPLEX = "clamp is not supported for complex types"
 
 def _clamp(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
     if low is not None:
-        x = xp.maximum(x, low)
-    return x if high is None else xp.minimum(x, high)
+        x = xp.maximum(low, x)  # of zeros, which are equal whatever their signs, the latter is taken
+    return x if high is None else xp.minimum(high, x)
 
 
 def _is_number(bound: Any) -> bool:
@@ -212,7 +212,7 @@ publish(clamp, names=("clamp", "clip"), inplace=True)
 
 clamp_min = _Clamp(
     "clamp_min(Tensor self, Operand min)",
-    "maximum",
+    lambda xp, x, low: _clamp(xp, x, low, None),
     {
         "self": lambda g, self, min: where(self >= min, g, 0),
         "min": lambda g, self, min: where(self < min, g, 0),
@@ -225,7 +225,7 @@ clamp_min = _Clamp(
 )
 clamp_max = _Clamp(
     "clamp_max(Tensor self, Operand max)",
-    "minimum",
+    lambda xp, x, high: _clamp(xp, x, None, high),
     {
         "self": lambda g, self, max: where(self <= max, g, 0),
         "max": lambda g, self, max: where(self > max, g, 0),

@@ -143,19 +143,19 @@ special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -
 
 # ---- x log y
 
-_pair(
+xlogy = _pair(
     "xlogy", lambda xp, x, y: kernels.xlogy(xp, x, y).astype(x.dtype, copy=False),
     (
-        lambda g, self, other: g * where((self == 0) & (other <= 0), 0, other.log()),
+        lambda g, self, other: where((self == 0) & (other <= 0), 0, xlogy.apply(g, other)),
         lambda g, self, other: g * self / other,
     ),
     in_torch=True, halves="own",
     number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
 )  # fmt: skip
-_pair(
+xlog1py = _pair(
     "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
     (
-        lambda g, self, other: g * where((self == 0) & (other <= -1), 0, other.log1p()),
+        lambda g, self, other: where((self == 0) & (other <= -1), 0, xlog1py.apply(g, other)),
         lambda g, self, other: g * self / (other + 1),
     ),
     halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from ...backends.lazy import CONJ, flipped
 from ...core.declare.elementwise import conj, sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import exchanged, method, publish, publish_python
 from ...core.machine import fast
 from ...core.machine.array_backward import gradients_on_arrays
-from ...core.machine.batching import LEADING, Leading
-from ...core.machine.operands import result_type
+from ...core.machine.batching import Leading
+from ...core.machine.operands import in_memory, result_type
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.view import requires_grad
 from ...core.machine.write import bump, into, write
@@ -231,14 +233,31 @@ def _dot(xp: Namespace, self: Any, tensor: Any) -> Any:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
 
-dot = Exact(
+class _Dot(Exact):
+    """A product of two vectors; that of conjugates is the conjugate, computed when it is read."""
+
+    conjugates = (CONJ, CONJ)  # bits of the operands with which the conjugates are multiplied
+
+    def run_lazily(self, values: Sequence[Any]) -> Any:
+        if tuple([v.backend.bits if v.backend.lazy else 0 for v in values]) != self.conjugates:
+            return super().run_lazily(values)
+        result = dot.apply(*map(in_memory, values))
+        result.backend = flipped(result.backend, CONJ)
+        return result
+
+
+class _VDot(_Dot):
+    conjugates = (0, CONJ)
+
+
+dot = _Dot(
     "dot(Tensor self, Tensor tensor)", _dot,
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
     check_form=_check_dot,
     linear="each",
     batch=lambda self, tensor: (self * tensor).sum(),
 )  # fmt: skip
-vdot = Exact(
+vdot = _VDot(
     "vdot(Tensor self, Tensor other)",
     lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
     {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
@@ -523,25 +542,10 @@ def _vector(name: str, argument: str, t: Tensor) -> None:
         raise RuntimeError(f"{name}: Expected 1-D argument {argument}, but got {t.dim()}-D")
 
 
-# What `outer` is in PyTorch's graphs is a product with broadcasting. For batches of vectors, that takes NumPy twice as
-# long as this, which stands in for it where no graph shows it.
-all_products = Op(
-    "_all_products(Tensor self, Tensor vec2)", lambda xp, self, vec2: xp.einsum("...i,...j->...ij", self, vec2),
-    {
-        "self": lambda g, vec2: (g @ conj(vec2).unsqueeze(-1)).squeeze(-1),
-        "vec2": lambda g, self: (conj(self).unsqueeze(-2) @ g).squeeze(-2),
-    },
-    linear="each",
-    batch=LEADING,
-)  # fmt: skip
-
-
 def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of an element of one vector and an element of the other."""
     _vector("outer", "self", self)
     _vector("outer", "vec2", vec2)
-    if self.dtype in fast.PRECISE and vec2.dtype is self.dtype and not (requires_grad(self) or requires_grad(vec2)):
-        return all_products.apply(self, vec2)
     return mul.apply(reshape(self, (self.numel(), 1)), vec2)
 
 
@@ -612,10 +616,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     inner_size = math.prod(a.array.shape[d] for d in first)
     shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
     left, right = a.permute([*keep_a, *first]), b.permute([*second, *keep_b])
-    if not keep_a and not keep_b:
+    if math.prod(shape_a) == 1 == math.prod(shape_b):
         if left.is_contiguous() and right.is_contiguous():
-            return left.reshape((inner_size,)).dot(right.reshape((inner_size,))).reshape(())
-        return (left.squeeze() * right.squeeze()).sum(dtype=a.dtype).reshape(())
+            return left.reshape((inner_size,)).dot(right.reshape((inner_size,))).reshape(shape_a + shape_b)
+        return (left.squeeze() * right.squeeze()).sum(dtype=a.dtype).reshape(shape_a + shape_b)
     left = left.reshape((math.prod(shape_a), inner_size))
     right = right.reshape((inner_size, math.prod(shape_b)))
     return left.mm(right).reshape(shape_a + shape_b)

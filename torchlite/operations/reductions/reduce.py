@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,8 +102,8 @@ def _mean(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return add_reduce(xp, array, axis, keepdim) / reduced_count(array, axis)
 
 
-def _mean_vjp(g: Tensor, self_numel: int, result_numel: int) -> Tensor:
-    return g / (self_numel // max(result_numel, 1))
+def _mean_vjp(g: Tensor, self_shape: tuple[int, ...], result_numel: int) -> Tensor:
+    return g.expand(self_shape) / (math.prod(self_shape) // max(result_numel, 1))
 
 
 mean_all = Reduction(

@@ -15,7 +15,7 @@ from ...core.declare.view_op import ViewOp
 from ...core.machine import fast
 from ...core.machine.batching import LEADING, Leading
 from ...core.machine.node import UNVERSIONED, shared_counter
-from ...core.machine.operands import values_in_inference
+from ...core.machine.operands import in_memory, values_in_inference
 from ...core.machine.overrides import overridable, public
 from ...core.machine.tensor import Tensor
 from ...core.state.mode import local
@@ -214,6 +214,11 @@ class _UnsafeView(LaidOp):
         result = super().apply(*values)
         if values[0].counter is UNVERSIONED:
             result.counter = UNVERSIONED
+        return result
+
+    def run_lazily(self, values: Sequence[Any]) -> Any:
+        result = self.apply(in_memory(values[0]), *values[1:])
+        result.backend = values[0].backend
         return result
 
 

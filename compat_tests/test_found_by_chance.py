@@ -1,0 +1,177 @@
+"""What random programs found to differ, each as the shortest program that shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from .side_by_side import same_story
+
+
+def _tried(tell, call):
+    """Tell what a call gives, or how it fails."""
+    try:
+        tell(call())
+    except Exception as error:
+        tell(type(error).__name__, str(error).split("\n")[0])
+
+
+# ---- what hooks see of nodes
+
+
+NODES = {
+    "min": lambda torch, x: x.min(0)[0],
+    "sort": lambda torch, x: x.sort()[0],
+    "batch_norm": lambda torch, x: torch.nn.functional.batch_norm(x, None, None, training=True),
+    "frexp": lambda torch, x: torch.frexp(x)[0],
+    "clamp of numbers": lambda torch, x: x.clamp(0.1, 0.2),
+    "plus a number": lambda torch, x: x + 2,
+    "xlogy with a number": lambda torch, x: x.xlogy(2.0),
+    "xlog1py with a number": lambda torch, x: torch.special.xlog1py(x, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_hooks_see_the_edges_and_outputs_that_torch_has(name):
+    @same_story
+    def program(torch, tell):
+        x = torch.arange(1.0, 7.0).reshape(2, 3).requires_grad_()
+        for _ in range(3):  # by plan, too
+            made = NODES[name](torch, x * 0.5)
+            made.grad_fn.register_prehook(lambda grads: tell(len(grads)))
+            made.grad_fn.register_hook(lambda given, taken: tell([g is None for g in given], len(taken)))
+            made.sum().backward()
+            tell(x.grad)
+
+    program()
+
+
+# ---- where results and gradients lie in memory
+
+
+GRADIENTS = {
+    "mean": lambda torch, x: x.mean(),
+    "mean of a transpose": lambda torch, x: x.t().mean(),
+    "mean along a dimension": lambda torch, x: x.mean(1),
+    "mse_loss": lambda torch, x: torch.nn.functional.mse_loss(x.t(), x.detach().t() + 1),
+    "huber_loss": lambda torch, x: torch.nn.functional.huber_loss(x.t(), x.detach().t() + 1, reduction="none"),
+    "soft_margin_loss": lambda torch, x: torch.nn.functional.soft_margin_loss(x.t(), x.detach().t()),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_lie_in_memory_as_torchs_do(name):
+    @same_story
+    def program(torch, tell):
+        for graph in (False, True):
+            x = torch.arange(1.0, 7.0).reshape(2, 3).requires_grad_()
+            y = x * 1
+            y.register_hook(lambda grad: tell(grad, grad.stride()))
+            GRADIENTS[name](torch, y).sum().backward(create_graph=graph)
+
+    program()
+
+
+@same_story
+def test_results_of_complex_angles_and_of_nonzero_lie_in_memory_as_torchs_do(torch, tell):
+    z = torch.complex(torch.ones(2, 3), torch.ones(2, 3))
+    tell(z.t().angle().stride(), (z * z).mT.angle().stride(), z.real.t().angle().stride())
+    for out in ((0,), (3, 2), (2, 3), (9,)):
+        for x in (torch.eye(3), torch.zeros(3, 3), torch.ones(3)):
+            found = torch.nonzero(x, out=torch.empty(out, dtype=torch.int64))
+            tell(found, found.stride())
+
+
+# ---- values
+
+
+@same_story
+def test_products_of_zeros_have_signs(torch, tell):
+    x = torch.tensor([0.0, 1.0, -1.25])
+    tell(torch.outer(x, x).signbit(), torch.outer(x.requires_grad_(), x).signbit())
+
+
+@same_story
+def test_complex_zeros_to_the_power_of_zeros(torch, tell):
+    z = torch.zeros(5, dtype=torch.complex64)
+    for power in (z**z, z.real**z, z**z.real, 0**z, z**0, z**0.0, (z + 1) ** z, z ** (z - 1)):
+        tell(torch.view_as_real(power))
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    (x.abs() ** torch.tensor([1.0 + 0j, 1.0])).sum().abs().backward()
+    tell(x.grad)
+
+
+@same_story
+def test_bounds_keep_the_sign_of_zero(torch, tell):
+    x = torch.tensor([-0.0, 0.0])
+    for bounds in ((-1, 0), (0, 1), (-0.0, 1), (None, 0), (0, None), (x.flip(0), None), (None, x.flip(0))):
+        tell(x.clamp(*bounds).signbit())
+    tell(torch.nn.functional.hardtanh(x, 0, 1).signbit(), torch.nn.functional.relu6(x).signbit())
+
+
+@same_story
+def test_gradients_of_determinants_of_singular_matrices_can_be_differentiated(torch, tell):
+    batch = [[[1.0, 0], [0, 1]], [[1, 1], [1, 1]]]
+    for rows in ([[4.0, 2.5], [2.5, 1.5625]], [[1.0, 2, 3], [2, 4, 6], [1, 1, 1]], batch):
+        x = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+        (grad,) = torch.autograd.grad(torch.linalg.det(x).sum(), x, create_graph=True)
+        tell(grad.detach().round(decimals=9).abs())
+        tell(torch.autograd.grad(grad.square().sum(), x)[0].round(decimals=9).abs())
+
+
+# ---- results that are computed when they are read
+
+
+@same_story
+def test_products_of_conjugates_are_conjugates(torch, tell):
+    x = torch.tensor([1.0 + 2j, 0.5j], requires_grad=True)
+    y = x.conj()
+    for product in (torch.dot(y, y), y @ y, torch.inner(y, y), torch.vdot(x, y), torch.vdot(y, y), torch.dot(x, y)):
+        tell(product, product.is_conj(), product.grad_fn.name(), product._is_view())
+        tell(torch.autograd.grad(product.abs(), x))
+
+
+@same_story
+def test_kron_of_what_is_then_overwritten(torch, tell):
+    for view in (lambda t: t._neg_view(), lambda t: (t * 1j).conj(), lambda t: t.view(2)):
+        x = torch.tensor([-2.0, -1.25], requires_grad=True)
+        y = view(x * 1)
+        product = torch.kron(y, x)
+        y.pow_(2)
+        tell(torch.autograd.grad(product.sum().abs(), x))
+
+
+# ---- what calls of one form come to when they are made again
+
+
+@same_story
+def test_results_lie_alike_each_time(torch, tell):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    mask = torch.ones(4, 2, dtype=torch.bool)
+    for _ in range(4):
+        for y in (x.permute(2, 0, 1), x.permute(1, 2, 0), torch.ones(2, 3).expand(3, 2, 3).transpose(1, 2).floor()):
+            for result in (y.cumsum(0), y.logcumsumexp(1), y.sum(0), y.mean(2), y.amax(1), y.softmax(0)):
+                tell(result.stride())
+        tell((x[0].t()[:, :2].logical_not() | mask).stride(), (x[0, :2].t().sin() + mask).stride())
+
+
+@same_story
+def test_sums_of_gradients_lie_as_the_first_that_came(torch, tell):
+    x = torch.rand(3, 4).t().requires_grad_()
+    for compute in (lambda x: (x * 2).add_(x.erf()), lambda x: x.erf() + x * 2, lambda x: x.sin() * x):
+        tell(torch.autograd.grad(compute(x).sum(), x)[0].stride())
+
+
+@same_story
+def test_products_of_one_element_stay_as_they_are_under_autocast(torch, tell):
+    with torch.autocast("cpu"):
+        for sizes in (((1,), (1,), 0), ((1, 3), (3, 1), 1), ((2,), (2,), 0)):
+            one, other, dims = torch.ones(sizes[0]), torch.ones(sizes[1]), sizes[2]
+            tell(torch.tensordot(one, other, dims).dtype, torch.tensordot(one, other, dims))
+
+
+@same_story
+def test_errors_about_views_name_the_overload(torch, tell):
+    x = torch.ones(2, 2, requires_grad=True) * 1
+    y = x.unbind(0)[0].unsqueeze(0).squeeze(0)
+    x.mul_(2)
+    _tried(tell, lambda: y.grad_fn)
