@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import decimal
+import fractions
+
+import numpy as np
 import pytest
 
 import torchlite
@@ -206,6 +210,13 @@ torch.nn.utils.rnn.pad_sequence(torch.eye(3), 2.0)
 torch.from_numpy(np.ones(3)).resize_(10)
 torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
 torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
+torch.Generator("meta")
+torch.Generator(torch.tensor(2))
+torch.Generator().manual_seed(np.int64(3))
+torch.UntypedStorage(device="")
+torch.FloatStorage(-1)
+torch.CharStorage([200])
+torch.permute(torch.ones(2, 2), axes=(1, 0))
 torch.device(5, 1)
 torch.device(10**30)
 torch.device("cpu", True)
@@ -328,3 +339,23 @@ def test_a_share_of_all_bad_calls():
 def test_what_is_accepted_has_reasons():
     assert len(REASONS) <= 20
     assert kind_of(outcome_of(torch, Call("torch.ones", ("'a'",))), outcome_of(torchlite, Call("torch.ones", ("2",))))
+
+
+NOT_REFUSED = """
+torch.ByteStorage([-1]).tolist()
+torch.ShortStorage(dtype=None, _internal=True).size()
+type(torch.DisableTorchFunction(5)).__name__
+torch.FloatTensor(storage=torch.UntypedStorage(8)).shape
+torch.device(b"cpu")
+torch.device("cuda", np.int64(1))
+torch.tensor([fractions.Fraction(3, 2), decimal.Decimal("0.5")], dtype=torch.float32)
+torch.zeros(3, pin_memory=True, device="meta")
+torch.clamp(torch.ones(3).byte(), -1)
+"""
+
+
+@pytest.mark.parametrize("text", rows(NOT_REFUSED))
+def test_what_is_taken(text):
+    names = {"np": np, "fractions": fractions, "decimal": decimal}
+    theirs, mine = [eval(text, {"torch": library, **names}) for library in (torch, torchlite)]
+    assert str(mine) == str(theirs)

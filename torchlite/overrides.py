@@ -153,7 +153,8 @@ def _stand_in(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether `func` belongs to Tensor rather than to a namespace."""
-    return func in {*_surface().overridable[Tensor]} or func.__name__ == "__get__"
+    name = resolve_name(func)
+    return func.__name__ == "__get__" if name is None else name.startswith("torch.Tensor.")
 
 
 def resolve_name(f: Any) -> str | None:

@@ -38,7 +38,6 @@ _SAID = {
 # Names NumPy's users write for PyTorch's.
 _ALIASES = {
     "axis": "dim",
-    "axes": "dims",
     "keepdims": "keepdim",
     "x": "input",
     "a": "input",

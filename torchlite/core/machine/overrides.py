@@ -134,6 +134,9 @@ class DisableTorchFunctionSubclass(Switch):
 
     switches: ClassVar[tuple[str, ...]] = ("subclasses",)
 
+    def __init__(self, *_: object, **named: object) -> None:
+        """PyTorch's looks at no arguments either."""
+
     def _inside(self, mode: Mode) -> Mode:
         return mode.but(subclasses=False)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..machine.operands import fitting_array
 from ..machine.tensor import TensorBase, wrap
 from ..values import dtype as dt
 from ..values.arrays import Backend, DeviceLike
@@ -38,7 +39,7 @@ class UntypedStorage(StorageBase):
     is_sparse = is_sparse_csr = False
 
     def __init__(self, size: Any = 0, *, device: DeviceLike = None) -> None:
-        self.backend = find_backend[0](device or CPU)
+        self.backend = find_backend[0](CPU if device is None else device)
         if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
             self.bytes = self.backend.full((_checked_size(int(size)),), 0, _BYTE)
         elif isinstance(size, (dict, TensorBase)) or not hasattr(size, "__getitem__"):
@@ -278,7 +279,7 @@ class UntypedStorage(StorageBase):
 def _bytes(given: Any, d: dt.dtype) -> np.ndarray:
     """The memory of so many elements, or of those of a sequence."""
     if isinstance(given, (int, np.integer)):
-        return np.zeros(int(given) * d.itemsize, np.uint8)
+        return np.zeros(_checked_size(int(given) * d.itemsize), np.uint8)
     if isinstance(given, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(given).__name__}'")
     if not isinstance(given, Sequence):
@@ -286,6 +287,8 @@ def _bytes(given: Any, d: dt.dtype) -> np.ndarray:
     wrong = next((item for item in given if item is None or isinstance(item, (str, bytes))), 0)
     if wrong != 0:
         raise TypeError(f"must be real number, not {type_name(wrong)}")
+    if d.category == dt.INT:
+        given = [fitting_array(item, d, find_backend[0](CPU)) for item in given]
     return np.array(given, d.numpy).ravel().view(np.uint8)
 
 
@@ -546,10 +549,13 @@ class _OfDtype(type):
 
     dtype: dt.dtype
 
-    def __call__(cls, *args: Any, wrap_storage: Any = None, **named: Any) -> TypedStorage:
+    def __call__(
+        cls, *args: Any, wrap_storage: Any = None, dtype: None = None, device: None = None, _internal: bool = False
+    ) -> TypedStorage:
         wrong = "Too many positional arguments" if len(args) > 1 else None
-        for keyword in named:
-            wrong = f"Keyword argument '{keyword}' cannot be specified"
+        for keyword, value in (("dtype", dtype), ("device", device)):
+            if value is not None:
+                wrong = f"Keyword argument '{keyword}' cannot be specified"
         if wrong:
             raise RuntimeError(
                 f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from .device import device
+from .device import device, find_backend
 
 # Set by operations/making/draws.py: makes the stream behind a generator, and turns its state into a tensor and back.
 make_stream: list[Callable[[int], Any]] = []
@@ -20,6 +20,8 @@ class Generator:
 
     def __init__(self, device: Any = "cpu", *, _seed: int = _FIRST_SEED) -> None:
         self._device = _device("cpu" if device is None else device)
+        if self._device.type != "cpu":
+            find_backend[0](self._device)
         self.stream = make_stream[0](_seed)
 
     @property
@@ -28,9 +30,11 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream anew from a seed."""
-        if not hasattr(seed, "__index__") or hasattr(seed, "array") or isinstance(seed, bool):
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            if hasattr(seed, "__index__") and not hasattr(seed, "array") and not isinstance(seed, bool):
+                raise TypeError("an integer is required")
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        self.stream.seed(checked_seed(seed.__index__()))
+        self.stream.seed(checked_seed(seed))
         return self
 
     def seed(self) -> int:
@@ -97,7 +101,12 @@ class Generator:
 
 
 def _device(where: Any) -> device:
-    return where if isinstance(where, device) else device(where)
+    if hasattr(where, "array"):
+        raise TypeError("Generator(): argument 'device' (position 1) must be torch.device, not Tensor")
+    found = where if isinstance(where, device) else device(where)
+    if found.type == "meta":
+        raise RuntimeError("META device type not an accelerator.")
+    return found
 
 
 def checked_seed(seed: int) -> int:
