@@ -19,8 +19,9 @@ from .constants import *
 from .core.machine.format import set_printoptions
 from .core.machine.registry import functions as _functions
 from .core.machine.tensor import Tensor
-from .core.memory.storage import STORAGES as _STORAGES
-from .core.memory.storage import TypedStorage, UntypedStorage
+from .core.memory.storage import UntypedStorage
+from .core.memory.typed_storage import STORAGES as _STORAGES
+from .core.memory.typed_storage import TypedStorage
 from .core.values import dtype as _dtype
 from .core.values import layout as _layout
 from .core.values.device import device, get_default_device, set_default_device

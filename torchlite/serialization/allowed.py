@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.machine.tensor import Tensor
-from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import UntypedStorage
+from ..core.memory.typed_storage import TypedStorage
 from ..core.values import dtype as dt
 from ..operations.making.legacy_types import TYPES
 from .calls import CALLS

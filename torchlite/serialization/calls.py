@@ -17,7 +17,8 @@ import numpy as np
 from .. import _utils
 from .._tensor import _rebuild_from_type_v2
 from ..core.machine.tensor import Tensor
-from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import UntypedStorage
+from ..core.memory.typed_storage import TypedStorage
 from ..core.values import dtype as dt
 from ..core.values.device import device
 from ..core.values.layout import NAMES as LAYOUTS

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..backends.base import backend_names, get_backend
-from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import UntypedStorage
+from ..core.memory.typed_storage import TypedStorage
 from ..core.values.device import device as Device
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
-from ..core.memory.storage import STORAGES, UntypedStorage, storage_name
+from ..core.memory.storage import UntypedStorage
+from ..core.memory.typed_storage import STORAGES, storage_name
 from ..core.native import FUNCTIONS
 from ..core.values import dtype as dt
 from ..core.values import return_types

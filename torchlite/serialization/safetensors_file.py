@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..core.machine.tensor import Tensor
-from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import UntypedStorage
+from ..core.memory.typed_storage import TypedStorage
 from ..core.values import dtype as dt
 from ..core.values.device import CPU, device
 from ..core.values.layout import contiguous_strides

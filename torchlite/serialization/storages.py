@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.memory.storage import TypedStorage, UntypedStorage
+from ..core.memory.storage import UntypedStorage
+from ..core.memory.typed_storage import TypedStorage
 from ..core.values import dtype as dt
 from ..utils.serialization import config
 from .locations import checked

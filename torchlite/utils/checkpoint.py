@@ -12,7 +12,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..autograd.backward import backward
 from ..autograd.function import Function
@@ -23,17 +23,15 @@ from ..core.machine.saved import keep, read
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.context import Context, Holding
 from ..core.state.mode import State, local
-from ..core.values.device import device
 from ..core.values.errors import warn
-from ..core.values.generator import default_generator
-from ..random import kept_streams, put_streams
-from ._pytree import tree_leaves
 from .selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
     SelectiveCheckpointContext,
     create_selective_checkpoint_contexts,
 )
+from .surroundings import DefaultDeviceType, _Surroundings, get_device_states, set_device_states
+from .surroundings import _infer_device_type as _infer_device_type
 
 if TYPE_CHECKING:
     Contexts = Callable[[], tuple[contextlib.AbstractContextManager[Any], contextlib.AbstractContextManager[Any]]]
@@ -65,76 +63,6 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Holding:
 def set_checkpoint_early_stop(enable: bool) -> Holding:
     """Inside, regions stop their recomputation once all that is needed is there, or run to the end."""
     return Holding(_Settings, early_stop=enable)
-
-
-# ---- random streams
-
-
-class DefaultDeviceType:
-    """The kind of device whose random streams are kept where no argument lies on a device but the CPU."""
-
-    _chosen: ClassVar[str | None] = None
-
-    @staticmethod
-    def set_device_type(device: str = "cuda") -> None:
-        DefaultDeviceType._chosen = device
-
-    @staticmethod
-    def get_device_type() -> str:
-        return DefaultDeviceType._chosen or "cpu"
-
-
-def _infer_device_type(*args: Any) -> str:
-    """The type of the first device other than the CPU that tensors among the arguments lie on."""
-    kinds = [t.device.type for t in tree_leaves(args) if isinstance(t, TensorBase) and t.device.type != "cpu"]
-    return kinds[0] if kinds else DefaultDeviceType.get_device_type()
-
-
-def _devices(args: Any) -> list[device]:
-    """The devices other than the CPU that tensors among the arguments lie on."""
-    tensors = [t for t in tree_leaves(args) if isinstance(t, TensorBase)]
-    return [t.device for t in tensors if t.device.type not in ("cpu", "meta")]
-
-
-def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The indices of the devices that the arguments lie on, and the states of their random streams."""
-    found = _devices(args)
-    return [d.index or 0 for d in found], [default_generator(d).get_state() for d in found]
-
-
-def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Let the random streams of these devices go on from these states."""
-    kind = device_type or DefaultDeviceType.get_device_type()
-    if kind != "meta":
-        for index, state in zip(devices, states, strict=False):
-            default_generator(device(kind, index)).set_state(state)
-
-
-class _Surroundings(Context):
-    """Inside, all is as it was when this was made that a function may depend on beside its arguments:
-
-    random streams, autocast, and where tensors are made.
-    """
-
-    def __init__(self, streams: bool, args: Any) -> None:
-        for where in _devices(args) if streams else ():
-            default_generator(where)  # made now, so that its state before the first draw is known
-        self.streams = kept_streams() if streams else {}
-        self.keeps_streams = streams
-        self.default_device = local.state.default_device
-        self.autocast = local.state.mode.autocast
-
-    def _take(self, state: State) -> tuple[Any, Any, dict[Any, Any]]:
-        return state.default_device, state.mode.autocast, kept_streams() if self.keeps_streams else {}
-
-    def _set(self, state: State, kept: Any) -> None:
-        casts = None if self.autocast is None else self.autocast.anew()
-        self._put(state, (self.default_device, casts, self.streams))
-
-    def _put(self, state: State, kept: tuple[Any, Any, dict[Any, Any]]) -> None:
-        state.default_device, autocast, streams = kept
-        state.mode = state.mode.but(autocast=autocast)
-        put_streams(streams)
 
 
 # ---- regions

@@ -3,19 +3,15 @@
 from .scalar import (
     AbsTransform,
     AffineTransform,
-    ComposeTransform,
     CumulativeDistributionTransform,
     ExpTransform,
-    IndependentTransform,
     PowerTransform,
-    ReshapeTransform,
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
-    Transform,
-    identity_transform,
 )
-from .scalar import _InverseTransform as _InverseTransform
+from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform
+from .transform import _InverseTransform as _InverseTransform
 from .vector import (
     CatTransform,
     CorrCholeskyTransform,

@@ -10,7 +10,7 @@ from ...operations.pointwise.activations import softplus
 from .. import constraints
 from ..library import torch
 from ..parameters import epsilon, sum_rightmost, tiny, tril_matrix_to_vec, vec_to_tril_matrix
-from .scalar import Transform
+from .transform import Transform
 
 
 class _Fixed(Transform):

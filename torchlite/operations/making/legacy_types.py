@@ -9,7 +9,8 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare.publish import functions, method, publish_python
 from ...core.machine.tensor import Tensor, TensorBase, as_class, wrap
-from ...core.memory.storage import TypedStorage, UntypedStorage
+from ...core.memory.storage import UntypedStorage
+from ...core.memory.typed_storage import TypedStorage
 from ...core.values import dtype as dt
 from ...core.values.device import CPU, device, get_default_device
 from ...core.values.errors import type_name

@@ -11,7 +11,8 @@ from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare.publish import method
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
-from ...core.memory.storage import TypedStorage, UntypedStorage
+from ...core.memory.storage import UntypedStorage
+from ...core.memory.typed_storage import TypedStorage
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
 from ...core.values.device import device as Device

@@ -13,7 +13,8 @@ from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
 from ...core.memory.relocation import share
 from ...core.memory.shared_memory import pages_behind
-from ...core.memory.storage import TypedStorage, UntypedStorage, warn_typed_storage_removal
+from ...core.memory.storage import UntypedStorage
+from ...core.memory.typed_storage import TypedStorage, warn_typed_storage_removal
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike

@@ -15,7 +15,8 @@ from ...core.machine.view import CopySlices, View, check_writable, reshaped, res
 from ...core.machine.write import bump
 from ...core.memory.relocation import grow, is_alone
 from ...core.memory.shared_memory import movable
-from ...core.memory.storage import TypedStorage, UntypedStorage
+from ...core.memory.storage import UntypedStorage
+from ...core.memory.typed_storage import TypedStorage
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike

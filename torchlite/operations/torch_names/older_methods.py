@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from ...core.declare.publish import function, method
 from ...core.machine.tensor import Tensor
-from ...core.memory.storage import STORAGES, storage_name
+from ...core.memory.typed_storage import STORAGES, storage_name
 from ...core.values.errors import warn
 
 
