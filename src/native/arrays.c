@@ -2,6 +2,7 @@
 #include "native.h"
 
 PyArray_Descr *descrs[SLOTS];
+Loop adding[SLOTS];
 static const int typenums[SLOTS] = {NPY_FLOAT, NPY_DOUBLE, NPY_INT64, NPY_BOOL};
 static PyArrayObject *ones[2];  // of the longest sum that is a dot product
 enum { LONGEST = 1024, LONG = 1 << 14 };  // from so many elements on, a loop runs without the interpreter's lock
@@ -21,7 +22,12 @@ int prepare_arrays(void)
             else
                 ((double *)PyArray_DATA(ones[slot]))[i] = 1;
     }
-    return 0;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *add = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "add");
+    const int found = add != NULL && find_loops(add, adding);
+    Py_XDECREF(numpy);
+    Py_XDECREF(add);
+    return found ? 0 : -1;
 }
 
 int slot_of(PyObject *dtype)
@@ -128,8 +134,7 @@ int find_loops(PyObject *kernel, Loop *loops)
     return 1;
 }
 
-// Operands are held while others run: these may give the tensors other arrays.
-static void run(const Loop *loop, char **args, npy_intp count, const npy_intp *steps, PyArrayObject *x, PyArrayObject *y)
+void run_loop(const Loop *loop, char **args, npy_intp count, const npy_intp *steps, PyArrayObject *x, PyArrayObject *y)
 {
     if (count < LONG) {
         loop->run(args, &count, steps, loop->data);
@@ -148,7 +153,7 @@ void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out)
 {
     char *args[] = {PyArray_BYTES(x), PyArray_BYTES(out)};
     const npy_intp steps[] = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(out)};
-    run(loop, args, PyArray_SIZE(x), steps, x, NULL);
+    run_loop(loop, args, PyArray_SIZE(x), steps, x, NULL);
 }
 
 void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out)
@@ -157,7 +162,7 @@ void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObj
     const npy_intp size = PyArray_SIZE(x), count = PyArray_SIZE(y);
     for (npy_intp i = 0; count && i < size; i += count) {  // once for every row that is as long as y
         char *args[] = {PyArray_BYTES(x) + i * steps[0], PyArray_BYTES(y), PyArray_BYTES(out) + i * steps[2]};
-        run(loop, args, count, steps, x, y);
+        run_loop(loop, args, count, steps, x, y);
     }
 }
 
@@ -165,7 +170,7 @@ void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayO
 {
     char *args[] = {PyArray_BYTES(x), (char *)number, PyArray_BYTES(out)};
     const npy_intp steps[] = {PyArray_ITEMSIZE(x), 0, PyArray_ITEMSIZE(out)};
-    run(loop, args, PyArray_SIZE(x), steps, x, NULL);
+    run_loop(loop, args, PyArray_SIZE(x), steps, x, NULL);
 }
 
 // The sum of all elements, or their mean, of few floats by a dot product as the kernel in Python has it; NULL, without
@@ -173,7 +178,7 @@ void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayO
 PyObject *total_of(PyArrayObject *x, int slot, int mean)
 {
     const npy_intp count = PyArray_SIZE(x), item = PyArray_ITEMSIZE(x);
-    if (slot > FLOAT64 || count > LONGEST)
+    if (slot < 0 || slot > FLOAT64 || count > LONGEST)
         return NULL;
     PyObject *made = fresh(slot, 0, NULL);
     if (made == NULL) {

@@ -174,17 +174,12 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
         if (meet(x, y) || (!same_shape(x, y) && (PyArray_NDIM(y) == 0 || !is_tail(y, x))))
             return decline(f, args, nargsf, kwnames);
     }
-    if (a->counter == Py_None) {
-        PyObject *counter = new_of(known.Counter);
-        if (counter == NULL)
-            return NULL;
-        Py_SETREF(a->counter, counter);
-    }
+    if (count_write(a) < 0)
+        return NULL;
     if (b == NULL)
         run_scalar(loop, x, &number, x);
     else
         run_binary(loop, x, y, x);
-    ((Counter *)a->counter)->n += 1;
     return Py_NewRef(a);
 }
 
@@ -243,12 +238,12 @@ static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, P
 // ---- made by Python: `unary(general, (kernels, direct, numbers, recipe))`, where a recipe is None or
 // (record, node class, number class, values, flat or None: keeps first, second, result, always first, second, leads)
 
-static PyObject *made(vectorcallfunc vectorcall, PyObject *args)
+static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
 {
     PyObject *general, *held, *recipe, *flat;
     if (!PyArg_ParseTuple(args, "OO!", &general, &PyTuple_Type, &held))
         return NULL;
-    Function *f = new_function(vectorcall, general, held, sizeof(Call));
+    Function *f = new_function(vectorcall, operands, general, held, sizeof(Call));
     if (f == NULL)
         return NULL;
     Call *call = f->own;
@@ -266,7 +261,7 @@ static PyObject *made(vectorcallfunc vectorcall, PyObject *args)
     return (PyObject *)f;
 }
 
-PyObject *make_unary(PyObject *module, PyObject *args) { return made(call_unary, args); }
-PyObject *make_binary(PyObject *module, PyObject *args) { return made(call_binary, args); }
-PyObject *make_in_place(PyObject *module, PyObject *args) { return made(call_in_place, args); }
-PyObject *make_total(PyObject *module, PyObject *args) { return made(call_total, args); }
+PyObject *make_unary(PyObject *module, PyObject *args) { return made(call_unary, 1, args); }
+PyObject *make_binary(PyObject *module, PyObject *args) { return made(call_binary, 2, args); }
+PyObject *make_in_place(PyObject *module, PyObject *args) { return made(call_in_place, 2, args); }
+PyObject *make_total(PyObject *module, PyObject *args) { return made(call_total, 1, args); }

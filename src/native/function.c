@@ -2,7 +2,7 @@
 #include "native.h"
 #include <structmember.h>
 
-Function *new_function(vectorcallfunc call, PyObject *general, PyObject *held, size_t own)
+Function *new_function(vectorcallfunc call, int operands, PyObject *general, PyObject *held, size_t own)
 {
     Function *f = PyObject_GC_New(Function, &FunctionType);
     if (f == NULL)
@@ -10,6 +10,7 @@ Function *new_function(vectorcallfunc call, PyObject *general, PyObject *held, s
     f->vectorcall = call;
     f->general = Py_NewRef(general);
     f->dict = NULL;
+    f->operands = operands;
     f->held = Py_XNewRef(held);
     f->own = own ? PyMem_Calloc(1, own) : NULL;
     PyObject_GC_Track(f);
@@ -57,6 +58,7 @@ static PyObject *function_reduce(PyObject *f, PyObject *unused) { return PyObjec
 static PyMethodDef methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL}};
 static PyMemberDef members[] = {
     {"general", T_OBJECT, offsetof(Function, general), READONLY},
+    {"operands", T_INT, offsetof(Function, operands), READONLY},
     {"__wrapped__", T_OBJECT, offsetof(Function, general), READONLY},
     {NULL},
 };

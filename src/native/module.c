@@ -39,6 +39,8 @@ static PyMethodDef methods[] = {
     {"unary", make_unary, METH_VARARGS, "A function of one operand."},
     {"binary", make_binary, METH_VARARGS, "A function of two operands."},
     {"in_place", make_in_place, METH_VARARGS, "An in-place method of two operands."},
+    {"backward", make_backward, METH_VARARGS, "The method `backward` of tensors."},
+    {"add_program", add_program, METH_VARARGS, "Say what nodes of a class do to a gradient."},
     {"total", make_total, METH_VARARGS, "The sum, or mean, of all elements."},
     {NULL},
 };
@@ -47,11 +49,15 @@ static int execute(PyObject *module)
 {
     import_array1(-1);
     import_umath1(-1);
-    if (PyType_Ready(&FunctionType) < 0 || prepare_arrays() < 0 || add_parts(module) < 0)
+    if (PyType_Ready(&FunctionType) < 0 || PyType_Ready(&WaitingType) < 0 || prepare_arrays() < 0 ||
+        add_parts(module) < 0)
         return -1;
     known.zero = PyLong_FromLong(0);
+    known.one = PyLong_FromLong(1);
     known.empty = PyTuple_New(0);
-    if (known.zero == NULL || known.empty == NULL || PyModule_AddObjectRef(module, "function", (PyObject *)&FunctionType) < 0)
+    known.programs = PyDict_New();
+    if (known.zero == NULL || known.one == NULL || known.empty == NULL || known.programs == NULL ||
+        PyModule_AddObjectRef(module, "function", (PyObject *)&FunctionType) < 0)
         return -1;
     return PyModule_AddStringConstant(module, "compiler", compiler);
 }

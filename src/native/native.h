@@ -66,10 +66,11 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 // ---- module.c: the objects of Python that C must know, each handed over by the module that makes it: `know(name=…)`.
 
 #define KNOWN(X) \
-    X(Tensor) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) X(ORDINARY) \
-    X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(relu) X(sum) X(mean)
+    X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
+    X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(relu) X(sum) X(mean) X(mode_without_grad) X(make_task) \
+    X(accumulate) X(sum_to_shape)
 #define KNOWN_FIELD(name) PyObject *name;
-extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *empty; } known;
+extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
 // ---- arrays.c: what NumPy is asked for.
 
@@ -77,6 +78,7 @@ enum { FLOAT32, FLOAT64, INT64, BOOL, SLOTS };  // the dtypes with plain cases
 typedef struct { PyUFuncGenericFunction run; void *data; int result; } Loop;
 
 extern PyArray_Descr *descrs[SLOTS];
+extern Loop adding[SLOTS];                               // the loops of np.add
 int prepare_arrays(void);
 int slot_of(PyObject *dtype);                            // -1: none
 PyObject *dtype_at(int slot);                            // borrowed
@@ -86,6 +88,8 @@ PyObject *shape_of(PyArrayObject *array);                // its shape, as a tupl
 int has_shape(PyArrayObject *array, PyObject *shape);
 int same_shape(PyArrayObject *a, PyArrayObject *b);
 int is_tail(PyArrayObject *row, PyArrayObject *whole);   // whether `row` is shaped as the last dimensions of `whole`
+// The one place that runs loops: of many elements without the interpreter's lock, with the operands held meanwhile.
+void run_loop(const Loop *loop, char **args, npy_intp count, const npy_intp *steps, PyArrayObject *x, PyArrayObject *y);
 void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out);
 void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out);
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out);
@@ -96,6 +100,20 @@ static inline int is_plain(PyObject *array)
 {
     const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     return Py_TYPE(array) == &PyArray_Type && (PyArray_FLAGS((PyArrayObject *)array) & wanted) == wanted;
+}
+
+// The step in memory from one element to the next: that of a plain array, or 0 where all elements are one number, as
+// those of a gradient that was spread. -1: neither.
+static inline npy_intp step_of(PyArrayObject *array)
+{
+    if (is_plain((PyObject *)array))
+        return PyArray_ITEMSIZE(array);
+    if (Py_TYPE(array) != &PyArray_Type || !PyArray_ISALIGNED(array) || PyArray_SIZE(array) == 0)
+        return -1;
+    for (int i = 0; i < PyArray_NDIM(array); i++)
+        if (PyArray_STRIDE(array, i) != 0)
+            return -1;
+    return 0;
 }
 
 // Whether the strides of results are those that NumPy gives: a view's dimensions of size one or none may have others.
@@ -116,11 +134,12 @@ typedef struct {
     PyObject *general;  // the function in Python
     PyObject *dict;     // its name and the like, as the publisher sets them
     PyObject *held;     // a tuple of all that `own` points to
+    int operands;       // how many tensors, or numbers, it is a function of; 0: that depends
     void *own;          // what its kind of callable needs
 } Function;
 
 extern PyTypeObject FunctionType;
-Function *new_function(vectorcallfunc call, PyObject *general, PyObject *held, size_t own);
+Function *new_function(vectorcallfunc call, int operands, PyObject *general, PyObject *held, size_t own);
 
 static inline PyObject *decline(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -156,9 +175,26 @@ int has_history(Tensor *t);                              // whether recording is
 PyObject *forms_of(PyObject *edge, PyArrayObject *array, PyObject *dtype);  // `output_forms` of a node of one result
 PyObject *version_pair(Tensor *t);                       // `(tensor, version)`
 int counts_plainly(Tensor *t);
+int count_write(Tensor *t);
 void hang(PyObject *result, Node *node);                 // takes the node over: the result is its first output
 int record_unary(const Recipe *recipe, Tensor *a, PyObject *result);
 int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result);
+
+// ---- program.c: what a node does to a gradient, as data that Python took from the formulas.
+
+typedef struct Program Program;
+
+PyObject *add_program(PyObject *module, PyObject *args);
+Program *program_of(PyObject *node_class);               // NULL: none
+// Puts a gradient for each edge, or NULL, into `out`. 0: done; 1: nothing done, for Python to do; -1: an error.
+int run_program(const Program *program, Node *node, PyObject *gradient, PyObject **out);
+int reads(PyObject *entry, Tensor **tensor);             // the tensor that was saved, if nobody wrote to it since
+PyObject *sum_of(PyObject *a, PyObject *b, int into_a);  // a new reference; NULL without an error: not for C
+
+// ---- engine.c
+
+extern PyTypeObject WaitingType;
+PyObject *make_backward(PyObject *module, PyObject *args);
 
 // ---- call.c
 

@@ -33,6 +33,19 @@ int counts_plainly(Tensor *t)
     return t->counter == Py_None || (PyObject *)Py_TYPE(t->counter) == known.Counter;
 }
 
+// Note a write to the memory of a tensor that counts plainly.
+int count_write(Tensor *t)
+{
+    if (t->counter == Py_None) {
+        PyObject *counter = new_of(known.Counter);
+        if (counter == NULL)
+            return -1;
+        Py_SETREF(t->counter, counter);
+    }
+    ((Counter *)t->counter)->n++;
+    return 0;
+}
+
 int has_history(Tensor *t)
 {
     if (LIKELY(t->edge == Py_None))

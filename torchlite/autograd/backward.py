@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.declare.publish import method
+from ..core.machine.fast import accelerated
 from ..core.machine.node import AccumulateGrad, Node, accumulator_of
 from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import requires_grad, resolve
+from ..core.native import native
 from ..core.state.mode import local
 from ..core.values.arrays import Backend
 from ..core.values.dtype import dtype
@@ -261,7 +263,6 @@ def _batched(run: Callable[..., list[Any]], places: Sequence[Any], weights: Sequ
     return [next(results) if here else None for here in used]
 
 
-@method("backward")
 def _backward(
     self: Tensor,
     gradient: Tensor | None = None,
@@ -282,3 +283,9 @@ def _backward(
         named = {"gradient": gradient, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
         return dispatch(_backward, (self,), named)
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+if native is None:
+    method("backward")(_backward)
+else:
+    method("backward")(accelerated(native.backward, _backward))

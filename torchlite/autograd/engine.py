@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from heapq import heappop, heappush, heappushpop
 from operator import add, iadd
+from sys import getrefcount
 from typing import Any
 
 from ..core.declare.elementwise import fit_gradient
@@ -18,6 +18,7 @@ from ..core.machine.operands import computed, form_of
 from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.view import last_edge
 from ..core.machine.write import bump
+from ..core.parts import know
 from ..core.state.mode import Mode, State, local, with_grad
 from ..core.values.arrays import Backend
 from ..core.values.dtype import dtype
@@ -66,6 +67,16 @@ def run(
     finally:  # for an exception at the line above
         state.mode, state.task = outer_mode, outer_task
     return [] if goals is None else [task.captured.get(_place(edge)) for edge in goals]
+
+
+def _task_of_pass(edge: Any, keep_graph: bool, waiting: Any) -> GraphTask:
+    """The task of a pass that the native build runs from one root; `waiting` answers what is still to be run."""
+    task = GraphTask(keep_graph, False, True, local.state.mode, None)
+    task.roots, task.waiting = ((edge, None),), waiting
+    return task
+
+
+know(make_task=_task_of_pass)
 
 
 def _on_fresh_stack(call: Callable[[], Any], state: State) -> Any:
@@ -346,12 +357,12 @@ class GraphTask:
 
     def reach_leaf(self, leaf: Tensor, entry: list[Any]) -> None:
         """The gradient of a leaf is complete: run its hooks, then hand it over or accumulate it."""
-        grad, entry[1] = entry[1], None
         extra = leaf.extra
         if extra is None and self.captures is None:
-            if grad is not None:
-                accumulate_into(leaf, grad, self.create_graph)
+            if entry[1] is not None:
+                self.hand_over(leaf, entry)
             return
+        grad, entry[1] = entry[1], None
         self.node = leaf
         grads = [_tensor(grad, form_of(leaf))]
         grad = hooks = None
@@ -369,14 +380,20 @@ class GraphTask:
         if hooks is not None:
             grads = run_pre_hooks(hooks, grads)
         if grads[0] is not None:
-            grad = grads.pop()
-            if grad.dtype is leaf.dtype:
-                grad = self.bare(grad)
-            accumulate_into(leaf, grad, self.create_graph)
+            entry[1] = grads.pop()
+            if entry[1].dtype is leaf.dtype:
+                entry[1] = self.bare(entry[1])
+            self.hand_over(leaf, entry)
         if extra is not None and extra.post_hooks:
             run_post_accumulate_hooks(extra.post_hooks, leaf)
         if hooks is not None:
             run_post_hooks(hooks, (), [leaf._grad])
+
+    def hand_over(self, leaf: Tensor, entry: list[Any]) -> None:
+        """Accumulate the gradient of an entry, which holds it no longer."""
+        owned = is_owned(entry)
+        grad, entry[1] = entry[1], None
+        accumulate_into(leaf, grad, self.create_graph, owned)
 
 
 def _tensor(value: Any, form: Any) -> Any:
@@ -412,8 +429,15 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
-def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False) -> None:
-    """Add to `leaf.grad`. An array that nobody else holds and that lies in memory as the leaf does is taken over."""
+def is_owned(entry: list[Any]) -> bool:
+    """Whether nothing else holds the gradient of an entry, an array, and no other array shows memory that it shows."""
+    if isinstance(entry[1], Tensor) or getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
+        return False
+    return entry[1].base is None or getrefcount(entry[1].base) == 2
+
+
+def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: bool = False) -> None:
+    """Add to `leaf.grad`. An array that is `owned`, and lies in memory as the leaf does, is taken over."""
     if leaf.edge is not LEAF and not _still_leaf(leaf):
         return
     try:
@@ -432,9 +456,7 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False) -> None
                     have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
             else:
                 t = _tensor(grad, form_of(leaf))
-                # Held by the tensor just made, this frame's argument, the caller's variable and getrefcount's argument.
-                sole = sys.getrefcount(grad) <= 4
-                leaf._grad = t if sole and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
+                leaf._grad = t if owned and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
     except BaseException:
         try:
             _accumulating.release()  # which only an exception at the end of the `with` finds held

@@ -9,6 +9,7 @@ from typing import Any
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
 from ..machine.batching import BROADCAST
+from ..machine.formulas import know_formulas
 from ..machine.operands import converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
@@ -108,6 +109,7 @@ class Elementwise(Op):
         super().__init__(schema, kernel, vjp, **more)
         if operators:
             self.node_class.on_arrays = backward_on_arrays(self)
+            know_formulas(self)
         self.promoted = self.operands[self.apart :]
         self.result = result
         self.recorded = self.recorded and result != "bool"

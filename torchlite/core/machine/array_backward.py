@@ -11,7 +11,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..parts import know
+from ..state.mode import local
 from ..values.arrays import Backend
+from ..values.device import CPU, find_backend
 from ..values.dtype import FLOAT
 from .fast import PRECISE
 from .tensor import Tensor
@@ -156,6 +159,16 @@ def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Backend, q
             array = quiet(backend.sum, array, axes, True).reshape(shape)
         found.append(array)
     return found
+
+
+def sum_to_shape(array: Any, shape: tuple[int, ...]) -> Any:
+    """A gradient of the CPU summed along the dimensions that its operand was broadcast along."""
+    backend = find_backend[0](CPU)
+    quiet = local.state.quiet
+    return backend.asarray(_summed((array,), ((shape,),), backend, quiet)[0])
+
+
+know(sum_to_shape=sum_to_shape)
 
 
 def spread_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] | None:

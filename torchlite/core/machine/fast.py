@@ -198,10 +198,10 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
 
     if native is None or not writes:
         return call
-    return _accelerated(native.in_place, call, kernels, direct, numbers, None)
+    return accelerated(native.in_place, call, kernels, direct, numbers, None)
 
 
-def _accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[..., Any]:
+def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[..., Any]:
     """A callable in C that computes the plain cases, and calls `general` in all others."""
     made = make(general, data)
     made.__name__, made.__qualname__, made.__module__ = general.__name__, general.__qualname__, general.__module__
@@ -216,7 +216,7 @@ def _native_unary(op: Any, general: Any, record: Any) -> Callable[..., Any]:
         if _keeps_itself(op):
             flat = (name in op.saved_names, False, "result" in op.saved_names, False, False, True)
         recipe = (record, node_class, node_class, (), flat)
-    return _accelerated(native.unary, general, op.kernels, op.direct, False, recipe)
+    return accelerated(native.unary, general, op.kernels, op.direct, False, recipe)
 
 
 def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callable[..., Any]:
@@ -228,7 +228,7 @@ def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callabl
             flat = (keeps_first, keeps_second, False, always_first, always_second, first_leads)
         number_class = dict(op.number_nodes).get(1, op.node_class)
         recipe = (record, op.node_class, number_class, (1,) * len(op.value_names), flat)
-    return _accelerated(native.binary, general, op.kernels, op.direct, numbers, recipe)
+    return accelerated(native.binary, general, op.kernels, op.direct, numbers, recipe)
 
 
 def _keeps_itself(op: Any) -> bool:
@@ -466,4 +466,4 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
     if record is not None:
         flat = (False,) * 6 if keeps_nothing else None
         recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, (), flat)
-    return _accelerated(native.total, call, kernels, direct, False, recipe)
+    return accelerated(native.total, call, kernels, direct, False, recipe)

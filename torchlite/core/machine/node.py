@@ -238,6 +238,7 @@ def short_name(node: Node) -> str:
 
 
 Node.__module__ = "torch.autograd.graph"
+know(Node=Node)
 
 
 class _InputMetadata:

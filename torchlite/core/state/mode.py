@@ -78,6 +78,7 @@ _SWITCHES = tuple([name for name in (*ModeParts.__slots__, *Mode.__slots__) if n
 
 GRAD = Mode(grad=True)
 NO_GRAD = Mode(grad=False)
+know(mode_without_grad=NO_GRAD)
 
 
 def with_grad(mode: Mode, enabled: bool) -> Mode:

@@ -11,6 +11,7 @@ from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.declare.schema import Signature
 from ...core.machine.batching import DYNAMIC, LEADING
+from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
@@ -104,6 +105,8 @@ publish(threshold_backward, method=False)
 
 def _relu_backward(g: Any, result: Any) -> Any:
     """For arrays too, see `operators` of Elementwise."""
+    if g.__class__ is Symbol:
+        return g.keep_above(result, 0)
     return threshold_backward.apply(g, result, 0) if isinstance(g, Tensor) else _kept_bits(g, result, 0)
 
 

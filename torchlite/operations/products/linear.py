@@ -10,6 +10,7 @@ from ...core.declare.elementwise import conj, sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.array_backward import gradients_on_arrays
+from ...core.machine.formulas import know_formulas
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
@@ -129,8 +130,12 @@ def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Any
     return [None if edges[0] is None else rows.sum(0), of_input, of_weight]
 
 
+_OF_MATRICES = {
+    "bias": lambda g: g.sum_rows(), "input": lambda g, weight: g @ weight, "weight": lambda g, input: g.T @ input,
+}  # fmt: skip
 for _op in (product_with, sum_with):
     gradients_on_arrays(_op, _array_gradients)
+    know_formulas(_op, _OF_MATRICES)
 
 
 # ---- of two inputs

@@ -14,6 +14,7 @@ from ...core.declare.publish import exchanged, method, publish, publish_python
 from ...core.machine import fast
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.batching import Leading
+from ...core.machine.formulas import know_formulas
 from ...core.machine.operands import in_memory, result_type
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.view import requires_grad
@@ -163,6 +164,7 @@ def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Any, self: Any) 
 
 
 gradients_on_arrays(mm, _gradients_of_mm)
+know_formulas(mm, {"self": lambda g, mat2: g @ mat2.T, "mat2": lambda g, self: self.T @ g})
 
 
 def _check_bmm(self: Tensor, mat2: Tensor) -> None:

@@ -11,6 +11,7 @@ from ...core.declare.publish import publish, publish_as, publish_python
 from ...core.declare.reduction import Reduction, reduced_count
 from ...core.machine import fast
 from ...core.machine.array_backward import share_on_arrays, spread_on_arrays
+from ...core.machine.formulas import know_formulas
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.state.mode import local
 from ...core.values import dtype as dt
@@ -49,6 +50,7 @@ def publish_total(whole: Any, along: Any) -> None:
 
 sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
 sum_all.node_class.on_arrays = spread_on_arrays
+know_formulas(sum_all, {"self": lambda g: g.spread()}, whole=True)
 publish_total(sum_all, sum_dim)
 
 
@@ -117,6 +119,7 @@ mean_all = Reduction(
 mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True)
 mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
 mean_all.node_class.on_arrays = share_on_arrays
+know_formulas(mean_all, {"self": lambda g, self_numel: (g / self_numel).spread()}, whole=True)
 publish_total(mean_all, mean_dim)
 
 

@@ -1,0 +1,382 @@
+"""Every callable of the native build beside `general`, the function in Python whose plain cases it takes over."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import itertools
+import math
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlite
+import torchlite.nn.functional as F
+from torchlite.core.machine.registry import functions
+from torchlite.core.native import native
+
+pytestmark = pytest.mark.skipif(native is None, reason="the pure package")
+
+
+class Tagged(torchlite.Tensor):
+    """A subclass whose results keep their type."""
+
+
+# ---- what calls are given
+
+SPECIAL = (1.5, -2.0, 0.0, -0.0, math.nan, math.inf, -math.inf, 1e-40, 3e38, 0.75, 2.0, -1.0, 5.0, 1e-3, -7.25)
+SHAPES = ((), (1,), (0,), (3,), (2, 3), (3, 1), (1, 1, 2), (0, 3))
+DTYPES = (torchlite.float32, torchlite.float64, torchlite.int64, torchlite.bool, torchlite.float16, torchlite.complex64)
+
+
+def filled(shape: tuple[int, ...], dtype: torchlite.dtype) -> torchlite.Tensor:
+    values = list(itertools.islice(itertools.cycle(SPECIAL), math.prod(shape)))
+    with np.errstate(all="ignore"):
+        array = np.array([v if dtype.is_floating_point or dtype.is_complex else int(v == v) for v in values])
+        return torchlite.from_numpy(array.astype(dtype.numpy).reshape(shape))
+
+
+def _expanded(t: torchlite.Tensor) -> torchlite.Tensor:
+    return t[:1].expand(t.shape) if t.dim() and t.shape[0] else t
+
+
+def _spaced(t: torchlite.Tensor) -> torchlite.Tensor:
+    return torchlite.stack([t, t], -1)[..., 1] if t.dim() else t
+
+
+LAYOUTS: dict[str, Callable[[torchlite.Tensor], torchlite.Tensor]] = {
+    "fresh": lambda t: t.clone(),
+    "borrowed": lambda t: t,
+    "view": lambda t: torchlite.stack([t, t])[1],
+    "turned": lambda t: t.clone().mT if t.dim() > 1 else t,
+    "spaced": _spaced,
+    "expanded": _expanded,
+    "flat": lambda t: t.clone().view(-1).view(t.shape) if t.numel() else t,
+    "parameter": lambda t: torchlite.nn.Parameter(t.clone(), t.dtype.is_floating_point),
+    "subclass": lambda t: t.clone().as_subclass(Tagged),
+    "inference": lambda t: _in_inference(t),
+    "conjugate": lambda t: t.clone().conj() if t.is_complex() else t._neg_view() if t.is_floating_point() else t,
+}
+RECORDED = {"fresh", "view", "turned", "spaced", "expanded", "flat"}
+
+
+def _in_inference(t: torchlite.Tensor) -> torchlite.Tensor:
+    with torchlite.inference_mode():
+        return t.clone()
+
+
+def made(shape: Any, dtype: Any, layout: str, history: str) -> torchlite.Tensor:
+    t = filled(shape, dtype)
+    if history == "leaf" and layout in RECORDED and dtype.is_floating_point:
+        return LAYOUTS[layout](t).detach().requires_grad_()
+    if history == "node" and layout in RECORDED and dtype.is_floating_point:
+        return LAYOUTS[layout](t.clone().requires_grad_() * 1)
+    return LAYOUTS[layout](t)
+
+
+def ones() -> Iterator[tuple[Any, ...]]:
+    """Lists of arguments of functions of one tensor."""
+    for dtype, shape in itertools.product(DTYPES, SHAPES):
+        yield ((shape, dtype, "fresh", "none"),)
+    for layout, history in itertools.product(LAYOUTS, ("none", "leaf", "node")):
+        for shape in ((2, 3), (3,), (), (3, 1)):
+            yield ((shape, torchlite.float32, layout, history),)
+    yield ((40, 40), torchlite.float64, "fresh", "node"),
+
+
+NUMBERS = (2, 0, -3, 2.5, -0.0, math.nan, 1e300, True, 1 << 40, 1 << 62, 1 << 70, 1j)
+
+
+def pairs() -> Iterator[tuple[Any, ...]]:
+    """Lists of arguments of functions of two operands."""
+    f32 = torchlite.float32
+    for dtype in DTYPES:
+        for number in NUMBERS:
+            yield ((2, 3), dtype, "fresh", "none"), number
+        for other in DTYPES:
+            yield ((2, 3), dtype, "fresh", "none"), ((2, 3), other, "fresh", "none")
+    for one, other in itertools.product(SHAPES, SHAPES):
+        yield (one, f32, "fresh", "leaf"), (other, f32, "fresh", "node")
+        yield (one, f32, "fresh", "none"), (other, f32, "view", "none")
+    for layout, other in itertools.product(LAYOUTS, LAYOUTS):
+        yield ((2, 3), f32, layout, "leaf"), ((2, 3), f32, other, "none")
+        yield ((3, 3), f32, layout, "none"), ((3,), f32, other, "node")
+    for history in ("none", "leaf", "node"):
+        yield ((2, 3), f32, "fresh", history), 2.5
+        yield ((2, 3), f32, "view", history), 3
+    yield ((2, 3), f32, "fresh", "none"), "text"
+    yield (((2, 3), f32, "fresh", "none"),)
+
+
+# ---- what a call comes to
+
+
+def bits(t: torchlite.Tensor) -> Any:
+    return t.detach().resolve_conj().resolve_neg().numpy().tobytes() if type(t) is not Tagged else t.tolist().__repr__()
+
+
+def history(node: Any, depth: int = 3) -> Any:
+    if node is None or not depth:
+        return None
+    saved = [(name, described(getattr(node, name), 0)) for name in dir(node) if name.startswith("_saved")]
+    edges = [(history(to, depth - 1), nr) for to, nr in node.next_functions]
+    return node.name(), saved, edges, [(m.shape, m.dtype) for m in node._input_metadata]
+
+
+def described(value: Any, depth: int = 3) -> Any:
+    """All that can be told of a result."""
+    if isinstance(value, (tuple, list)):
+        return type(value), [described(v, depth) for v in value]
+    if not isinstance(value, torchlite.Tensor):
+        return type(value), repr(value)
+    told = [type(value), value.dtype, value.shape, value.stride(), value.storage_offset(), bits(value)]
+    told += [value.requires_grad, value.is_leaf, value.output_nr, value.is_inference(), value.is_conj(), value.is_neg()]
+    told += [value.backend is value.backend.real, None if value.is_inference() else value._version]
+    told += [value._is_view(), None if value._base is None else tuple(value._base.shape)]
+    if depth and value.requires_grad:
+        told.append(history(value.grad_fn, depth))
+    return told
+
+
+def outcome(call: Callable[..., Any], forms: Any) -> Any:
+    args = [made(*form) if isinstance(form, tuple) else form for form in forms]
+    try:
+        result = call(*args)
+    except Exception as error:
+        return type(error), str(error), described(args)
+    shared = [result is a or (isinstance(a, torchlite.Tensor) and isinstance(result, torchlite.Tensor)
+              and result.numel() > 0 and result.data_ptr() == a.data_ptr()) for a in args]  # fmt: skip
+    return described(result), shared, described(args)
+
+
+def callables() -> dict[str, Any]:
+    found = {name: f for name, f in functions.items() if type(f) is native.function}
+    for name, f in vars(torchlite.Tensor).items():
+        if type(f) is native.function:
+            found[f"Tensor.{name}"] = f
+    return found
+
+
+def arguments(call: Any) -> Iterator[tuple[Any, ...]]:
+    return ones() if call.operands == 1 else pairs()
+
+
+CALLS = callables() if native is not None else {}
+
+
+@pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call.operands])
+@pytest.mark.filterwarnings("ignore")
+def test_twins(name: str) -> None:
+    call, step = CALLS[name], 6 if "." in name else 1  # methods and operators are what the functions are
+    for forms in itertools.islice(arguments(call), 0, None, step):
+        assert outcome(call, forms) == outcome(call.general, forms), forms
+    for mode in (torchlite.no_grad, torchlite.inference_mode):
+        with mode():
+            for forms in itertools.islice(arguments(call), 0, None, 7 * step):
+                assert outcome(call, forms) == outcome(call.general, forms), forms
+
+
+def test_there_are_twins() -> None:
+    assert {"add", "relu", "exp", "sum", "mean", "Tensor.add_", "Tensor.__mul__", "Tensor.backward"} <= set(CALLS)
+
+
+# ---- backward
+
+GRAPHS: dict[str, Callable[..., Any]] = {
+    "products": lambda x, y: (x * y / (y * y + 2)) * x - y,
+    "numbers": lambda x, y: (2 - x) * 3.0 + y / 4 - 1.5 * x,
+    "of one": lambda x, y: torchlite.relu(x).exp() + y.tanh() * x.sigmoid() + (x * x + 1).sqrt().log(),
+    "rows": lambda x, y: x * y[0] + y[:, :1] - x[1],
+    "matrices": lambda x, y: x @ y.mT @ torchlite.relu(x @ y),
+    "linear": lambda x, y: F.linear(x, y, y[0]) * F.linear(y, x),
+    "views": lambda x, y: x.reshape(-1).view(4, 4).transpose(0, 1) * y.reshape(2, 8).reshape(4, 4) + x[1] + y[:, 2],
+    "used often": lambda x, y: x * x * x + x + x * y + y + y,
+    "used in vain": lambda x, y: x.detach() * y + torchlite.zeros_like(x) * x.detach(),
+    "in place": lambda x, y: (x * 2).add_(y).mul_(y),
+    "several results": lambda x, y: torchlite.cat([a * b for a, b in zip(x.unbind(0), y.chunk(4))]) + x.max(0).values,
+    "losses": lambda x, y: F.mse_loss(x, y) + F.cross_entropy(x, y.softmax(1)),
+    "a function": lambda x, y: Doubled.apply(x) * Doubled.apply(y),
+    "number leaves": lambda x, y: x * x.sum() * y.mean(),
+}  # fmt: skip
+
+
+class Doubled(torchlite.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+def leaves(dtype: Any, layout: str) -> list[Any]:
+    made = []
+    for seed in (1, 2):
+        torchlite.manual_seed(seed)
+        t = torchlite.randn(4, 4, dtype=dtype)
+        t = t.t() if layout == "turned" else torchlite.cat([t, t], 1)[:, ::2] if layout == "spaced" else t
+        made.append(t.detach().requires_grad_())
+    return made
+
+
+@pytest.mark.parametrize("layout", ["fresh", "turned", "spaced"])
+@pytest.mark.parametrize("dtype", [torchlite.float32, torchlite.float64], ids=str)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_backward_twins(graph: str, dtype: Any, layout: str) -> None:
+    """Gradients, once and accumulated, are those of the loop in Python to the bit, and memory of their own."""
+    seen = []
+    for backward in (torchlite.Tensor.backward, torchlite.Tensor.backward.general):
+        x, y = leaves(dtype, layout)
+        told: list[Any] = []
+        for times in range(3):
+            loss = (GRAPHS[graph](x, y) * (1 + times)).sum()
+            node = loss.grad_fn
+            if times == 2:
+                x.register_hook(lambda g, told=told: told.append((g.stride(), bits(g))))
+                node.register_prehook(lambda grads, told=told: told.append(len(grads)))
+            backward(loss)
+            told += [(described(t.grad), t.grad is not None and t.grad._version) for t in (x, y)]
+            with pytest.raises(RuntimeError) as error:
+                backward(loss)
+            told.append(str(error.value))
+        arrays = [t.grad.array for t in (x, y) if t.grad is not None]
+        assert len(arrays) < 2 or not np.shares_memory(*arrays)
+        seen.append(told)
+    assert seen[0] == seen[1]
+
+
+def test_a_gradient_that_goes_two_ways_is_two() -> None:
+    """What is passed on as it is, or as a view, must not become the `.grad` of two leaves."""
+    for _ in range(2):
+        v, w = torchlite.ones(2, 2, requires_grad=True), torchlite.ones(4, requires_grad=True)
+        z = (v + w.view(2, 2)).view(4) * 2
+        z.sum().backward()
+        v.grad += 1
+        assert w.grad.tolist() == [2.0] * 4
+
+
+def test_what_is_raised_inside_leaves_everything_as_it_was() -> None:
+    x = torchlite.ones(3, requires_grad=True)
+    y = x * 2
+    handle = y.register_hook(lambda g: 1 / 0)
+    loss = (y * x).sum()
+    with pytest.raises(ZeroDivisionError):
+        loss.backward()
+    assert torchlite.is_grad_enabled() and x.grad is None
+    handle.remove()
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0] * 3
+
+
+def test_hooks_are_told_what_will_run() -> None:
+    x = torchlite.ones(3, requires_grad=True)
+    a = x * 2
+    b = a * 3
+    told, other = [], (x * 1).grad_fn
+    b.register_hook(lambda g: told.append([torchlite._C._will_engine_execute_node(n) for n in (a.grad_fn, other)]))
+    b.sum().backward()
+    assert told == [[True, False]]
+
+
+def test_a_pass_inside_of_a_pass() -> None:
+    x = torchlite.ones(3, requires_grad=True)
+    y = x * 2
+
+    def inner(g: Any) -> Any:
+        z = torchlite.ones(2, requires_grad=True)
+        with torchlite.enable_grad():
+            (z * z).sum().backward()
+        return g * z.grad[0]
+
+    y.register_hook(inner)
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0] * 3
+
+
+# ---- objects
+
+
+def test_functions_are_functions() -> None:
+    assert copy.deepcopy([torchlite.add])[0] is torchlite.add
+    assert torchlite.add.__name__ == "add" and repr(torchlite.add) == "<built-in function add>"
+    assert torchlite.Tensor.add(torchlite.ones(2), 1).tolist() == [2, 2]
+
+
+def test_tensors_have_attributes_and_weak_references() -> None:
+    import weakref
+
+    class Named(torchlite.Tensor):
+        def __del__(self) -> None:
+            gone.append(self.name_)
+
+    gone: list[str] = []
+    t = torchlite.ones(2) + 1
+    t.note = {"a": t}
+    ref = weakref.ref(t)
+    n = torchlite.ones(2).as_subclass(Named)
+    n.name_ = "n"
+    del t, n
+    gc.collect()
+    assert ref() is None and gone == ["n"]
+    assert not (torchlite.ones(2) + 1).__dict__
+
+
+def test_threads_have_states_of_their_own() -> None:
+    seen: list[Any] = []
+
+    def body() -> None:
+        w = torchlite.ones(2, requires_grad=True)
+        with torchlite.no_grad():
+            seen.append((w * 2).requires_grad)
+        seen.append((w * 2).requires_grad)
+
+    with torchlite.no_grad():
+        for _ in range(3):
+            thread = threading.Thread(target=body)
+            thread.start()
+            thread.join()
+        assert not (torchlite.ones(2, requires_grad=True) * 2).requires_grad
+    assert seen == [False, True] * 3
+
+
+def test_denormals_survive_an_import() -> None:
+    code = "import torchlite, numpy as np; assert np.float32(1e-40) * np.float32(1) != 0 and 5e-324 * 1.0 != 0"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_is_left_behind() -> None:
+    resource = pytest.importorskip("resource")
+    x, y = torchlite.randn(4, 4, requires_grad=True), torchlite.randn(4, 4)
+    linear = torchlite.nn.Linear(4, 4)
+
+    def step() -> None:
+        z = torchlite.relu(x * y + x - y / 2) @ y
+        w = linear(z.reshape(2, 8).reshape(4, 4)).exp().tanh() + y[1]
+        (w.sum() + w.mean()).backward()
+        x.grad = None
+        linear.zero_grad()
+        y.add_(1e-9).mul_(1.0)
+        for wrong in (lambda: x + "text", lambda: x.add_(1), lambda: y @ y[0, 0]):
+            with pytest.raises((TypeError, RuntimeError)):
+                wrong()
+        kept = (x * x).sum()
+        kept.register_hook(lambda g: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            kept.backward()
+
+    def measured(times: int) -> tuple[int, int]:
+        for _ in range(times):
+            step()
+        gc.collect()
+        return len(gc.get_objects()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    objects, memory = measured(1000)
+    objects_then, memory_then = measured(4000)
+    assert objects_then - objects <= 20
+    assert memory_then - memory < 2000  # kilobytes; one pointer a step would be 32, an object 250
