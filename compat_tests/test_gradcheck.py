@@ -280,7 +280,8 @@ def rounded(jacobians: Any) -> list[Any]:
 
 
 def test_the_module_and_the_function_go_by_one_name() -> None:
-    from torchlite.autograd.gradcheck import GradcheckError, gradcheck
+    from torchlite.autograd.differentiable import GradcheckError
+    from torchlite.autograd.gradcheck import gradcheck
 
     assert torchlite.autograd.gradcheck is gradcheck
     assert issubclass(GradcheckError, RuntimeError)

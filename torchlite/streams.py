@@ -41,9 +41,7 @@ class Stream:
         device, priority = _STREAM.bind(args, kwargs)
         place = device or CPU
         if cls is Stream and place.type == "cuda":
-            from .cuda.streams import Stream as OfCuda
-
-            return OfCuda(place, priority)
+            return get_device_module(place).Stream(place, priority)
         made = super().__new__(cls)
         made.device = place
         return made
@@ -91,9 +89,7 @@ class Event:
         device, enable_timing, blocking, interprocess = _EVENT.bind(args, kwargs)
         place = device or CPU
         if cls is Event and place.type == "cuda":
-            from .cuda.streams import Event as OfCuda
-
-            return OfCuda(enable_timing, blocking, interprocess)
+            return get_device_module(place).Event(enable_timing, blocking, interprocess)
         made = super().__new__(cls)
         made.device = place
         return made

@@ -11,16 +11,12 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from typing import Any
 
-from .layer import Alias
+from .layer import Alias, _active, _lock, disable
 
 __all__ = ["Alias", "disable", "enable", "enabled"]
-
-_active: list[Alias] = []
-_lock = threading.RLock()
 
 
 def enable(
@@ -44,16 +40,6 @@ def enable(
         alias.start()
         _active.append(alias)
         return alias
-
-
-def disable(alias: Alias | None = None) -> None:
-    """Undo the latest `enable`, or the one that returned `alias` with all later ones."""
-    with _lock:
-        while _active and (alias is None or alias in _active):
-            latest = _active.pop()
-            latest.stop()
-            if alias is None:
-                return
 
 
 def enabled() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -14,6 +15,9 @@ from . import doors
 from .finder import Finder
 from .missing import hollow, watch
 from .naming import SITE, inside, is_torch, torch_name
+
+_active: list[Alias] = []
+_lock = threading.RLock()
 
 
 class Alias:
@@ -39,8 +43,6 @@ class Alias:
         return self
 
     def __exit__(self, *_: object) -> None:
-        from . import disable
-
         disable(self)
 
     def start(self) -> None:
@@ -126,3 +128,13 @@ def _set_environment(value: str | None) -> None:
         os.environ.pop("TORCHLITE_ALIAS", None)
     else:
         os.environ["TORCHLITE_ALIAS"] = value
+
+
+def disable(alias: Alias | None = None) -> None:
+    """Undo the latest `enable`, or the one that returned `alias` with all later ones."""
+    with _lock:
+        while _active and (alias is None or alias in _active):
+            latest = _active.pop()
+            latest.stop()
+            if alias is None:
+                return

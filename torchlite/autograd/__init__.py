@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import grad_mode, hooks
+from . import grad_mode, tensor_hooks
 from .backward import backward, grad
 from .grad_mode import (
     _unsafe_preserve_version_counter,

@@ -15,7 +15,7 @@ from ..core.machine.view import resolve
 from ..core.values.errors import warn
 from ..core.values.generator import Generator
 from .backward import grad
-from .gradcheck import GradcheckError, differentiable, requiring_grad, tensors_of
+from .differentiable import GradcheckError, differentiable, requiring_grad, tensors_of
 from .jacobians import basis, matrix, numerical, pulled, pushed, slopes, wirtinger
 
 

@@ -23,7 +23,7 @@ from ..core.state.mode import Mode, State, local, with_grad
 from ..core.values.arrays import Backend
 from ..core.values.dtype import dtype
 from ..core.values.layout import contiguous_format, is_dense
-from .hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
+from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
 _accumulating = threading.RLock()
 _numbers = itertools.count()

@@ -205,7 +205,7 @@ def is_inference_mode_enabled() -> bool:
 
 def __getattr__(name: str) -> Any:
     if name == "enforce_grad_layout_policy":
-        from .. import autograd
+        from .accepted import enforce_grad_layout_policy
 
-        return getattr(autograd, name)
+        return enforce_grad_layout_policy
     raise AttributeError(f"torchlite has no torch.autograd.grad_mode.{name}")

@@ -6,19 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor
 from ..core.values.dtype import complex128, float64
 from ..core.values.errors import warn
 from .backward import grad
+from .differentiable import GradcheckError, differentiable, requiring_grad, tensors_of
 
 __all__ = [
     "gradcheck", "gradgradcheck", "GradcheckError", "get_numerical_jacobian", "get_analytical_jacobian",
     "get_numerical_jacobian_wrt_specific_input",
 ]  # fmt: skip
-
-
-class GradcheckError(RuntimeError):
-    """A derivative is not what it should be."""
 
 
 def gradcheck(
@@ -148,20 +145,6 @@ def _weight(y: Tensor, with_gaps: bool) -> Tensor:
 
 def _uniform(y: Tensor, shape: Sequence[int]) -> Tensor:
     return F["empty"](shape, dtype=y.dtype.to_real(), device=y.device).uniform_(-1, 1)
-
-
-def tensors_of(outputs: Any) -> tuple[Any, ...]:
-    return tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
-
-
-def differentiable(outputs: Any) -> tuple[Tensor, ...]:
-    """The outputs that require grad."""
-    return tuple([y for y in tensors_of(outputs) if y.requires_grad])
-
-
-def requiring_grad(inputs: Sequence[Any]) -> list[int]:
-    """The places of the inputs that require grad."""
-    return [at for at, x in enumerate(inputs) if isinstance(x, TensorBase) and x.requires_grad]
 
 
 def _check_inputs(inputs: Sequence[Any]) -> None:

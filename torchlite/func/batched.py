@@ -24,32 +24,9 @@ from ..core.values import dtype as dt
 from ..core.values.arrays import Array
 from ..core.values.errors import warn
 from ..operations.shapes.joining import stack
-from ..operations.shapes.shape import unsqueeze
-from .transform import Level, Lifted, Transform
-
-
-class Batched(Lifted):
-    """A tensor, and which of its dimensions is the batch."""
-
-    __slots__ = ("dim", "main", "shape")
-
-    def __init__(self, inside: Tensor, dim: int) -> None:
-        self.main = inside
-        self.dim = dim
-        shape = inside.array.shape
-        self.shape = (*shape[:dim], *shape[dim + 1 :])
-
-    @property
-    def steps(self) -> tuple[int, ...]:  # type: ignore[override]
-        steps = self.main.stride()
-        return (*steps[: self.dim], *steps[self.dim + 1 :])
-
-    def front(self, ndim: int = 0) -> Tensor:
-        """The tensor inside, its batch in front, and after that dimensions of size one to make up for `ndim`."""
-        t = self.main if self.dim == 0 else self.main.movedim(self.dim, 0)
-        for _ in range(ndim - len(self.shape)):
-            t = unsqueeze.apply(t, 1)
-        return t
+from . import batched_function
+from .batched_array import Batched
+from .transform import Level, Transform
 
 
 class BatchLevel(Level):
@@ -73,6 +50,10 @@ class BatchLevel(Level):
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
         return self.size if self.randomness == "different" else None
+
+    def another(self) -> BatchLevel:
+        """A level for a further run over the same batch."""
+        return BatchLevel(self.size, self.randomness)
 
     def batch(self, t: Tensor) -> Tensor:
         """A tensor with the batch in front as one of this level."""
@@ -108,8 +89,6 @@ class BatchedBackend(Transform):
         return self.owner.batch(results)
 
     def compute_function(self, function: Any, inputs: tuple[Any, ...], below: tuple[Any, ...]) -> Any:
-        from . import batched_function  # which is made of this module
-
         return batched_function.run(self.owner, function, inputs, below)
 
     def ended(self, op: Any, values: Sequence[Any]) -> Any:

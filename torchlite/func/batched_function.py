@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd.custom import wrong_count
 from ..autograd.function import _NOTE, Function, FunctionMeta
 from ..core.machine.tensor import TensorBase
 from ..core.values.errors import wrap_dim
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
-from .batched import Batched, BatchLevel
+from .batched_array import Batched
+
+if TYPE_CHECKING:
+    from .batched import BatchLevel
 
 
 class VmapInfo(NamedTuple):
@@ -33,7 +36,7 @@ def run(level: BatchLevel, function: Any, inputs: Sequence[Any], below: Sequence
             f"avoid ambiguity. {_NOTE}"
         )
     if function.generate_vmap_rule:
-        mapped = Mapped(level.size, level.randomness, function, dims)
+        mapped = Mapped(level.another, function, dims)
         output, out_dims = _mapping(function).apply(mapped, *below), mapped.out_dims
     elif defined:
         output, out_dims = _pair(function.vmap(VmapInfo(level.size, level.randomness), dims, *below))
@@ -107,9 +110,8 @@ def _mapping(element: Any) -> Any:
 class Mapped:
     """A call of a Function on every element of a batch."""
 
-    def __init__(self, size: int, randomness: str, element: Any, in_dims: Any) -> None:
-        self.size = size
-        self.randomness = randomness
+    def __init__(self, begin: Callable[[], BatchLevel], element: Any, in_dims: Any) -> None:
+        self.begin = begin  # a level for a further run over the batch
         self.element = element
         self.in_dims = in_dims
         self.out_dims: Any = None
@@ -163,7 +165,7 @@ class Mapped:
     def over(self, f: Callable[..., Any], values: Sequence[Any], dims: Any) -> tuple[Any, Any]:
         """Call `f` on elements of a batch that lies in these dimensions; its results, and where their batch lies."""
         leaves, form = tree_flatten(tuple(values))
-        level = BatchLevel(self.size, self.randomness)
+        level = self.begin()
         with level:
             given = [
                 v if dim is None or v is None else level.wrap(Batched(v, dim))

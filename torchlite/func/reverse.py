@@ -14,8 +14,8 @@ from ..core.state.mode import local
 from ..core.values import dtype as dt
 from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, tensors, with_aux
-from .graph import settle
 from .nested import NestedLevel
+from .settle import settle
 
 
 class Pullback:

@@ -7,7 +7,7 @@ gc.disable()  # what is declared stays: to look for garbage among it only takes 
 try:
     from . import linalg
     from .images import adaptive_max_pool, average_pool, conv, fold, grid_sample, max_pool, padding, upsample
-    from .learning import batch_norm, class_loss, ctc, layer_norm, losses, margin_loss, recurrent
+    from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent
     from .making import copy, dlpack, draws, factories, gamma_draws, host_data, legacy_types, pickles, storages
     from .places import advanced_indexing, embedding, gather, index_along, indexing, masked
     from .pointwise import (

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.memory.storage import UntypedStorage
 from ..core.values.errors import warn
 from ..nn.modules.module import Module
-from .pickler import StorageIds, pickler
+from .pickler import StorageIds, host_bytes, pickler
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -56,8 +56,6 @@ class _LegacyIds(StorageIds):
 
 
 def write_legacy(obj: object, file: Any, pickle_module: Any, protocol: int) -> None:
-    from .saving import host_bytes
-
     ids = _LegacyIds()
     data = io.BytesIO()
     for part in (MAGIC_NUMBER, PROTOCOL_VERSION, SYSTEM):

@@ -135,3 +135,8 @@ def pickler(file: Any, pickle_module: Any, protocol: int, persistent_id: Callabl
     other = Pickler(file, protocol=protocol)
     other.persistent_id = persistent_id  # not in the class, which would keep it until a collection
     return other
+
+
+def host_bytes(storage: Any) -> np.ndarray:
+    """The bytes of a storage, where they are if that is on the host."""
+    return np.ascontiguousarray(storage.backend.to_host(storage.bytes))

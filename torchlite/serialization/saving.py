@@ -7,12 +7,10 @@ import pickle
 import sys
 from typing import Any
 
-import numpy as np
-
 from ..utils.serialization import config
 from .legacy_writer import write_legacy
 from .options import here
-from .pickler import PROTOCOL, StorageIds, pickler
+from .pickler import PROTOCOL, StorageIds, host_bytes, pickler
 from .target import check_writable, opened, top_directory
 from .zip_writer import ZipWriter
 
@@ -57,8 +55,3 @@ def save(
         if _disable_byteorder_record:  # PyTorch's writer adds it then, at the end
             writer.record("byteorder", sys.byteorder.encode())
         writer.finish()
-
-
-def host_bytes(storage: Any) -> np.ndarray:
-    """The bytes of a storage, where they are if that is on the host."""
-    return np.ascontiguousarray(storage.backend.to_host(storage.bytes))

@@ -15,8 +15,8 @@ from ...core.declare.elementwise import Elementwise
 from ...core.values.arrays import Array
 from ..base import Backend, register_backend
 from .array import MetaArray, NoValues, fresh, packed
-from .functions import broadcast_to, xp
 from .kinds import forms_in, replaced
+from .namespace import broadcast_to, xp
 
 if TYPE_CHECKING:
     from ...core.declare.op import Op

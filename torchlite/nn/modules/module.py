@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from ...core.machine.hooks import RemovableHandle, register
 from ...core.machine.tensor import Tensor
 from ...core.values.pickling import reduce_ex
 from ..parameter import Parameter
@@ -28,11 +29,9 @@ from .module_hooks import (  # noqa: F401
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
     _has_any_global_hook,
-    register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
-    register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
@@ -304,6 +303,15 @@ class Module(ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
         lines = extra_lines + child_lines
         return f"{name}({_lines(lines)})" if lines else f"{name}()"
 
+    def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
+        """The full backward hooks and the others."""
+        found: tuple[list[Any], list[Any]] = ([], [])
+        if _global_is_full_backward_hook is not None:
+            found[not _global_is_full_backward_hook].extend(_global_backward_hooks.values())
+        if self._is_full_backward_hook is not None:
+            found[not self._is_full_backward_hook].extend(self._backward_hooks.values())
+        return found
+
     def _replicate_for_data_parallel(self) -> Any:
         """A copy for another device, whose parameters are yet to come."""
         replica = self.__new__(type(self))
@@ -316,6 +324,27 @@ class Module(ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Does nothing: a module runs the same compiled or not."""
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """As `Module.register_full_backward_hook`, for all modules."""
+    return _add_global_backward_hook(hook, full=True)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """As `Module.register_backward_hook`, for all modules."""
+    return _add_global_backward_hook(hook, full=False)
+
+
+def _add_global_backward_hook(hook: Callable[..., Any], full: bool) -> RemovableHandle:
+    global _global_is_full_backward_hook
+    if _global_is_full_backward_hook is (not full):
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
+            "one of them."
+        )
+    _global_is_full_backward_hook = full
+    return register(_global_backward_hooks, hook)
 
 
 def _lines(lines: Iterable[str]) -> str:

@@ -113,17 +113,6 @@ class ModuleHooks:
             )
         self._is_full_backward_hook = full
 
-    def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
-        """The full backward hooks and the others."""
-        from . import module
-
-        found: tuple[list[Any], list[Any]] = ([], [])
-        if module._global_is_full_backward_hook is not None:
-            found[not module._global_is_full_backward_hook].extend(_global_backward_hooks.values())
-        if self._is_full_backward_hook is not None:
-            found[not self._is_full_backward_hook].extend(self._backward_hooks.values())
-        return found
-
     def _get_backward_pre_hooks(self) -> list[Any]:
         return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
@@ -327,25 +316,3 @@ def register_module_forward_hook(
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """As `Module.register_full_backward_pre_hook`, for all modules."""
     return register(_global_backward_pre_hooks, hook)
-
-
-def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """As `Module.register_full_backward_hook`, for all modules."""
-    return _add_global_backward_hook(hook, full=True)
-
-
-def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """As `Module.register_backward_hook`, for all modules."""
-    return _add_global_backward_hook(hook, full=False)
-
-
-def _add_global_backward_hook(hook: Callable[..., Any], full: bool) -> RemovableHandle:
-    from . import module  # the flag stands there, where programs reset it
-
-    if module._global_is_full_backward_hook is (not full):
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
-            "one of them."
-        )
-    module._global_is_full_backward_hook = full
-    return register(_global_backward_hooks, hook)

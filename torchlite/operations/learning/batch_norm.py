@@ -15,13 +15,13 @@ from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import wrap_dim
 from ..gradient_kernels import gradient_by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
+from .group_norm import channels_last
 from .layer_norm import (
     GRADIENTS,
     again,
     backward_in_steps,
     bends,
     centred,
-    channels_last,
     check_types,
     count,
     in_shape,

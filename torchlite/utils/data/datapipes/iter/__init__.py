@@ -23,6 +23,7 @@ from .files import StreamReaderIterDataPipe as StreamReader
 from .functions import checked_function
 from .grouping import GrouperIterDataPipe as Grouper
 from .sharding import ShardingFilterIterDataPipe as ShardingFilter
+from .wrapping import IterableWrapper
 
 __all__ = [
     "Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper",
@@ -47,31 +48,6 @@ class _AsMany(_Through):
 
     def __len__(self) -> int:
         return len(self.datapipe)  # type: ignore[arg-type]
-
-
-class IterableWrapper(IterDataPipe[Any]):
-    """The items of an iterable, of which each pass takes a copy where it can be copied."""
-
-    def __init__(self, iterable: Iterable[Any], deepcopy: bool = True) -> None:
-        self.iterable = iterable
-        self.deepcopy = deepcopy
-
-    def __iter__(self) -> Iterator[Any]:
-        source = self.iterable
-        if self.deepcopy:
-            try:
-                source = copy.deepcopy(source)
-            except TypeError:
-                warn(
-                    "The input iterable can not be deepcopied, please be aware of in-place modification would affect "
-                    "source data.",
-                )
-        yield from source
-
-    def __len__(self) -> int:
-        if not isinstance(self.iterable, Sized):
-            raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
-        return len(self.iterable)
 
 
 @functional_datapipe("map")

@@ -9,6 +9,7 @@ from typing import Any
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
 from ..utils.common import StreamWrapper, get_file_binaries_from_pathnames, get_file_pathnames_from_root
+from .wrapping import IterableWrapper
 
 __all__ = ["FileListerIterDataPipe", "FileOpenerIterDataPipe", "StreamReaderIterDataPipe"]
 
@@ -38,8 +39,6 @@ class FileListerIterDataPipe(_Sized):
         non_deterministic: bool = False,
         length: int = -1,
     ) -> None:
-        from . import IterableWrapper
-
         roots = [root] if isinstance(root, str) else root
         self.datapipe = roots if isinstance(roots, IterDataPipe) else IterableWrapper(roots)
         self.masks = masks

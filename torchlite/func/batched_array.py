@@ -1,0 +1,31 @@
+"""What tensors of a running `vmap` are made of."""
+
+from __future__ import annotations
+
+from ..core.machine.tensor import Tensor
+from ..operations.shapes.shape import unsqueeze
+from .transform import Lifted
+
+
+class Batched(Lifted):
+    """A tensor, and which of its dimensions is the batch."""
+
+    __slots__ = ("dim", "main", "shape")
+
+    def __init__(self, inside: Tensor, dim: int) -> None:
+        self.main = inside
+        self.dim = dim
+        shape = inside.array.shape
+        self.shape = (*shape[:dim], *shape[dim + 1 :])
+
+    @property
+    def steps(self) -> tuple[int, ...]:  # type: ignore[override]
+        steps = self.main.stride()
+        return (*steps[: self.dim], *steps[self.dim + 1 :])
+
+    def front(self, ndim: int = 0) -> Tensor:
+        """The tensor inside, its batch in front, and after that dimensions of size one to make up for `ndim`."""
+        t = self.main if self.dim == 0 else self.main.movedim(self.dim, 0)
+        for _ in range(ndim - len(self.shape)):
+            t = unsqueeze.apply(t, 1)
+        return t
