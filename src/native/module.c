@@ -13,6 +13,8 @@ static const char *compiler =
     "an unknown compiler";
 #endif
 
+int add_kernels(PyObject *module);  // kernels/kernel.c
+
 struct Known known;
 
 #define KNOWN_NAME(name) #name,
@@ -59,7 +61,9 @@ static int execute(PyObject *module)
     if (known.zero == NULL || known.one == NULL || known.empty == NULL || known.programs == NULL ||
         PyModule_AddObjectRef(module, "function", (PyObject *)&FunctionType) < 0)
         return -1;
-    return PyModule_AddStringConstant(module, "compiler", compiler);
+    if (PyModule_AddStringConstant(module, "compiler", compiler) < 0)
+        return -1;
+    return add_kernels(module);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};

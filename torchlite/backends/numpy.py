@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..core.memory.shared_memory import Resized, root
+from ..core.native import native
 from ..core.parts import know
 from ..core.values import dtype as dt
 from ..core.values.device import CPU, device
 from ..core.values.errors import no_room
 from .base import Backend, register_backend
+
+if TYPE_CHECKING:
+    from ..core.declare.op import Op
 
 _FLAT = np.dtype(np.uint8)
 
@@ -74,6 +78,11 @@ class NumPyBackend(Backend):
         super().__init__(device_)
         if device_ == CPU and type(self) is NumPyBackend:
             know(cpu=self)
+
+    def kernel(self, op: Op) -> Callable[..., Any]:
+        """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one."""
+        general = super().kernel(op)
+        return general if native is None or op.name not in native.kernels else native.Kernel(op.name, general)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         try:

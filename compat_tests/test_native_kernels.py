@@ -1,0 +1,221 @@
+"""Each kernel in C beside its NumPy twin: over layouts, sizes around every vector's width, numbers of every kind, and
+every instruction set that this processor has."""
+
+import numpy as np
+import pytest
+
+import torchlite
+from torchlite.backends.base import Backend, get_backend
+from torchlite.core.machine.registry import registry
+from torchlite.core.native import native
+
+pytestmark = pytest.mark.skipif(native is None, reason="without the native build")
+
+SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 130, 1000)
+SPECIAL = np.array([
+    0.0, -0.0, 1e-45, -1e-45, 1e-40, -1e-40, 1.2e-38, -1.2e-38, 1e-10, -1e-10, 0.5, -0.5, 1.0, -1.0, 5.0, -5.0, 9.5,
+    -9.5, 20.0, -20.0, 87.5, -87.5, 88.8, -88.8, 103.0, -103.0, 1e5, -1e5, 1e38, -1e38, np.inf, -np.inf, np.nan,
+], np.float32)  # fmt: skip
+
+
+@pytest.fixture(params=native.isas if native else [])
+def isa(request):
+    native.use_isa(request.param)
+    yield request.param
+    native.use_isa(native.isas[0])
+
+
+class Pair:
+    """A kernel and its twin; `declined` counts how often the kernel left a call to the twin."""
+
+    def __init__(self, name):
+        self.twin = Backend.kernel(get_backend("cpu"), registry[name])
+        self.kernel = native.Kernel(name, self._general)
+        self.declined = 0
+
+    def _general(self, *args):
+        self.declined += 1
+        return self.twin(*args)
+
+    def agree(self, args, rtol=2e-6, atol=1e-37, taken=True):
+        """Both give the same, up to a tolerance; and the kernel did it by itself, where that is known."""
+        before = self.declined
+        with np.errstate(all="ignore"):
+            wanted = self.twin(*copies(args))
+            made = self.kernel(*args)
+        assert taken is None or (self.declined == before) == taken
+        for one, other in zip(listed(made), listed(wanted), strict=True):
+            if other is None:
+                assert one is None
+                continue
+            assert one.dtype == other.dtype and one.shape == other.shape
+            np.testing.assert_allclose(one, other, rtol, atol)
+            zeros = (one == 0) & (other == 0)
+            if rtol < 1e-4:
+                np.testing.assert_array_equal(np.signbit(one[zeros]), np.signbit(other[zeros]))
+
+
+def copies(args):
+    return [a.copy("K") if isinstance(a, np.ndarray) else a for a in args]
+
+
+def listed(made):
+    return made if isinstance(made, (tuple, list)) else (made,)
+
+
+def numbers(n, seed=0, scale=3.0):
+    return (np.random.default_rng(seed).standard_normal(n) * scale).astype(np.float32)
+
+
+def special(n, seed=0):
+    return np.random.default_rng(seed).permutation(np.resize(SPECIAL, n))
+
+
+def layouts(array):
+    """The same numbers, otherwise in memory; with whether a kernel takes them so."""
+    yield array, True
+    shifted = np.empty(array.size + 1, array.dtype)[1:].reshape(array.shape)
+    shifted[...] = array
+    yield shifted, True
+    frozen = array.copy()
+    frozen.setflags(write=False)
+    yield frozen, True
+    if array.size > 1:
+        spread = np.empty((*array.shape, 2), array.dtype)[..., 0]
+        spread[...] = array
+        yield spread, False
+        backward = np.empty_like(array)[..., ::-1]
+        backward[...] = array
+        yield backward, None
+        raw = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+        raw[...] = array
+        yield raw, False
+
+
+# ---- one number at a time
+
+UNARY = {"relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",)}
+SLOPES = {
+    "threshold_backward": (0,), "silu_backward": (), "gelu_backward": ("none",), "gelu_backward.tanh": ("tanh",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("n", SIZES)
+def test_unary(isa, name, n):
+    pair, rest = Pair(name.removesuffix(".tanh")), UNARY[name]
+    for x in (numbers(n), special(n)):
+        for laid, taken in layouts(x):
+            pair.agree((laid, *rest), 1e-5, atol(name), taken)
+    pair.agree((numbers(n).astype(np.float64), *rest), taken=False)
+
+
+@pytest.mark.parametrize("name", SLOPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_slopes(isa, name, n):
+    pair, rest = Pair(name.removesuffix(".tanh")), SLOPES[name]
+    for x in (numbers(n), special(n)):
+        g = numbers(n, 1)
+        for laid, taken in layouts(x):
+            pair.agree((g, laid, *rest), 1e-5, atol(name), taken)
+        if n > 1:
+            pair.agree((g[:1], x, *rest), 1e-5, atol(name), taken=False)
+
+
+def atol(name):
+    # The twins' 1 + erf(x) and 1 + tanh(x) lose what is small where x is negative.
+    return 2e-5 if name.startswith("gelu") else 1e-37
+
+
+def test_exponentials_are_right_to_the_last_denormal(isa):
+    x = np.linspace(-104.5, 20, 40001, dtype=np.float32)
+    row = np.stack([np.zeros_like(x), np.minimum(x, 0)], 1)
+    made = Pair("softmax.int").kernel(row, 1)[:, 1]
+    truth = np.exp(row[:, 1].astype(np.float64))
+    truth /= 1 + truth
+    assert np.abs(made - truth).max() < 1e-7
+    assert (np.abs(made - truth) <= np.maximum(3e-7 * truth, 1.5e-45)).all()
+    assert made[0] == 0 and 0 < made[800] < 1e-44
+
+
+def test_gelu_is_right_where_it_is_small(isa):
+    x = np.linspace(-13, 5, 20001, dtype=np.float32)
+    scaled = x.astype(np.float64)
+    truth = scaled * np.array([0.5 * torchlite.special.erfc(-v / 2**0.5).item() for v in torchlite.tensor(scaled)])
+    made = Pair("gelu").kernel(x, "none")
+    assert (np.abs(made - truth) <= np.maximum(1e-5 * np.abs(truth), 1e-37)).all()
+
+
+# ---- rows
+
+SHAPES = [(1, n) for n in SIZES if n] + [(5, 3), (3, 17), (2, 3, 33), (7,), (4, 600)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax(isa, shape):
+    for name in ("softmax.int", "log_softmax.int"):
+        pair = Pair(name)
+        for x in (numbers(shape), special(shape)):
+            for laid, taken in layouts(x):
+                pair.agree((laid, -1), 1e-5, 1e-6, taken)
+                pair.agree((laid, len(shape) - 1), 1e-5, 1e-6, taken)
+        if len(shape) > 1:
+            pair.agree((numbers(shape), 0), taken=False)
+    for name in ("_softmax_backward_data", "_log_softmax_backward_data"):
+        y = Pair(name.removesuffix("_backward_data").removeprefix("_") + ".int").twin(numbers(shape), -1)
+        for g in (numbers(shape, 1), np.zeros(shape, np.float32)):
+            for laid, taken in layouts(g):
+                Pair(name).agree((laid, y, len(shape) - 1), 1e-5, 1e-5, taken)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("parameters", ("both", "weight", "none"))
+def test_layer_norm(isa, shape, parameters):
+    n = shape[-1]
+    w = None if parameters == "none" else numbers(n, 1)
+    b = numbers(n, 2) if parameters == "both" else None
+    forward, back = Pair("native_layer_norm"), Pair("native_layer_norm_backward")
+    for laid, taken in layouts(numbers(shape) + 10):
+        forward.agree((laid, (n,), w, b, 1e-5), 1e-4, 1e-4, taken)
+    x = numbers(shape)
+    _, mean, rstd = forward.twin(x, (n,), w, b, 1e-5)
+    for mask in ((True, w is not None, b is not None), (True, False, False), (False, w is not None, False)):
+        for laid, taken in layouts(numbers(shape, 3)):
+            back.agree((laid, x, (n,), mean, rstd, w, b, mask), 1e-4, 1e-3 * float(rstd.max()), taken)
+
+
+def test_normalized_dimensions_may_be_several(isa):
+    x, w = numbers((4, 5, 6)), numbers((5, 6), 1)
+    Pair("native_layer_norm").agree((x, (5, 6), w, w, 1e-5), 1e-5, 1e-5)
+    x[0, 0, 0] = np.nan
+    Pair("native_layer_norm").agree((x, (5, 6), w, w, 1e-5), 1e-5, 1e-5)
+
+
+def test_a_row_far_from_zero_keeps_its_digits(isa):
+    x = numbers((3, 4096), scale=1.0) + np.float32(1e4)
+    made, mean, _ = Pair("native_layer_norm").kernel(x, (4096,), None, None, 1e-5)
+    wide = x.astype(np.float64)
+    truth = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    assert np.abs(made - truth).max() < 2e-3
+    assert np.abs(mean - wide.mean(1, keepdims=True)).max() < 1e-3
+
+
+# ---- all of them
+
+
+def test_every_kernel_is_of_an_op_and_has_a_twin():
+    for name in native.kernels:
+        assert name in registry
+        assert callable(Pair(name).twin)
+
+
+def test_what_no_kernel_knows_goes_to_the_twin():
+    x = np.ones(3, np.float32)
+    kernel = native.Kernel("relu", lambda *args, **kwargs: (args, kwargs))
+    assert kernel(x, 1, 2)[0][1:] == (1, 2)
+    assert kernel(x, key=5) == ((x,), {"key": 5})
+    assert kernel([1.0])[0] == ([1.0],)
+    with pytest.raises(LookupError):
+        native.Kernel("no such", print)
+    with pytest.raises(ValueError, match="instruction set"):
+        native.use_isa("no such")

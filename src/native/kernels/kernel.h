@@ -1,0 +1,91 @@
+// What the kernels' Python sides share: guards, fresh arrays, the loops of this processor.
+//
+// A kernel gets the arguments of its NumPy twin, and returns NULL without an error to decline: the twin runs then. So it
+// looks at everything it relies on before it makes anything.
+#ifndef TORCHLITE_KERNEL_H
+#define TORCHLITE_KERNEL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#define PY_ARRAY_UNIQUE_SYMBOL torchlite_array_api  // module.c imports it
+#define NO_IMPORT_ARRAY
+#include <numpy/arrayobject.h>
+
+#include "loops/loops.h"
+
+typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
+typedef struct { const char *name; Attempt attempt; } KernelDef;
+
+extern const Loops *loops;  // isa.c: those of the instruction set chosen
+int choose_isa(const char *name);
+PyObject *list_isas(void);
+
+extern const KernelDef elementwise_kernels[], row_kernels[];
+
+#define INLINE_ static inline
+
+// The array, where it is one of a dtype, aligned, and row by row in memory without gaps; else NULL.
+INLINE_ PyArrayObject *array_of(PyObject *o, int type)
+{
+    PyArrayObject *a = (PyArrayObject *)o;
+    return PyArray_CheckExact(o) && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a) ? a : NULL;
+}
+INLINE_ PyArrayObject *floats(PyObject *o) { return array_of(o, NPY_FLOAT32); }
+
+INLINE_ float *data_of(PyArrayObject *a) { return PyArray_DATA(a); }
+INLINE_ float *data_or_null(PyArrayObject *a) { return a ? PyArray_DATA(a) : NULL; }
+
+INLINE_ int same_shape(PyArrayObject *a, PyArrayObject *b) { return PyArray_SAMESHAPE(a, b); }
+
+INLINE_ PyArrayObject *fresh(int ndim, const npy_intp *shape)
+{
+    return (PyArrayObject *)PyArray_SimpleNew(ndim, (npy_intp *)shape, NPY_FLOAT32);
+}
+INLINE_ PyArrayObject *fresh_like(PyArrayObject *a) { return fresh(PyArray_NDIM(a), PyArray_DIMS(a)); }
+
+INLINE_ N product(const npy_intp *sizes, int count)
+{
+    N n = 1;
+    for (int i = 0; i < count; i++) n *= sizes[i];
+    return n;
+}
+
+// An argument that is a plain int, into *to.
+INLINE_ int whole_number(PyObject *o, N *to)
+{
+    if (!PyLong_CheckExact(o)) return 0;
+    *to = PyLong_AsSsize_t(o);
+    if (*to == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+// Whether an axis is an array's last one.
+INLINE_ int is_last(PyObject *axis, PyArrayObject *a)
+{
+    N at;
+    return whole_number(axis, &at) && PyArray_NDIM(a) && (at == -1 || at == PyArray_NDIM(a) - 1);
+}
+
+// Which results are wanted, of so many, from a tuple or list of bools. Whether it is one.
+INLINE_ int wanted_of(PyObject *mask, int count, int *to)
+{
+    if ((!PyTuple_Check(mask) && !PyList_Check(mask)) || PySequence_Fast_GET_SIZE(mask) != count) return 0;
+    for (int i = 0; i < count; i++) to[i] = PySequence_Fast_GET_ITEM(mask, i) == Py_True;
+    return 1;
+}
+
+// Work on so many numbers, during which other threads may run where it takes long.
+#define WORK(count, call) \
+    do { \
+        if ((count) > 1 << 15) { \
+            Py_BEGIN_ALLOW_THREADS call; \
+            Py_END_ALLOW_THREADS \
+        } else { \
+            call; \
+        } \
+    } while (0)
+
+#endif

@@ -1,0 +1,55 @@
+// The loops of the kernels: on bare memory, compiled once for each instruction set. ISA is the set's name.
+#ifndef TORCHLITE_LOOPS_H
+#define TORCHLITE_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef ptrdiff_t N;
+
+// clang-format off
+#define LOOPS(X) \
+    /* elementwise.c: n numbers, one by one */ \
+    X(relu, (const float *x, float *y, N n)) \
+    X(sigmoid, (const float *x, float *y, N n)) \
+    X(silu, (const float *x, float *y, N n)) \
+    X(gelu, (const float *x, float *y, N n)) \
+    X(gelu_tanh, (const float *x, float *y, N n)) \
+    X(relu_slope, (const float *g, const float *x, float *y, N n)) \
+    X(silu_slope, (const float *g, const float *x, float *y, N n)) \
+    X(gelu_slope, (const float *g, const float *x, float *y, N n)) \
+    X(gelu_tanh_slope, (const float *g, const float *x, float *y, N n)) \
+    /* rows.c: each row of n numbers by itself */ \
+    X(softmax, (const float *x, float *y, N rows, N n)) \
+    X(log_softmax, (const float *x, float *y, N rows, N n)) \
+    X(softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
+    X(log_softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
+    X(logsumexp, (const float *x, float *y, N rows, N n)) \
+    X(layer_norm, (const float *x, const float *w, const float *b, float *y, float *mean, float *rstd, N rows, N n, \
+                   double eps)) \
+    X(layer_norm_slope, (const float *g, const float *x, const float *mean, const float *rstd, const float *w, \
+                         float *dx, N rows, N n)) \
+    X(layer_norm_sums, (const float *g, const float *x, const float *mean, const float *rstd, double *dw, double *db, \
+                        float *room, N rows, N n))
+// clang-format on
+
+#define FIELD(name, parameters) void (*name) parameters;
+typedef struct { LOOPS(FIELD) } Loops;
+#undef FIELD
+
+// The name of something as it is in this instruction set.
+#define JOIN_(name, isa) name##_##isa
+#define JOIN(name, isa) JOIN_(name, isa)
+#define IN_ISA(name) JOIN(name, ISA)
+
+#ifdef ISA
+#define DECLARE(name, parameters) void IN_ISA(name) parameters;
+LOOPS(DECLARE)
+#undef DECLARE
+#endif
+
+#define SIMD _Pragma("omp simd")  // the next loop's rounds do not depend on each other
+#define TOTAL(sum) PRAGMA(omp simd reduction(+ : sum))  // but for a sum
+#define PRAGMA(text) _Pragma(#text)
+
+#endif

@@ -1,0 +1,134 @@
+// Softmax and its logarithm, normalization: each row by itself. Sums of parts are in single precision, the sum of those in double.
+#include <string.h>
+
+#include "simd.h"
+
+#define FEW_ROWS 32
+
+INLINE float largest(const float *x, N n)
+{
+    float m = -INFINITY;
+    _Pragma("omp simd reduction(max : m)") for (N i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
+    return m;
+}
+
+void IN_ISA(softmax)(const float *restrict x, float *restrict y, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, x += n, y += n) {
+        float m = largest(x, n), sum = 0;
+        TOTAL(sum) for (N i = 0; i < n; i++) {
+            float e = exp_of(x[i] - m);
+            y[i] = e;
+            sum += e;
+        }
+        SIMD for (N i = 0; i < n; i++) y[i] /= sum;
+    }
+}
+
+INLINE float log_of_sum(const float *x, float m, N n)
+{
+    float sum = 0;
+    TOTAL(sum) for (N i = 0; i < n; i++) sum += exp_of(x[i] - m);
+    return logf(sum);
+}
+
+void IN_ISA(log_softmax)(const float *restrict x, float *restrict y, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, x += n, y += n) {
+        float m = largest(x, n), log_sum = log_of_sum(x, m, n);
+        SIMD for (N i = 0; i < n; i++) y[i] = x[i] - m - log_sum;
+    }
+}
+
+void IN_ISA(logsumexp)(const float *restrict x, float *restrict y, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, x += n) {
+        float m = largest(x, n);
+        y[r] = (isfinite(m) ? m : 0) + log_of_sum(x, isfinite(m) ? m : 0, n);
+    }
+}
+
+void IN_ISA(softmax_slope)(const float *restrict g, const float *restrict y, float *restrict to, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, g += n, y += n, to += n) {
+        float sum = 0;
+        TOTAL(sum) for (N i = 0; i < n; i++) sum += g[i] * y[i];
+        SIMD for (N i = 0; i < n; i++) to[i] = y[i] * (g[i] - sum);
+    }
+}
+
+void IN_ISA(log_softmax_slope)(const float *restrict g, const float *restrict y, float *restrict to, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, g += n, y += n, to += n) {
+        float sum = 0;
+        TOTAL(sum) for (N i = 0; i < n; i++) sum += g[i];
+        SIMD for (N i = 0; i < n; i++) to[i] = g[i] - exp_of(y[i]) * sum;
+    }
+}
+
+void IN_ISA(layer_norm)(const float *restrict x, const float *restrict w, const float *restrict b, float *restrict y,
+                        float *restrict mean, float *restrict rstd, N rows, N n, double eps)
+{
+    for (N r = 0; r < rows; r++, x += n, y += n) {
+        double sum, squares;
+        SUM_IN_PARTS(sum, n, x[i])
+        float m = (float)(sum / n);
+        SUM_IN_PARTS(squares, n, (x[i] - m) * (x[i] - m))
+        float v = (float)(1.0 / sqrt(squares / n + eps));
+        mean[r] = m;
+        rstd[r] = v;
+        if (w && b) {
+            SIMD for (N i = 0; i < n; i++) y[i] = (x[i] - m) * v * w[i] + b[i];
+        } else if (w) {
+            SIMD for (N i = 0; i < n; i++) y[i] = (x[i] - m) * v * w[i];
+        } else {
+            SIMD for (N i = 0; i < n; i++) y[i] = (x[i] - m) * v;
+        }
+    }
+}
+
+// To the input; w may be NULL.
+void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, const float *restrict mean,
+                              const float *restrict rstd, const float *restrict w, float *restrict dx, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, g += n, x += n, dx += n) {
+        float m = mean[r], v = rstd[r];
+        double sum, along;
+        if (w) {
+            SUM_IN_PARTS(sum, n, g[i] * w[i])
+            SUM_IN_PARTS(along, n, g[i] * w[i] * (x[i] - m))
+        } else {
+            SUM_IN_PARTS(sum, n, g[i])
+            SUM_IN_PARTS(along, n, g[i] * (x[i] - m))
+        }
+        float a = (float)(sum / n), c = (float)(along / n * v * v);
+        if (w) {
+            SIMD for (N i = 0; i < n; i++) dx[i] = v * (g[i] * w[i] - a - (x[i] - m) * c);
+        } else {
+            SIMD for (N i = 0; i < n; i++) dx[i] = v * (g[i] - a - (x[i] - m) * c);
+        }
+    }
+}
+
+// To the weight and the bias: sums over rows, of a few in single precision, of those in double. `room` is for 2 n floats.
+void IN_ISA(layer_norm_sums)(const float *restrict g, const float *restrict x, const float *restrict mean,
+                             const float *restrict rstd, double *restrict dw, double *restrict db, float *restrict room,
+                             N rows, N n)
+{
+    float *restrict w = room, *restrict b = room + n;
+    memset(dw, 0, n * sizeof *dw);
+    memset(db, 0, n * sizeof *db);
+    for (N first = 0; first < rows; first += FEW_ROWS) {
+        N after = first + FEW_ROWS < rows ? first + FEW_ROWS : rows;
+        memset(room, 0, 2 * n * sizeof *room);
+        for (N r = first; r < after; r++, g += n, x += n) {
+            float m = mean[r], v = rstd[r];
+            SIMD for (N i = 0; i < n; i++) {
+                w[i] += g[i] * ((x[i] - m) * v);
+                b[i] += g[i];
+            }
+        }
+        SIMD for (N i = 0; i < n; i++) dw[i] += w[i];
+        SIMD for (N i = 0; i < n; i++) db[i] += b[i];
+    }
+}

@@ -1,0 +1,5 @@
+// The table of this instruction set's loops.
+#include "loops.h"
+
+#define ENTRY(name, parameters) .name = IN_ISA(name),
+const Loops IN_ISA(loops) = {LOOPS(ENTRY)};

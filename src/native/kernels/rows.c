@@ -1,0 +1,144 @@
+// Softmax, its logarithm and layer_norm: see loops/rows.c.
+#include "kernel.h"
+
+typedef void RowLoop(const float *, float *, N, N);
+typedef void RowSlopeLoop(const float *, const float *, float *, N, N);
+
+// Along the last axis of an array that has numbers.
+static PyObject *along_rows(PyObject *operand, PyObject *axis, RowLoop *loop)
+{
+    PyArrayObject *x = floats(operand);
+    if (!x || !is_last(axis, x) || !PyArray_SIZE(x)) return NULL;
+    PyArrayObject *y = fresh_like(x);
+    N n = PyArray_DIM(x, PyArray_NDIM(x) - 1);
+    if (y) WORK(PyArray_SIZE(x), loop(data_of(x), data_of(y), PyArray_SIZE(x) / n, n));
+    return (PyObject *)y;
+}
+
+static PyObject *slope_along_rows(PyObject *gradient, PyObject *output, PyObject *axis, RowSlopeLoop *loop)
+{
+    PyArrayObject *g = floats(gradient), *y = floats(output);
+    if (!g || !y || !same_shape(g, y) || !is_last(axis, y) || !PyArray_SIZE(y)) return NULL;
+    PyArrayObject *to = fresh_like(y);
+    N n = PyArray_DIM(y, PyArray_NDIM(y) - 1);
+    if (to) WORK(PyArray_SIZE(y), loop(data_of(g), data_of(y), data_of(to), PyArray_SIZE(y) / n, n));
+    return (PyObject *)to;
+}
+
+static PyObject *softmax(PyObject *const *a, Py_ssize_t count)
+{
+    return count >= 2 ? along_rows(a[0], a[1], loops->softmax) : NULL;
+}
+
+static PyObject *log_softmax(PyObject *const *a, Py_ssize_t count)
+{
+    return count >= 2 ? along_rows(a[0], a[1], loops->log_softmax) : NULL;
+}
+
+static PyObject *softmax_backward(PyObject *const *a, Py_ssize_t count)
+{
+    return count >= 3 ? slope_along_rows(a[0], a[1], a[2], loops->softmax_slope) : NULL;
+}
+
+static PyObject *log_softmax_backward(PyObject *const *a, Py_ssize_t count)
+{
+    return count >= 3 ? slope_along_rows(a[0], a[1], a[2], loops->log_softmax_slope) : NULL;
+}
+
+// An optional array of floats with so many numbers. Whether it is that, or None.
+static int parameter(PyObject *given, N n, PyArrayObject **to)
+{
+    *to = given == Py_None ? NULL : floats(given);
+    return given == Py_None || (*to && PyArray_SIZE(*to) == n);
+}
+
+// How many dimensions the shape has that is normalized together, and of how many numbers; 0 where it is no such shape.
+static int normalized(PyObject *shape, PyArrayObject *x, N *n)
+{
+    if (!x || !PyTuple_Check(shape)) return 0;
+    int last = (int)PyTuple_GET_SIZE(shape), ndim = PyArray_NDIM(x);
+    if (last > ndim) return 0;
+    *n = product(PyArray_DIMS(x) + ndim - last, last);
+    return *n ? last : 0;
+}
+
+// An array for a number of each row: as the operand, but with ones for what is normalized.
+static PyArrayObject *for_rows(PyArrayObject *x, int last)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = PyArray_NDIM(x);
+    for (int d = 0; d < ndim; d++) shape[d] = d < ndim - last ? PyArray_DIM(x, d) : 1;
+    return fresh(ndim, shape);
+}
+
+static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = floats(a[0]), *w, *b;
+    N n;
+    int last = count == 5 ? normalized(a[1], x, &n) : 0;
+    if (!last || !PyFloat_CheckExact(a[4]) || !parameter(a[2], n, &w) || !parameter(a[3], n, &b) || (b && !w)) return NULL;
+    double eps = PyFloat_AS_DOUBLE(a[4]);
+    N rows = PyArray_SIZE(x) / n;
+    PyArrayObject *y = fresh_like(x), *mean = for_rows(x, last), *rstd = for_rows(x, last);
+    if (!y || !mean || !rstd) {
+        Py_XDECREF(y);
+        Py_XDECREF(mean);
+        Py_XDECREF(rstd);
+        return NULL;
+    }
+    WORK(rows * n, loops->layer_norm(data_of(x), data_or_null(w), data_or_null(b), data_of(y), data_of(mean),
+                                     data_of(rstd), rows, n, eps));
+    return Py_BuildValue("(NNN)", y, mean, rstd);
+}
+
+// The totals of columns as an array of floats, or None where they are not wanted.
+static PyObject *totals(int wanted, const double *sums, PyArrayObject *x, int last, N n)
+{
+    if (!wanted) return Py_NewRef(Py_None);
+    PyArrayObject *made = fresh(last, PyArray_DIMS(x) + PyArray_NDIM(x) - last);
+    for (N i = 0; made && i < n; i++) data_of(made)[i] = (float)sums[i];
+    return (PyObject *)made;
+}
+
+static PyObject *layer_norm_backward(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *g = floats(a[0]), *x = floats(a[1]), *w, *b;
+    N n;
+    int last = count == 8 && g && x && same_shape(g, x) ? normalized(a[2], x, &n) : 0;
+    if (!last || !parameter(a[5], n, &w) || !parameter(a[6], n, &b)) return NULL;
+    N rows = PyArray_SIZE(x) / n;
+    PyArrayObject *mean = floats(a[3]), *rstd = floats(a[4]);
+    if (!mean || !rstd || PyArray_SIZE(mean) != rows || PyArray_SIZE(rstd) != rows) return NULL;
+    int wanted[3];
+    if (!wanted_of(a[7], 3, wanted) || (wanted[1] && !w) || (wanted[2] && !b)) return NULL;
+    PyObject *to_x = Py_NewRef(Py_None);
+    if (wanted[0]) {
+        Py_SETREF(to_x, (PyObject *)fresh_like(x));
+        if (!to_x) return NULL;
+        WORK(rows * n, loops->layer_norm_slope(data_of(g), data_of(x), data_of(mean), data_of(rstd), data_or_null(w),
+                                               data_of((PyArrayObject *)to_x), rows, n));
+    }
+    if (!wanted[1] && !wanted[2]) return Py_BuildValue("(NOO)", to_x, Py_None, Py_None);
+    double *sums = PyMem_Malloc((size_t)n * 24);  // of both, and room for as many floats
+    if (!sums) {
+        Py_DECREF(to_x);
+        return PyErr_NoMemory();
+    }
+    WORK(rows * n, loops->layer_norm_sums(data_of(g), data_of(x), data_of(mean), data_of(rstd), sums, sums + n,
+                                          (float *)(sums + 2 * n), rows, n));
+    PyObject *to_w = totals(wanted[1], sums, x, last, n), *to_b = totals(wanted[2], sums + n, x, last, n);
+    PyMem_Free(sums);
+    return Py_BuildValue("(NNN)", to_x, to_w, to_b);
+}
+
+const KernelDef row_kernels[] = {
+    {"softmax.int", softmax},
+    {"_softmax", softmax},
+    {"log_softmax.int", log_softmax},
+    {"_log_softmax", log_softmax},
+    {"_softmax_backward_data", softmax_backward},
+    {"_log_softmax_backward_data", log_softmax_backward},
+    {"native_layer_norm", layer_norm},
+    {"native_layer_norm_backward", layer_norm_backward},
+    {NULL},
+};
