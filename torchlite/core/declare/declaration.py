@@ -7,6 +7,7 @@ attributes of a tensor that need not be kept.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,10 +20,15 @@ from .op_node import OpNode
 from .schema import Signature
 from .shown_values import SHOWN
 
-# What a call is made of: a class that does one of them otherwise says whether calls of one form are alike.
-_STEPS = frozenset((
+# What a call is made of. A family has these as methods; a declaration may give functions of its own, called with the op
+# first. Where either does of those that plans have, it says itself whether calls of one form are alike.
+_PLANNED = frozenset((
     "apply", "edges", "prepare", "record", "record_on", "recordable", "run", "run_generally", "save", "wrap_results",
 ))  # fmt: skip
+STEPS = _PLANNED | {
+    "apply_in_place", "arranged", "check_memory", "compute_dtype", "fit", "into", "overwrite", "overwrite_inside",
+    "run_lazily",
+}  # fmt: skip
 
 
 class Rule:
@@ -59,32 +65,46 @@ _SPECIAL = {"g": -1, "grads": -2, "needs": -3}
 
 
 class Declaration:
-    """What an op says of itself."""
+    """What an op says of itself: words that are given once, each of which a family may say for all of its ops."""
 
-    exact_out = False  # whether `out=` must have the result's dtype
-    of_numbers = False  # whether numbers may stand for all operands
-
-    repeats = False  # whether the in-place form may write to the same memory several times
-    exclusive = False  # whether its operands may not even be the very memory it writes to
-    on_backend = False  # whether the kernel's first argument is the backend, not its array namespace
-    reinterprets = False  # whether the result's memory stands for other values than the operand's does
-    still = False  # whether a view does not move with what it shows
-    lays = False  # whether the strides of a result without elements are meant
-    lifts = False  # whether a number in a tensor's place is made one
-    moves = False  # whether other operands may lie on another device than the first
-    # Whether the results are linear in the operands that have derivatives: in all together, or in "each" by itself.
-    linear: bool | str = False
+    elementwise: bool = False  # whether the result's layout is kept where `out=` is resized
+    exact_out: bool = False  # whether `out=` must have the result's dtype
+    of_numbers: bool = False  # whether numbers may stand for all operands
+    repeats: bool = False  # whether the in-place form may write to the same memory several times
+    exclusive: bool = False  # whether its operands may not even be the very memory it writes to
+    on_backend: bool = False  # whether the kernel's first argument is the backend, not its array namespace
+    reinterprets: bool = False  # whether the result's memory stands for other values than the operand's does
+    still: bool = False  # whether a view does not move with what it shows
+    lays: bool = False  # whether the strides of a result without elements are meant
+    lifts: bool = False  # whether a number in a tensor's place is made one
+    check_in_place: Callable[..., None] | None = None  # what the in-place form is refused for, beside memory
+    reads: Callable[..., Sequence[Any]] | None = None  # which operands are still read while it writes; None: all
+    warns: str = ""  # how indexing writes what may be written to the same memory several times, with a warning
+    check_out: Callable[[Any, Sequence[Any]], None] | None = None  # what `out=` is refused for, beside its dtype
+    finish: Callable[[Any, Sequence[Any]], Any] | None = None  # what is made of results at last, given the operands
+    fast: Callable[..., Any] | None = None  # what makes the public function, with a way of its own (fast.py)
+    fast_in_place: Callable[..., Any] | None = None  # and the in-place method
+    operand_from: Callable[[Any], Any] | None = None  # what an operator takes an operand of another kind for
+    moves: bool = False  # whether other operands may lie on another device than the first
+    linear: bool | str = False  # whether results are linear in the operands with derivatives: in all, or in "each"
     batch: Any = None  # how it runs on a batch, see batching.py
-    node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
-    planner: Any = staticmethod(plan_op)  # what makes plans of its calls, see plan.py
-    by_form: bool  # whether calls of one form are alike, so that they can be planned
+    by_form: bool = True  # whether calls of one form are alike, so that they can be planned
     promoted: Sequence[int] | None = None  # the operands that are promoted with the default dtype, where they are
-    follows_edges = False  # whether the shape of a gradient is that of what the edge leads to
+    follows_edges: bool = False  # whether the shape of a gradient is that of what the edge leads to
+    differentiable: int | None = None  # through how many results, the first ones, gradients go; None: all
+    constant: Sequence[str] = ()  # operands that the one derivative for all of them has none for
+    planner: Any = staticmethod(plan_op)  # what makes plans of its calls, see plan.py
+    node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
+
+    direct: Any = None  # the result's dtype by the operands', for the dtypes that the fast path takes as they are
+    node_class: type[OpNode]
+    words: frozenset[str] = frozenset()  # that may be given; of a family, those annotated like these
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        if "by_form" not in cls.__dict__ and not _STEPS.isdisjoint(cls.__dict__):
-            cls.by_form = False  # which a class that has its own way says itself
+        cls.words = STEPS.union(*[vars(family).get("__annotations__", ()) for family in cls.__mro__])
+        if "by_form" not in cls.__dict__ and not _PLANNED.isdisjoint(cls.__dict__):
+            cls.by_form = False
 
     def __init__(
         self,
@@ -95,13 +115,17 @@ class Declaration:
         check: Callable[..., None] | None = None,
         check_form: Callable[..., None] | None = None,
         promote: Sequence[str] = (),
-        node: str | None = None,
+        node: str | type[OpNode] | None = None,
         number_nodes: Mapping[str, str] | None = None,
-        linear: bool | str | None = None,
-        batch: Any = None,
-        constant: Sequence[str] = (),
-        differentiable: int | None = None,
+        **words: Any,
     ) -> None:
+        for word, value in words.items():
+            if word not in self.words:
+                raise TypeError(f"op '{schema}': there is no word '{word}'")
+            if value is not None:
+                setattr(self, word, functools.partial(value, self) if word in STEPS else value)
+        if "by_form" not in words and not _PLANNED.isdisjoint(words):
+            self.by_form = False
         self.signature = Signature(schema)
         self.name = self.signature.name + ("." + self.signature.overload if self.signature.overload else "")
         self.kernel = kernel
@@ -114,15 +138,9 @@ class Declaration:
         params = self.signature.params
         self.operands = tuple([i for i, p in enumerate(params) if p.is_tensor])
         self._declare_derivatives(vjp)
-        self.constant = constant  # operands that the one derivative for all of them has none for
         self._declare_nodes(node, number_nodes or {})
         self.recorded = bool(self.rules)  # whether results get a history
-        self.differentiable = differentiable  # through how many results, the first ones, gradients go; None: all
         self.plans = Plans()
-        if linear is not None:
-            self.linear = linear
-        if batch is not None:
-            self.batch = batch
         if self.name in registry:
             raise ValueError(f"op '{self.name}' is declared twice")
         registry[self.name] = self
@@ -180,7 +198,7 @@ class Declaration:
         """Arguments that nodes show although no derivative names them."""
         return ()
 
-    def _declare_nodes(self, node: str | None, number_nodes: Mapping[str, str]) -> None:
+    def _declare_nodes(self, node: str | type[OpNode] | None, number_nodes: Mapping[str, str]) -> None:
         """Make the class of the op's nodes, and those that it has where an operand is a number."""
 
         params = self.signature.params
@@ -195,8 +213,11 @@ class Declaration:
                 more |= {"apply": failing, "fails": True}
             return base.named(title, unshown=unshown, **more)
 
+        if isinstance(node, type):
+            self.node_class, self.number_nodes = node, ()
+            return
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
-        self.node_class: type[OpNode] = made(title, self.node_base, op=self, apply=self.backward_function())
+        self.node_class = made(title, self.node_base, op=self, apply=self.backward_function())
         alike: dict[str, list[str]] = {}
         for operand, title in number_nodes.items():
             alike.setdefault(title, []).append(operand)

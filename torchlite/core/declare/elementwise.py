@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
 from ..machine.batching import BROADCAST
 from ..machine.formulas import know_formulas
-from ..machine.operands import converted, fitting_array, form_of, result_type, scalar_array, tensors_in
+from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
-from ..machine.tensor import Tensor, TensorBase, wrap, wrap_shown
+from ..machine.tensor import Tensor, TensorBase
 from ..machine.write import check_apart
 from ..state.mode import local
 from ..values import dtype as dt
@@ -74,23 +74,38 @@ def _form_for(edge: Any, operand: Any) -> Any:
 _FLOAT32 = dt.float32.numpy
 
 
+def result_dtype(rule: Any, d: dt.dtype) -> Any:
+    """The dtype of results in terms of that computed in: "same", "real", "bool", …, a dtype, a function; of several."""
+    if rule.__class__ is tuple:
+        return tuple([result_dtype(one, d) for one in rule])
+    if rule.__class__ is not str:
+        return rule if isinstance(rule, dt.dtype) else rule(d)
+    return _RESULTS[rule](d)
+
+
+_RESULTS: dict[str, Callable[[dt.dtype], dt.dtype]] = {
+    "same": lambda d: d, "real": dt.dtype.to_real, "complex": dt.dtype.to_complex, "bool": lambda d: dt.bool_,
+}  # fmt: skip
+
+
 class Elementwise(Op):
     """Operands are promoted to one dtype and broadcast together.
 
-    `result` is how the result's dtype follows from the operands': "same", "float" (integers become the default
-    dtype, before the kernel), "bool", or "real" (a complex operand gives its real type). `dtypes` are those the op
+    `result` is how the result's dtype follows from the operands', see `result_dtype`; "float" is short for "same" with
+    `integers="float"`, by which integers become the default dtype before the kernel. `dtypes` are those the op
     accepts after promotion; `label` is what the error for others calls the kernel. `halves` is "wide" where float16 and
     bfloat16 are computed in float32, "mixed" where the kernel rounds once by itself, and a number is not rounded first.
     `operators` says that the derivatives are made of operators (and `conj`) alone, so that they hold on arrays as on
-    tensors: backward then skips the tensors where no graph is asked for.
+    tensors: backward then skips the tensors where no graph is asked for. `direct` are dtypes that fast paths may take.
     """
 
     batch = BROADCAST
-    real_parts = True  # whether a real operand gets the real part of a complex gradient, which is refused otherwise
-    diagonal = True  # whether each element of the result depends on the operands' elements there alone
-    numbers_count = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
-    apart = 0  # how many operands, the first ones, are not promoted with the others
-    by_form = follows_edges = elementwise = True
+    real_parts: bool = True  # whether a real operand gets the real part of a complex gradient, or that is refused
+    diagonal: bool = True  # whether each element of the result depends on the operands' elements there alone
+    numbers_count: bool = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
+    apart: Sequence[str] = ()  # operands that are not promoted with the others, and stay as they are
+    complex_gradients: bool = True  # whether autograd takes complex operands
+    by_form = follows_edges = elementwise = lays = True
 
     def __init__(
         self,
@@ -98,20 +113,24 @@ class Elementwise(Op):
         kernel: Any = None,
         vjp: Any = None,
         *,
-        result: str = "same",
+        result: Any = "same",
+        integers: str = "keep",
         dtypes: frozenset[dt.dtype] | None = None,
         halves: str = "own",
         refuse: Callable[[dt.dtype], Exception | None] | None = None,
         label: str | None = None,
         operators: bool = False,
-        **more: Any,
+        direct: Container[dt.dtype] = dt.DTYPES,
+        **words: Any,
     ) -> None:
-        super().__init__(schema, kernel, vjp, **more)
+        super().__init__(schema, kernel, vjp, **words)
         if operators:
             self.node_class.on_arrays = backward_on_arrays(self)
             know_formulas(self)
-        self.promoted = self.operands[self.apart :]
-        self.result = result
+        params = self.signature.params
+        self.promoted = tuple([i for i in self.operands if params[i].name not in self.apart])
+        self.floating = "float" in (result, integers)
+        self.result = "same" if result == "float" else result
         self.recorded = self.recorded and result != "bool"
         self.dtypes = dtypes
         self.refuse = refuse
@@ -120,23 +139,18 @@ class Elementwise(Op):
         # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
         self.direct: dict[dt.dtype, dt.dtype] = {}
         for d in dt.DTYPES:
-            converted_first = (result == "float" and d.category < dt.FLOAT) or (halves == "wide" and d in dt.HALVES)
-            if self._accepts(d) and not converted_first and (refuse is None or refuse(d) is None):
-                self.direct[d] = self._result(d)
+            converted_first = (self.floating and d.category < dt.FLOAT) or (halves == "wide" and d in dt.HALVES)
+            if d in direct and self._accepts(d) and not converted_first and (refuse is None or refuse(d) is None):
+                self.direct[d] = result_dtype(self.result, d)
 
     def _accepts(self, d: dt.dtype) -> bool:
         if self.dtypes is not None and d not in self.dtypes:
             return False
         return d.itemsize > 1 or d.category < dt.FLOAT  # nothing is computed in float8
 
-    def _result(self, d: dt.dtype) -> dt.dtype:
-        if self.result == "bool":
-            return dt.bool_
-        return d.to_real() if self.result == "real" else d
-
     def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
         common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])
-        if self.result == "float" and common.category < dt.FLOAT:
+        if self.floating and common.category < dt.FLOAT:
             common = dt.get_default_dtype()
         if self.refuse is not None and (error := self.refuse(common)) is not None:
             raise error
@@ -150,13 +164,15 @@ class Elementwise(Op):
         if known is not None:
             return known
         common = self.compute_dtype(values)
-        return local.state.quiet(self.convert, values, common, backend), self._result(common)
+        return local.state.quiet(self.convert, values, common, backend), result_dtype(self.result, common)
 
     def prepare_alike(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype] | None:
         """`prepare` for tensors of one dtype that needs no conversion, and numbers after them that do not change it."""
         common = None
         arguments = [*values]
-        for i in self.operands:
+        if self.apart:
+            arguments = [array_of(value) for value in values]
+        for i in self.promoted:
             value = values[i]
             kind = value.__class__
             if kind in PLAIN:
@@ -174,9 +190,9 @@ class Elementwise(Op):
 
     def convert(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
         """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
-        arguments = list(values)
+        arguments = [array_of(value) for value in values] if self.apart else list(values)
         wide = self.halves != "own" and common in dt.HALVES
-        for i in self.operands:
+        for i in self.promoted:
             value = values[i]
             if wide and self.halves == "mixed":
                 arguments[i] = converted(value, dt.float32, backend)
@@ -210,33 +226,24 @@ class Elementwise(Op):
                     break
         else:  # all operands lie in order: NumPy has laid the result out already
             return outputs
-        operands = [values[i] for i in self.operands if values[i] is not None]
-        tensors = [v for v in operands if isinstance(v, TensorBase)]
+        operands = [i for i in self.operands if values[i] is not None]
+        places = [i for i in operands if isinstance(values[i], TensorBase)]
+        tensors = [values[i] for i in places]
         backend = tensors[0].backend
         if outputs.__class__ is not backend.Array or len(outputs.shape) < 2 or not backend.strided:
             return outputs
         forms = [(t.array.shape, backend.strides(t.array)) for t in tensors]
         common = tensors[-1].dtype
         numbers = len(tensors) < len(operands)
-        changed = (numbers or self.result == "float") and outputs.dtype != common.numpy
+        changed = (numbers or self.floating) and outputs.dtype != common.numpy
         if changed or any([t.dtype is not common for t in tensors]):
             common = self.compute_dtype(values)
-            for i in range(self.apart, len(tensors)):
-                if tensors[i].dtype is not common:  # it is converted first, to a copy in its order, but dense
-                    forms[i] = forms[i][0], dense_strides(*forms[i])
+            for at, t in enumerate(tensors):
+                if t.dtype is not common and places[at] in self.promoted:  # converted first, to a copy in its order
+                    forms[at] = forms[at][0], dense_strides(*forms[at])
         if self.numbers_count and numbers:
             forms.append(((), ()))
         return backend.ordered(outputs, result_strides(outputs.shape, tuple(forms)))
-
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
-        if outputs.__class__ is tuple:
-            return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
-        assert out_dtype is not None
-        if outputs.__class__ is not backend.Array:
-            outputs = backend.asarray(outputs)
-        if outputs.dtype != out_dtype.numpy:
-            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
-        return (wrap_shown if backend.strided and outputs.base is not None else wrap)(outputs, out_dtype, backend)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if isinstance(out, Tensor):
@@ -251,14 +258,13 @@ class Elementwise(Op):
                 )
         return super().into(out, values)
 
-    def orders_results(self, values: Sequence[Any]) -> bool:
-        for i in self.operands:
-            value = values[i]
-            if isinstance(value, TensorBase):
-                shape = value.array.shape
-                if not value.array.flags.c_contiguous or 1 in shape or 0 in shape:
-                    return False
-        return True
+    def edges(self, values: Sequence[Any]) -> list[Any] | None:
+        edges = super().edges(values)
+        if edges is not None and not self.complex_gradients and values[0].dtype.is_complex:
+            raise RuntimeError(
+                f"{self.signature.name} does not support automatic differentiation for outputs with complex dtype."
+            )
+        return edges
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)
@@ -285,34 +291,28 @@ class Elementwise(Op):
         ]
 
 
-class Contiguous(Elementwise):
-    """The result is contiguous, however the operands lie."""
-
-    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        backend = next(t for i in self.operands for t in tensors_in(values[i])).backend.real
-        if outputs.__class__ is not backend.Array:
-            return outputs
-        return backend.ordered(outputs, contiguous_strides(outputs.shape))
+def contiguous(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
+    """`arranged` for results that are contiguous, however the operands lie."""
+    backend = next(t for i in op.operands for t in tensors_in(values[i])).backend.real
+    if outputs.__class__ is not backend.Array:
+        return outputs
+    return backend.ordered(outputs, contiguous_strides(outputs.shape))
 
 
 class Unary(Elementwise):
     """One tensor in, one of the same shape out."""
 
+    fast = staticmethod(fast.unary)
+
     def __init__(self, name: str, kernel: Any = None, vjp: Callable[..., Any] | None = None, **more: Any) -> None:
         super().__init__(f"{name}(Tensor self)", kernel, None if vjp is None else {"self": vjp}, **more)
-
-    @functools.cached_property
-    def flat(self) -> Callable[..., Any]:
-        return fast.unary(self)
-
-    def function(self, method: bool = False) -> Callable[..., Any]:
-        return self.named(fast.unary(self, method))
 
 
 class Binary(Elementwise):
     """Two operands, tensors or numbers."""
 
     numbers_count = True
+    fast, fast_in_place = staticmethod(fast.binary), staticmethod(fast.binary_in_place)
 
     def __init__(
         self,
@@ -326,21 +326,12 @@ class Binary(Elementwise):
         rules = {"self": vjp[0], "other": vjp[1]} if isinstance(vjp, tuple) else vjp
         super().__init__(f"{name}({schema})", kernel, rules, **more)
 
-    @functools.cached_property
-    def flat(self) -> Callable[..., Any]:
-        return fast.binary(self)
-
-    def function(self, method: bool = False) -> Callable[..., Any]:
-        return self.named(fast.binary(self, method))
-
-    def inplace(self) -> Callable[..., Any]:
-        return self.named(fast.binary_in_place(self), "_")
-
 
 class Scaled(Binary):
-    """A binary op whose second operand may be multiplied by `alpha` first: add and sub."""
+    """A binary op one of whose operands, by default the second, may be multiplied by `alpha` first: add and sub."""
 
     by_form = True
+    scaled: int = 1
 
     def __init__(self, name: str, kernel: Any, vjp: Any, *, first: str = "Operand", **more: Any) -> None:
         super().__init__(name, kernel, vjp, schema=f"{first} self, Operand other, *, Scalar alpha=1", **more)
@@ -351,7 +342,7 @@ class Scaled(Binary):
         return lambda input, other, alpha: call(input, other, alpha=alpha)
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        (first, second, _), out_dtype = super().prepare(values, backend)
+        (*operands, _), out_dtype = super().prepare(values, backend)
         alpha = values[2]
         if alpha.__class__ is not int or alpha != 1:
             assert out_dtype is not None
@@ -361,5 +352,6 @@ class Scaled(Binary):
                 raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
             if isinstance(alpha, complex) and not out_dtype.is_complex:
                 raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-            second = backend.xp.multiply(second, fitting_array(alpha, dt.of_numpy(second.dtype), backend))
-        return [first, second], out_dtype
+            array = operands[self.scaled]
+            operands[self.scaled] = backend.xp.multiply(array, fitting_array(alpha, dt.of_numpy(array.dtype), backend))
+        return operands, out_dtype

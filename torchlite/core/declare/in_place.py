@@ -10,7 +10,7 @@ from ..machine.saved import announce_write, check_keepable
 from ..machine.tangent import hold
 from ..machine.tensor import TensorBase
 from ..machine.view import check_writable, follow_bases, requires_grad, resolve, set_history
-from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, write
+from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, warn_of_overlap, write
 from ..state.mode import local, silent
 from ..values import dtype as dt
 from .recording import Recording
@@ -86,11 +86,15 @@ class InPlace(Recording):
 
     def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
         """Refuse to write to one place several times, or to what is still to be read."""
+        if self.check_in_place is not None:
+            self.check_in_place(target, *values)
         if not self.repeats or target.backend.lazy:
             check_no_overlap(target)
-        for value in values:
+        for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
                 check_apart(target, other, self.exclusive)
+        if self.warns:
+            warn_of_overlap(target, self.signature.name, self.warns)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""

@@ -15,6 +15,7 @@ it records in recording.py, how it writes in place in in_place.py, how users cal
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,10 +35,10 @@ class Op(PublicForms):
 
     by_form = True
 
-    @property
+    @functools.cached_property
     def flat(self) -> Callable[..., Any]:
         """`apply`, with a fast path for plain tensors where there is one (fast.py)."""
-        return self.apply
+        return self.apply if self.fast is None else self.fast(self)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)
@@ -94,9 +95,9 @@ class Op(PublicForms):
                 self.record(values, listed)
             if mode.moving:
                 mode.moving[-1].follow(self, values, listed)
-        if self.returns is not None:
-            return self.returns(results)
-        return results
+        if self.finish is not None:
+            results = self.finish(results, values)
+        return results if self.returns is None else self.returns(results)
 
     def asked(self, state: Any, kernel: Any, arguments: Any, values: Any, out_dtype: Any, backend: Backend) -> Any:
         """The results from what the mode asks to run kernels, which may have them already."""
@@ -107,7 +108,11 @@ class Op(PublicForms):
         return state.mode.kernels(self, values, compute)
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
-        return state.quiet(kernel, *arguments)
+        return self.arranged(state.quiet(kernel, *arguments), values)
+
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        """The results with the strides that follow from the operands."""
+        return outputs
 
     def run_lazily(self, values: Sequence[Any]) -> Any:
         """The results where operands stand for the conjugates or negatives of what is in memory."""
@@ -122,19 +127,24 @@ class Op(PublicForms):
                 values[i] = converted(values[i], common, backend)
         return [array_of(v) for v in values], None
 
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
+    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
+        """Tensors of the kernel's results, in the dtype that `prepare` said; for several, there may be one for each."""
         if outputs.__class__ is tuple or outputs.__class__ is list:
-            return tuple([self.wrap_results(o, out_dtype, backend) for o in outputs])
+            dtypes = out_dtype if out_dtype.__class__ is tuple else (out_dtype,) * len(outputs)
+            return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, dtypes, strict=True)])
         if outputs.__class__ is not backend.Array:
             if outputs is None:
                 return None
             outputs = backend.asarray(outputs)
-        made = wrap
-        if backend.strided and outputs.base is not None:
-            made = wrap_shown
-            if not (outputs.size or self.lays or any(outputs.strides)):  # shows fresh memory, of which NumPy says none
-                outputs = backend.empty(outputs.shape, outputs.dtype)
-        return made(outputs, out_dtype or dt.of_numpy(outputs.dtype), backend)
+        if out_dtype is None:
+            out_dtype = dt.of_numpy(outputs.dtype)
+        elif outputs.dtype != out_dtype.numpy:
+            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
+        if not backend.strided or outputs.base is None:
+            return wrap(outputs, out_dtype, backend)
+        if not (outputs.size or self.lays or any(outputs.strides)):  # shows fresh memory, of which NumPy says none
+            outputs = backend.empty(outputs.shape, outputs.dtype)
+        return wrap_shown(outputs, out_dtype, backend)
 
     def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
         """What calls of the form of this one come to (core/machine/plan.py); None where that is found out each time."""
@@ -142,11 +152,3 @@ class Op(PublicForms):
         if not self.by_form or not listed or not all([r is None or isinstance(r, Tensor) for r in listed]):
             return None
         return self.planner(self, values, tensors, results if listed[0] is results else listed)
-
-    def orders_results(self, values: Sequence[Any]) -> bool:
-        """Whether what the kernel gives may be wrapped as it lies in memory."""
-        return True
-
-    def lays_results(self, values: Sequence[Any], result: Tensor) -> bool:
-        """Whether a result may have to be laid out otherwise than the kernel did."""
-        return False

@@ -34,8 +34,6 @@ def left_to_other(call: Callable[..., Any]) -> Callable[..., Any]:
 class PublicForms(InPlace):
     """An op as users call it."""
 
-    elementwise = False  # whether the result's layout follows from the operands'
-
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], method: bool) -> Any:
         """A call as the user wrote it."""
         if needs_dispatch(args, kwargs):
@@ -51,6 +49,8 @@ class PublicForms(InPlace):
         """The `out=` form. What has no derivative may write into whatever there is."""
         if self.recorded:
             refuse_history(self.signature.name, out, values)
+        if self.check_out is not None:
+            self.check_out(out, values)
         return self.into(out, values)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
@@ -59,6 +59,12 @@ class PublicForms(InPlace):
 
     def function(self, method: bool = False) -> Callable[..., Any]:
         """The public function, or a method that is called just like it."""
+        if self.fast is not None:
+            return self.named(self.fast(self, method))
+        return self.general_function(method)
+
+    def general_function(self, method: bool = False) -> Callable[..., Any]:
+        """The function where there is no faster way; calls have plans where they are alike."""
         op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +87,7 @@ class PublicForms(InPlace):
 
     def method(self) -> Callable[..., Any]:
         """The method: as the function, but a lone list of ints may be spread over its arguments."""
-        if not self.signature.variadic:
+        if self.fast is not None or not self.signature.variadic:
             return self.function(True)
         op = self
 
@@ -100,6 +106,8 @@ class PublicForms(InPlace):
                 raise TypeError(
                     f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object"
                 )
+            if self.operand_from is not None:
+                args = (args[0], self.operand_from(args[1]))
             return left_to_other(self.call)(function, args, *more)
 
         twin.call = call_or_leave  # type: ignore[method-assign]
@@ -123,6 +131,8 @@ class PublicForms(InPlace):
 
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
+        if self.fast_in_place is not None:
+            return self.named(self.fast_in_place(self), "_")
         op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine.batching import LEADING
 from ..machine.operands import array_of
-from ..machine.tensor import Tensor, TensorBase, wrap
+from ..machine.tensor import Tensor, TensorBase
 from ..machine.write import into
 from ..state.mode import local
 from ..values import dtype as dt
@@ -19,7 +19,7 @@ from ..values import errors
 from ..values.arrays import Array, Backend
 from ..values.layout import contiguous_strides
 from .declaration import Rule
-from .elementwise import fit_gradient
+from .elementwise import fit_gradient, result_dtype
 from .op import Op
 
 if TYPE_CHECKING:
@@ -38,14 +38,13 @@ class Along(Op):
     compute in and of at least one dimension, and the arguments that are left after `self`, `dim` and `dtype`.
 
     `integers` is what becomes of integers when no `dtype` is given: "keep" them, or make them "int64" or "float".
-    `result` is the dtype of the results: "same" as computed in, "real", or a dtype; one for all, or a tuple of one
-    for each result. `refuse` gives the error for an operand's dtype, or None. The derivative is one formula; its
-    gradient is converted to the operand's dtype.
+    `result` is the dtype of the results, as in `result_dtype` (elementwise.py). `refuse` gives the error for an
+    operand's dtype, or None. The derivative is one formula; its gradient is converted to the operand's dtype.
     """
 
     batch = LEADING
-    by_form = True
-    real_parts = False  # as of elementwise ops
+    by_form = lays = True
+    real_parts: bool = False  # as of elementwise ops
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Along(Op):
         vjp: Callable[..., Any] | None = None,
         *,
         integers: str = "keep",
-        result: str | dt.dtype | tuple[str | dt.dtype, ...] = "same",
+        result: Any = "same",
         refuse: Callable[[dt.dtype], Exception | None] | None = None,
         exact_out: bool = False,
         **more: Any,
@@ -90,37 +89,28 @@ class Along(Op):
             arguments.append(array_of(values[i]))
         if not ndim and arguments[1] is not None:
             arguments[0] = array.reshape(1)
-        return arguments, self.result_dtypes(d)
+        return arguments, result_dtype(self.result, d)
 
     def place(self, values: Sequence[Any], ndim: int) -> Sequence[Any]:
         """What tells the kernel where to compute."""
         assert self.dim_at is not None
         return (errors.wrap_dim(values[self.dim_at], ndim),)
 
-    def result_dtypes(self, d: dt.dtype) -> Any:
-        if self.result.__class__ is tuple:
-            return tuple([_result_dtype(r, d) for r in self.result])
-        return _result_dtype(self.result, d)
-
-    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
-        outputs = state.quiet(kernel, *arguments)
-        if arguments[0].shape != values[0].array.shape:  # a 0-dim operand
-            return tuple([o.reshape(()) for o in outputs]) if outputs.__class__ is tuple else outputs.reshape(())
-        return outputs
-
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
+    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
+        """Results of the operand's rank, row by row."""
         if outputs.__class__ is tuple:
-            dtypes = out_dtype if out_dtype.__class__ is tuple else (out_dtype,) * len(outputs)
-            return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, dtypes, strict=True)])
+            return tuple([self.arranged(o, values) for o in outputs])
+        t = values[0]
+        backend = t.backend.real
         if outputs.__class__ is not backend.Array:
             outputs = backend.asarray(outputs)
-        if outputs.dtype != out_dtype.numpy:
-            outputs = local.state.quiet(backend.cast, outputs, out_dtype.numpy)
+        if not t.array.ndim:
+            return outputs.reshape(())
         if not outputs.flags.c_contiguous:
-            outputs = backend.copy(outputs, "C")
-        elif 1 in outputs.shape or 0 in outputs.shape:  # along which NumPy's steps may be any
-            outputs = backend.ordered(outputs, contiguous_strides(outputs.shape))
-        return wrap(outputs, out_dtype, backend)
+            return backend.copy(outputs, "C")
+        if 1 in outputs.shape or 0 in outputs.shape:  # along which NumPy's steps may be any
+            return backend.ordered(outputs, contiguous_strides(outputs.shape))
+        return outputs
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """The `out=` form: where no dtype is asked for, the result gets that of `out`."""
@@ -141,9 +131,6 @@ class Along(Op):
     def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
         t: Tensor = values[0]
         return t.array.shape, t.dtype, self.kept_shape(values, t.array.shape)
-
-    def lays_results(self, values: Sequence[Any], result: Tensor) -> bool:
-        return not values[0].array.flags.c_contiguous or 1 in result.array.shape or 0 in result.array.shape
 
     def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The shape that gradient and results take in the derivative; None for the one they have."""
@@ -231,13 +218,7 @@ def _with_results_kept(rule: Rule, results: Sequence[str]) -> Callable[..., Any]
     return kept
 
 
-def _result_dtype(rule: str | dt.dtype, d: dt.dtype) -> dt.dtype:
-    if isinstance(rule, dt.dtype):
-        return rule
-    return d.to_real() if rule == "real" else d
-
-
-def all_dims(array: Array, axis: Any) -> tuple[int, ...]:
+def all_dims(array: Any, axis: Any) -> tuple[int, ...]:
     """`axis` as a tuple."""
     if axis is None:
         return tuple(range(array.ndim))

@@ -147,7 +147,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
     """The in-place method of a function of two operands."""
     kernels, direct = op.kernels, op.direct
     # Whether the kernel takes the result's array as a third.
-    writes = isinstance(op.kernel, str) and op.result in ("same", "float")
+    writes = isinstance(op.kernel, str) and op.result == "same"
     scales = "alpha" in op.signature.by_name
     numbers = op.signature.params[1].type == "Operand"
 

@@ -8,6 +8,7 @@ and record.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -155,12 +156,12 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
         return None
-    kernel, returns, wrap_results = op.kernels[backend], op.returns, op.wrap_results
+    kernel, finish, returns, wrap_results = op.kernels[backend], op.finish, op.returns, op.wrap_results
     check = None if op.checks_form else op.check
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
-    run_kernel = None if op.orders_results(values) else op.run
+    arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
     single = results.__class__ is Tensor
-    known = _known(op, values, (results,) if single else results)
+    known = _known((results,) if single else results)
     array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
     template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = _filler(values, operands, len(tensors))
@@ -168,6 +169,7 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
 
     def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+        nonlocal arranging
         arguments = template.copy()
         for at, which in singles:
             arguments[at] = tensors[which].array
@@ -175,10 +177,10 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             arguments[at] = [tensors[k].array for k in which]
         if check is not None:
             check(*bound(tensors))
-        if run_kernel is None:
-            outputs = state.quiet(kernel, *arguments)
-        else:
-            outputs = run_kernel(state, kernel, arguments, bound(tensors))
+        outputs = state.quiet(kernel, *arguments)
+        if arranging:
+            made, outputs = outputs, arranged(outputs, bound(tensors))
+            arranging = not _same(made, outputs)
         if known is None:
             results = wrap_results(outputs, out_dtype, backend)
         elif single:
@@ -194,18 +196,24 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             results = _wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)
         if record is not None and mode.grad:
             record(tensors, bound, results)
+        if finish is not None:
+            results = finish(results, bound(tensors))
         return results if returns is None else returns(results)
 
     return run
 
 
+def _same(made: Any, outputs: Any) -> bool:
+    """Whether a kernel's results were left as they are."""
+    several = made.__class__ is tuple or made.__class__ is list
+    return all(map(operator.is_, made, outputs)) if several else made is outputs
+
+
 Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrapped as they come
 
 
-def _known(op: Any, values: Sequence[Any], results: Sequence[Any]) -> Known:
-    if any([r is None or op.lays_results(values, r) for r in results]):
-        return None
-    return [(r.dtype, r.array.dtype) for r in results]
+def _known(results: Sequence[Any]) -> Known:
+    return None if None in results else [(r.dtype, r.array.dtype) for r in results]
 
 
 def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:

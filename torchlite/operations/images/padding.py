@@ -47,12 +47,10 @@ def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(given)) + given[::-1]
 
 
-class _Pad(LaidOp):
+def _with_value(op: LaidOp, values: Any, backend: Backend) -> Any:
     """The value is checked against the tensor's dtype before anything is computed."""
-
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        t, pad, value = values
-        return [t.array, pad, fitting_array(value, t.dtype, backend)], t.dtype
+    t, pad, value = values
+    return [t.array, pad, fitting_array(value, t.dtype, backend)], t.dtype
 
 
 def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
@@ -66,11 +64,13 @@ def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     return like(backend, result, array)
 
 
-constant_pad_nd = _Pad(
+constant_pad_nd = LaidOp(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
     _constant_pad,
     {"self": lambda g, pad: constant_pad_nd.apply(g, tuple([-n for n in pad]), 0)},
     check=_check_pad,
+    prepare=_with_value,
+    by_form=True,
     batch=LEADING,
 )
 publish(constant_pad_nd, method=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.elementwise import Contiguous, Elementwise
+from ...core.declare.elementwise import Elementwise, contiguous
 from ...core.declare.publish import publish, publish_loss, publish_python
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
@@ -36,10 +36,6 @@ def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
         return each
     total = xp.add.reduce(each, None)
     return total / each.dtype.type(each.size or math.nan) if reduction == MEAN else total
-
-
-class _Loss(Elementwise):
-    diagonal = False
 
 
 class _Formulas:
@@ -124,11 +120,14 @@ def pairwise(
         negative = Formula(lambda g, *values: -back.apply(g, *values), listed)
         rules["target"] = negative if odd else of.times_g(to_target)
     shared: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
-    back = (Contiguous if in_rows else Elementwise)(
+    back = Elementwise(
         f"{of.name}_backward(Tensor grad_output, {of.rest}", of.back_kernel, bends | of.unweighted, node=back_node,
-        batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label, **shared,
+        batch=lambda g, *values: of.scaled(slope, (g,), values), label=back_label or label,
+        arranged=contiguous if in_rows else None, **shared,
     )  # fmt: skip
-    op = _Loss(schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, **shared, **more)
+    op = Elementwise(
+        schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False, **shared, **more
+    )
     gradient_by_kernel(op, back)
     return op
 

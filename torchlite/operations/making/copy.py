@@ -61,34 +61,32 @@ def check_format(ndim: int, format_: memory_format) -> None:
         raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
 
 
-class _Clone(LaidOp):
-    by_form = True
-
-    def apply(self, *values: Any) -> Any:
-        t: Tensor = values[0]
-        if t.counter is not UNVERSIONED or local.state.mode.inference:
-            return super().apply(*values)
-        return t.new_empty(t.shape).copy_(t)  # a clone of a tensor made in inference mode is an ordinary one
+def _of_inference(op: Op, *values: Any) -> Any:
+    """A clone of a tensor made in inference mode is an ordinary one."""
+    t: Tensor = values[0]
+    if t.counter is not UNVERSIONED or local.state.mode.inference:
+        return Op.apply(op, *values)
+    return t.new_empty(t.shape).copy_(t)
 
 
-clone = _Clone(
+clone = LaidOp(
     "clone(Tensor self, *, MemoryFormat? memory_format=None)",
     _clone,
     {"self": lambda g: g},
     linear=True,
     batch=LEADING,
+    apply=_of_inference,
+    by_form=True,
 )
 publish(clone)
 
 
-class _Cast(LaidOp):
-    """A copy in another dtype or order, on the same device."""
+def _to_dtype(op: Op, values: Any, backend: Backend) -> Any:
+    return [values[0].array, values[1].numpy, values[2]], values[1]
 
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        return [values[0].array, values[1].numpy, values[2]], values[1]
 
-    def record(self, values: Any, results: Any) -> Any:
-        return super().record(values, results) if values[1].category >= dt.FLOAT else None
+def _record_inexact(op: Op, values: Any, results: Any) -> Any:
+    return Op.record(op, values, results) if values[1].category >= dt.FLOAT else None
 
 
 def real_if(g: Tensor, d: dt.dtype) -> Tensor:
@@ -101,37 +99,38 @@ def _cast(backend: Backend, array: Array, to: Any, format_: memory_format | None
     return made if format_ is None else _clone(backend, made, format_)
 
 
-cast = _Cast(
+cast = LaidOp(
     "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format)",
     _cast,
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
     linear=True,
     batch=LEADING,
+    prepare=_to_dtype,
+    record=_record_inexact,
 )
 
 
-class _Move(Op):
+def _move(op: Op, *values: Any) -> Any:
     """A copy on another device."""
-
-    def apply(self, *values: Any) -> Any:
-        source, where = values
-        level = source.backend.real
-        if level.level:
-            return level.run(self, values)
-        backend = get_backend(where)
-        result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
-        if local.state.mode.records:
-            self.remember(values, (result,))
-        return result
+    source, where = values
+    level = source.backend.real
+    if level.level:
+        return level.run(op, values)
+    backend = get_backend(where)
+    result = wrap(backend.bring(source.array, source.backend.real), source.dtype, backend)
+    if local.state.mode.records:
+        op.remember(values, (result,))
+    return result
 
 
-move = _Move(
+move = Op(
     "_to_device(Tensor self, Device device)",
     None,
     {"self": lambda g, self_device: g.to(self_device)},
     node="ToCopyBackward0",
     linear=True,
     batch=LEADING,
+    apply=_move,
 )
 
 
@@ -256,45 +255,39 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 _OF_NUMBERS = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.complex128}
 
 
-class _Copy(Op):
-    """`copy_`: the source is converted, moved and broadcast into the tensor's memory."""
+def _check_copied(op: Op, target: Tensor, values: Sequence[Any]) -> None:
+    source, backend = values[0], target.backend.home
+    a, b = target.array, source.array
+    if source is target or (
+        a.shape == b.shape and source.backend.home is backend and backend.strided and same_elements(backend, a, b)
+    ):
+        return
+    Op.check_memory(op, in_memory(target), [in_memory(source)])
 
-    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
-        source, backend = values[0], target.backend.home
-        a, b = target.array, source.array
-        if source is target or (
-            a.shape == b.shape and source.backend.home is backend and backend.strided and same_elements(backend, a, b)
-        ):
-            return
-        super().check_memory(in_memory(target), [in_memory(source)])
 
-    moves = True
-    lifts = True
+def _copy_number(op: Op, values: list[Any]) -> Tensor:
+    target, source, *more = values
+    if not isinstance(source, TensorBase):
+        d, backend = _OF_NUMBERS[type(source)], get_backend(target.device)
+        source = wrap(scalar_array(source, d, backend), d, backend)
+    return Op.apply_in_place(op, [target, source, *more])
 
-    def apply_in_place(self, values: list[Any]) -> Tensor:
-        target, source, *more = values
-        if not isinstance(source, TensorBase):
-            d, backend = _OF_NUMBERS[type(source)], get_backend(target.device)
-            source = wrap(scalar_array(source, d, backend), d, backend)
-        return super().apply_in_place([target, source, *more])
 
-    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        source = values[1]
-        shape, have = self_.array.shape, source.array.shape
-        if have != shape and not expands(have, shape):
-            errors.broadcast_shapes(shape, have)
-            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(have)}")
-        backend = self_.backend.real
-        array = source.array
-        if source.backend.real is not backend:
-            array = backend.bring(array, source.backend.real)
-        if source.dtype is not self_.dtype:
-            array = backend.cast(array, self_.dtype.numpy)
-        backend.write(self_.array, array)
-        bump(self_)
-
-    def overwrite_inside(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        write(self_, values[1])
+def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+    """The source is converted, moved and broadcast into the tensor's memory."""
+    source = values[1]
+    shape, have = self_.array.shape, source.array.shape
+    if have != shape and not expands(have, shape):
+        errors.broadcast_shapes(shape, have)
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(have)}")
+    backend = self_.backend.real
+    array = source.array
+    if source.backend.real is not backend:
+        array = backend.bring(array, source.backend.real)
+    if source.dtype is not self_.dtype:
+        array = backend.cast(array, self_.dtype.numpy)
+    backend.write(self_.array, array)
+    bump(self_)
 
 
 def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -302,7 +295,7 @@ def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to)))
 
 
-copy_ = _Copy(
+copy_ = Op(
     "copy(Tensor self, Operand other, bool non_blocking=False)",
     None,
     {
@@ -312,37 +305,42 @@ copy_ = _Copy(
         ),
     },
     node="torch::autograd::CopyBackwards",
+    moves=True,
+    lifts=True,
+    apply_in_place=_copy_number,
+    check_memory=_check_copied,
+    overwrite=_overwrite_converted,
+    overwrite_inside=lambda op, self_, before, values: write(self_, values[1]),
 )
 publish(copy_, function=False, method=False, inplace=True)
 
 
-class _Fill(Op):
-    """`fill_` and `zero_`: every element becomes one value."""
+def _filling(value: Any, d: dt.dtype, backend: Backend) -> Any:
+    """The value as an array: a tensor is cast, as by `copy_`; a number must fit."""
+    if isinstance(value, TensorBase):
+        return local.state.quiet(converted, value, d, backend)
+    return fitting_array(value, d, backend)
 
-    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
-        super().check_memory(target, ())  # the value is read before
 
-    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        value = self.value(values)
-        if isinstance(value, TensorBase) and value.dim():
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
-            )
-        backend = self_.backend.real
-        backend.write(self_.array, self.filling(value, self_.dtype, backend))
-        bump(self_)
+def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+    value = values[1] if len(values) > 1 else 0
+    if isinstance(value, TensorBase) and value.dim():
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
+    backend = self_.backend.real
+    backend.write(self_.array, _filling(value, self_.dtype, backend))
+    bump(self_)
 
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        return [values[0].array, self.filling(self.value(values), values[0].dtype, backend)], None
 
-    def value(self, values: Any) -> Any:
-        return values[1] if len(values) > 1 else 0
+def _with_filling(op: Op, values: Any, backend: Backend) -> Any:
+    t, value = values if len(values) > 1 else (*values, 0)
+    return [t.array, _filling(value, t.dtype, backend)], None
 
-    def filling(self, value: Any, d: dt.dtype, backend: Backend) -> Any:
-        """The value as an array: a tensor is cast, as by `copy_`; a number must fit."""
-        if isinstance(value, TensorBase):
-            return local.state.quiet(converted, value, d, backend)
-        return fitting_array(value, d, backend)
+
+_FILLING: dict[str, Any] = {  # the value is read before anything is written
+    "reads": lambda *values: (), "overwrite": _overwrite_all, "prepare": _with_filling,
+}  # fmt: skip
 
 
 def _filled(xp: Namespace, self: Any, value: Any) -> Any:
@@ -351,15 +349,17 @@ def _filled(xp: Namespace, self: Any, value: Any) -> Any:
     return result
 
 
-fill_number = _Fill(
-    "fill.Scalar(Tensor self, Scalar value)", _filled, {"self": zero_gradient}, node="FillBackward2", batch=LEADING
-)
-fill_tensor = _Fill(
+fill_number = Op(
+    "fill.Scalar(Tensor self, Scalar value)", _filled, {"self": zero_gradient}, node="FillBackward2", batch=LEADING,
+    repeats=True, **_FILLING,
+)  # fmt: skip
+fill_tensor = Op(
     "fill.Tensor(Tensor self, Tensor value)",
     _filled,
     {"self": zero_gradient, "value": lambda g: g.sum()},
     node="FillBackward3",
     batch=lambda self, value: clone.apply(value.to(self.dtype).expand(self.shape), None),
+    **_FILLING,
 )
 publish(fill_tensor, fill_number, names="fill", function=False, method=False, inplace=True)
 
@@ -370,6 +370,5 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 
 publish_python("fill(Tensor self, Operand value)", fill, method=False)
-zero = _Fill("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING)
+zero = Op("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING, repeats=True, **_FILLING)
 publish(zero, function=False, method=False, inplace=True)
-fill_number.repeats = zero.repeats = True

@@ -354,52 +354,51 @@ class FromParameters(OnBackend, Op):
         return drawn(make, above)
 
 
-class Sampler(FromParameters):
-    """`draw(stream, *parameters)` is told the parameters row by row."""
+def sampler(schema: str, draw: Callable[..., np.ndarray], vjp: Any, **words: Any) -> FromParameters:
+    """An op whose `draw(stream, *parameters)` is told the parameters row by row."""
 
-    def __init__(self, schema: str, draw: Callable[..., np.ndarray], vjp: Any, **more: Any) -> None:
-        def kernel(backend: Backend, first: Any, *rest: Any) -> Any:
-            *parameters, generator = rest
-            stream = stream_of(generator, backend)
-            tensors = [p for p in (first, *parameters) if isinstance(p, backend.Array)]
-            shape = broadcast_shapes(*[p.shape for p in tensors])
+    def kernel(backend: Backend, first: Any, *rest: Any) -> Any:
+        *parameters, generator = rest
+        stream = stream_of(generator, backend)
+        tensors = [p for p in (first, *parameters) if isinstance(p, backend.Array)]
+        shape = broadcast_shapes(*[p.shape for p in tensors])
 
-            def told(p: Any) -> Any:
-                return _flat(np.broadcast_to(backend.to_host(p), shape)) if isinstance(p, backend.Array) else p
+        def told(p: Any) -> Any:
+            return _flat(np.broadcast_to(backend.to_host(p), shape)) if isinstance(p, backend.Array) else p
 
-            return array_drawn(lambda: draw(stream, *map(told, (first, *parameters))), shape, first.dtype, backend)
+        return array_drawn(lambda: draw(stream, *map(told, (first, *parameters))), shape, first.dtype, backend)
 
-        super().__init__(schema, kernel, vjp, **more)
-
-
-class _Bernoulli(Sampler):
-    """Its `out=` may be of any dtype, and is resized without a warning."""
-
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        def draw(p: Tensor, generator: Any) -> Tensor:
-            return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.home), p, generator])
-
-        out._resize_output_(values[0].array.shape, out.device)
-        return into(out, draw, values, "bernoulli")
+    return FromParameters(schema, kernel, vjp, **words)
 
 
-bernoulli = _Bernoulli(
+def _into_any(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    """`out=` may be of any dtype, and is resized without a warning."""
+
+    def draw(p: Tensor, generator: Any) -> Tensor:
+        return bernoulli_each.apply_in_place([like(out, None, out.dtype, out.backend.home), p, generator])
+
+    out._resize_output_(values[0].array.shape, out.device)
+    return into(out, draw, values, "bernoulli")
+
+
+bernoulli = sampler(
     "bernoulli(Tensor self, *, Generator? generator=None)",
     lambda stream, p: stream.bernoulli_tensor(p),
     {"self": zero_gradient},
+    into=_into_any,
 )
-bernoulli_like = Sampler(
+bernoulli_like = sampler(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None)",
     lambda stream, t, p: stream.bernoulli_scalar(t.size, p, t.dtype),
     {"self": undifferentiable("derivative for aten::bernoulli is not implemented")},
     node=NOT_IMPLEMENTED,
 )
-poisson = Sampler(
+poisson = sampler(
     "poisson(Tensor self, Generator? generator=None)",
     lambda stream, rate: stream.poisson(rate),
     {"self": zero_gradient},
 )
-binomial = Sampler(
+binomial = sampler(
     "binomial(Tensor count, Tensor prob, Generator? generator=None)",
     lambda stream, count, p: stream.binomial(count, p),
     dict.fromkeys(("count", "prob"), undifferentiable("derivative for aten::binomial is not implemented")),
@@ -464,29 +463,29 @@ def _normal_around(backend: Backend, mean: Any, std: Any, generator: Any) -> Any
     return (stretched + mean).astype(d, copy=False)
 
 
-class _NormalAround(FromParameters):
+def _into_converted(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    mean, std, generator = [v.to(out.dtype) if isinstance(v, Tensor) else v for v in values]
+    if not isinstance(std, Tensor):  # then PyTorch makes the mean fit the shape that `out` has
+        mean = mean.expand(broadcast_shapes(mean.array.shape, out.array.shape))
+    return Op.into(op, out, (mean, std, generator))
+
+
+_NO_GRADIENT = {
+    "mean": lambda g, mean_shape: g.new_zeros(mean_shape), "std": lambda g, std_shape: g.new_zeros(std_shape),
+}  # fmt: skip
+
+
+def _normal_of(schema: str, node: str, *tensors: str) -> FromParameters:
     """Normal numbers whose mean, deviation or both are an element's own. What they are drawn from gets no gradient."""
-
-    def __init__(self, schema: str, node: str, *tensors: str) -> None:
-        nothing = {
-            "mean": lambda g, mean_shape: g.new_zeros(mean_shape),
-            "std": lambda g, std_shape: g.new_zeros(std_shape),
-        }
-        vjp = {name: nothing[name] for name in tensors}
-        super().__init__(
-            f"{schema}, *, Generator? generator=None)", _normal_around, vjp, node=node, check=_check_deviation
-        )
-
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        mean, std, generator = [v.to(out.dtype) if isinstance(v, Tensor) else v for v in values]
-        if not isinstance(std, Tensor):  # then PyTorch makes the mean fit the shape that `out` has
-            mean = mean.expand(broadcast_shapes(mean.array.shape, out.array.shape))
-        return super().into(out, (mean, std, generator))
+    return FromParameters(
+        f"{schema}, *, Generator? generator=None)", _normal_around, {name: _NO_GRADIENT[name] for name in tensors},
+        node=node, check=_check_deviation, into=_into_converted,
+    )  # fmt: skip
 
 
-normal_of_tensors = _NormalAround("normal.Tensor_Tensor(Tensor mean, Tensor std", "NormalBackward3", "mean", "std")
-normal_of_means = _NormalAround("normal.Tensor_float(Tensor mean, float std=1", "NormalBackward1", "mean")
-normal_of_deviations = _NormalAround("normal.float_Tensor(float mean, Tensor std", "NormalBackward2", "std")
+normal_of_tensors = _normal_of("normal.Tensor_Tensor(Tensor mean, Tensor std", "NormalBackward3", "mean", "std")
+normal_of_means = _normal_of("normal.Tensor_float(Tensor mean, float std=1", "NormalBackward1", "mean")
+normal_of_deviations = _normal_of("normal.float_Tensor(float mean, Tensor std", "NormalBackward2", "std")
 _each_normal = publish(
     normal_of_tensors, normal_of_means, normal_of_deviations, names="normal", function=False, method=False
 )

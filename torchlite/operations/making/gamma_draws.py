@@ -12,14 +12,14 @@ from ...core.values.arrays import Backend
 from ..pointwise import special_kernels as kernels
 from ..pointwise.special_functions import PRECISE
 from ..vocabulary import undifferentiable
-from .draws import FromParameters, Sampler, array_drawn, stream_of
+from .draws import FromParameters, array_drawn, sampler, stream_of
 
 _unknown = undifferentiable("the derivative for '_standard_gamma_grad' is not implemented.", NotImplementedError)
 _gamma_shift = Elementwise(
     "_standard_gamma_grad(Tensor self, Tensor output)", kernels.gamma_shift,
     dict.fromkeys(("self", "output"), _unknown), dtypes=PRECISE, label="_standard_gamma_grad_cpu",
 )  # fmt: skip
-_standard_gamma = Sampler(
+_standard_gamma = sampler(
     "_standard_gamma(Tensor self, Generator? generator=None)",
     lambda stream, alpha: stream.standard_gamma(alpha),
     {"self": lambda g, self, result: g * _gamma_shift.apply(self, result)},

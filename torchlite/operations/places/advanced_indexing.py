@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare.elementwise import sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
+from ...core.machine.operands import array_of
 from ...core.machine.tensor import Tensor
-from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import rather, warn
@@ -195,17 +195,14 @@ def _index_by_gather(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return made.permute(_order(picked, number.dim(), len(rest)))
 
 
-class _Index(Op):
+def _arranged_pick(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
     """The kept dimensions of the result lie in memory in the order that they have in the operand."""
-
-    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
-        result = super().run(state, kernel, arguments, values)
-        backend = values[0].backend.real
-        array, indices = arguments
-        in_order = array.flags.c_contiguous and 1 not in array.shape and 0 not in result.shape
-        if in_order or not backend.strided or result.__class__ is not backend.Array:
-            return result
-        return backend.ordered(result, _strides_of_pick(backend, array, indices, result.shape))
+    backend = values[0].backend.real
+    array, indices = array_of(values[0]), array_of(values[1])
+    in_order = array.flags.c_contiguous and 1 not in array.shape and 0 not in outputs.shape
+    if in_order or not backend.strided or outputs.__class__ is not backend.Array:
+        return outputs
+    return backend.ordered(outputs, _strides_of_pick(backend, array, indices, outputs.shape))
 
 
 def _strides_of_pick(backend: Backend, array: Array, indices: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -232,7 +229,7 @@ def _strides_of_pick(backend: Backend, array: Array, indices: Sequence[Any], sha
     return result_strides(shape, tuple(operands))
 
 
-index = _Index(
+index = Op(
     "index.Tensor(Tensor self, Tensor[] indices)",
     _index,
     {"self": _index_backward, "indices": None},
@@ -318,16 +315,7 @@ def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tens
     return made.permute(inverse(order))
 
 
-class _IndexPut(Writing):
-    repeats = True
-
-    def check_memory(self, target: Tensor, values: Any) -> None:
-        read = values[:1] if _fills(target, *values) else values  # one value is read before
-        super().check_memory(target, read)
-        warn_of_overlap(target, "index_put", "indices] = tensor")
-
-
-index_put = _IndexPut(
+index_put = Writing(
     "index_put(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False)",
     _index_put,
     {
@@ -337,6 +325,11 @@ index_put = _IndexPut(
     },
     order="K",
     check=_check_put,
+    reads=lambda self, indices, values, accumulate: (  # one value is read before
+        (indices,) if _fills(self, indices, values, accumulate) else (indices, values)
+    ),
+    repeats=True,
+    warns="indices] = tensor",
     linear=True,
     batch=_put_by_scatter,
 )

@@ -18,7 +18,6 @@ from ..vocabulary import undifferentiable
 from .writing import (
     Picking,
     Writing,
-    WritingValue,
     check_range,
     combine,
     flat_places,
@@ -188,7 +187,7 @@ scatter_src = Writing(
     linear=True,
     batch=LEADING,
 )
-scatter_value = WritingValue(
+scatter_value = Writing(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
     _scatter,
     {"self": _emptied, "index": None},
@@ -204,7 +203,7 @@ scatter_src_reduce = Writing(
     node=NOT_IMPLEMENTED,
     batch=LEADING,
 )
-scatter_value_reduce = WritingValue(
+scatter_value_reduce = Writing(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)",
     _scatter_deprecated,
     {"self": _unknown, "index": None},

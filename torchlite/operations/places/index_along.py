@@ -8,7 +8,6 @@ from typing import Any
 from ...core.declare.publish import publish
 from ...core.machine.operands import scalar_array
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import warn_once, wrap_dim
@@ -16,7 +15,7 @@ from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_o
 from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled
 from .gather import gather, scatter_add, scatter_src, scatter_value
-from .writing import Picking, Writing, WritingValue, check_range, combine, from_front, out_of_bounds
+from .writing import Picking, Writing, check_range, combine, from_front, out_of_bounds
 
 _INDEX_TYPES = (dt.int32, dt.int64)
 
@@ -112,13 +111,12 @@ def _check_same_slices(name: str) -> Callable[..., None]:
     return check
 
 
-class _IndexAdd(Writing):
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        arguments, out_dtype = super().prepare(values, backend)
-        d, alpha = values[0].dtype, values[4]
-        if alpha != 1:
-            arguments[4] = scalar_array(alpha if d.category >= dt.FLOAT else int(alpha), d, backend)
-        return arguments, out_dtype
+def _with_factor(op: Writing, values: Any, backend: Backend) -> Any:
+    arguments, out_dtype = Writing.prepare(op, values, backend)
+    d, alpha = values[0].dtype, values[4]
+    if alpha != 1:
+        arguments[4] = scalar_array(alpha if d.category >= dt.FLOAT else int(alpha), d, backend)
+    return arguments, out_dtype
 
 
 def _index_add(xp: Namespace, self: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
@@ -133,7 +131,7 @@ def _add_by_scatter(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha
     return scatter_add.apply(rows, dim, index, source.reshape(index.shape) * alpha).reshape(self.shape)
 
 
-index_add = _IndexAdd(
+index_add = Writing(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
     _index_add,
     {
@@ -142,6 +140,8 @@ index_add = _IndexAdd(
         "source": lambda g, dim, index, source, alpha: scaled(g.index_select(dim, index).reshape(source.shape), alpha),
     },
     check=_check_same_slices("index_add_"),
+    prepare=_with_factor,
+    by_form=True,
     linear=True,
     batch=_add_by_scatter,
 )
@@ -242,14 +242,6 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
     _check_fill(self, dim, index, 1j if value.is_complex() else 1)
 
 
-class _IndexFill(WritingValue):
-    repeats = True
-
-    def check_memory(self, target: Tensor, values: Any) -> None:
-        super().check_memory(target, values[1:2])  # the value is read before
-        warn_of_overlap(target, "index_fill", "mask] = scalar")
-
-
 def _index_fill(xp: Namespace, self: Any, dim: int, index: Any, value: Any) -> None:
     rows = _rows(xp, self, dim)
     size = len(rows)
@@ -270,20 +262,26 @@ def _fill_by_scatter(self: Tensor, dim: int, index: Tensor, value: Any) -> Tenso
     return scatter_src.apply(rows, dim, index, value.to(self.dtype).expand(index.shape)).reshape(self.shape)
 
 
-index_fill = _IndexFill(
+# The value is read before anything is written.
+_IN_PLACE: dict[str, Any] = {
+    "reads": lambda self, dim, index, value: (index,), "repeats": True, "warns": "mask] = scalar",
+}  # fmt: skip
+index_fill = Writing(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
     _index_fill,
     {"self": _emptied, "index": None},
     order="K",
     check=_check_fill,
+    **_IN_PLACE,
     batch=_fill_by_scatter,
 )
-index_fill_tensor = _IndexFill(
+index_fill_tensor = Writing(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)",
     _index_fill,
     {"self": _emptied, "index": None, "value": _filled_sum},
     order="K",
     check=_check_fill_tensor,
+    **_IN_PLACE,
     node="IndexFillBackward1",
     batch=_fill_by_scatter,
 )

@@ -6,18 +6,16 @@ import math
 from typing import Any
 
 from ...core.declare.elementwise import sum_to
-from ...core.declare.on_backend import OnBackend
 from ...core.declare.publish import function, method, publish, publish_python
 from ...core.declare.schema import Signature
 from ...core.machine.batching import BROADCAST, DYNAMIC
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.write import warn_of_overlap
 from ...core.values import dtype as dt
 from ...core.values.arrays import Backend, Namespace
 from ...core.values.errors import broadcast_shapes
 from ..pointwise.selection import where
-from .writing import Picking, Writing, WritingValue, not_boolean
+from .writing import Picking, Writing, not_boolean
 
 # ---- masked_fill
 
@@ -30,15 +28,6 @@ def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
     if mask.dtype is not dt.bool_:
         raise not_boolean(mask)
-
-
-class _MaskedFill(WritingValue):
-    repeats = True
-    exclusive = False
-
-    def check_memory(self, target: Tensor, values: Any) -> None:
-        super().check_memory(target, values[:1])  # the value is read before
-        warn_of_overlap(target, "masked_fill", "mask] = scalar")
 
 
 def _filled(xp: Namespace, self: Any, mask: Any, value: Any) -> Any:
@@ -61,15 +50,20 @@ def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
     return sum_to(g.masked_fill(mask, 0), self_shape)
 
 
-masked_fill_scalar = _MaskedFill(
+# The value is read before anything is written.
+_IN_PLACE: dict[str, Any] = {
+    "reads": lambda self, mask, value: (mask,), "repeats": True, "exclusive": False, "warns": "mask] = scalar",
+}  # fmt: skip
+masked_fill_scalar = Writing(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     _fill,
     {"self": _outside, "mask": None},
     kernel=_filled,
     check=_check_fill,
+    **_IN_PLACE,
     batch=BROADCAST,
 )
-masked_fill_tensor = _MaskedFill(
+masked_fill_tensor = Writing(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
     _fill,
     {
@@ -79,6 +73,7 @@ masked_fill_tensor = _MaskedFill(
     },
     kernel=_filled,
     check=_check_fill,
+    **_IN_PLACE,
     node="MaskedFillBackward1",
     batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
 )
@@ -181,21 +176,14 @@ publish(masked_scatter, inplace=True)
 # ---- where it is not zero
 
 
-class _Finding(Picking):
-    gives = dt.int64
-
-
-class _Nonzero(OnBackend, _Finding):
-    """Found dimension by dimension, so that each one's places lie side by side, in `out=` too where it is resized."""
-
-    elementwise = True
-
 def _nonzero(backend: Backend, self: Any) -> Any:
+    """Found dimension by dimension, so that each one's places lie side by side, in `out=` too where it is resized."""
     found = backend.xp.argwhere(self)
     return backend.ordered(found, (1, len(found)))
 
 
-nonzero_op = _Nonzero("nonzero(Tensor self)", _nonzero, batch=DYNAMIC)
+_FOUND: dict[str, Any] = {"on_backend": True, "lays": True, "elementwise": True, "gives": dt.int64}
+nonzero_op = Picking("nonzero(Tensor self)", _nonzero, batch=DYNAMIC, **_FOUND)
 
 
 _NONZERO = Signature("nonzero(Tensor self, *, bool as_tuple=False)")
@@ -218,7 +206,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(nonzero_op.apply(input).unbind(1))
 
 
-publish(_Nonzero("argwhere(Tensor self)", _nonzero))
+publish(Picking("argwhere(Tensor self)", _nonzero, **_FOUND))
 
 
 def _nonzero_static(xp: Namespace, self: Any, size: int, fill_value: int) -> Any:
@@ -230,7 +218,7 @@ def _nonzero_static(xp: Namespace, self: Any, size: int, fill_value: int) -> Any
     return result
 
 
-publish(_Finding("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static))
+publish(Picking("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static, gives=dt.int64))
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:

@@ -45,10 +45,11 @@ class Picking(Op):
 class Writing(OnBackend, Picking):
     """An op that is defined by what it writes into its first array.
 
-    Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that.
+    Out of place it writes into a copy, in this memory order, unless there is a `kernel` for that. An argument `value`
+    is one that the kernel gets as an array of the tensor's type.
     """
 
-    exclusive = True
+    exclusive = by_form = True
 
     def __init__(
         self,
@@ -70,6 +71,15 @@ class Writing(OnBackend, Picking):
         super().__init__(schema, on_copy, vjp, **more)
         self.write = write
 
+    def prepare(self, values: Any, backend: Backend) -> Any:
+        arguments, _ = super().prepare(values, backend)
+        d, at = values[0].dtype, self.signature.by_name.get("value")
+        if at is not None:
+            value = values[at]
+            if not isinstance(value, TensorBase) or value.dtype is not d or value.backend.real is not backend:
+                arguments[at] = fitting_array(value, d, backend)
+        return arguments, d
+
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         backend = self_.backend.real
         if not backend.strided or self.name in backend.kernels or before.array is not self_.array:
@@ -80,18 +90,6 @@ class Writing(OnBackend, Picking):
         arguments, _ = self.prepare(values, backend)
         local.state.quiet(self.write, backend.xp, *arguments)
         bump(self_)
-
-
-class WritingValue(Writing):
-    """It writes one value, which the kernel gets as an array of the tensor's type."""
-
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        arguments, _ = super().prepare(values, backend)
-        d, at = values[0].dtype, self.signature.by_name["value"]
-        value = values[at]
-        if not isinstance(value, TensorBase) or value.dtype is not d or value.backend.real is not backend:
-            arguments[at] = fitting_array(value, d, backend)
-        return arguments, d
 
 
 def check_range(xp: Namespace, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:

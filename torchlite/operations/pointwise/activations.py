@@ -14,7 +14,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ...core.values.layout import result_strides
 from ..gradient_kernels import gradient_by_kernel
@@ -322,19 +322,7 @@ gradient_by_kernel(gelu_, gelu_backward)
 gelu = publish(gelu_, function=False, method=False)
 
 
-class _RealGradient(Unary):
-    """PyTorch has no gradient for it where it is complex."""
-
-    def edges(self, values: Any) -> Any:
-        edges = super().edges(values)
-        if edges is not None and values[0].dtype.is_complex:
-            raise RuntimeError(
-                f"{self.signature.name} does not support automatic differentiation for outputs with complex dtype."
-            )
-        return edges
-
-
-def _silu_slope(xp: Namespace, g: Array, x: Array) -> Any:
+def _silu_slope(xp: Namespace, g: Any, x: Any) -> Any:
     s = _sigmoid(xp, x)
     return g * (s * (1 + x * (1 - s)))
 
@@ -350,7 +338,7 @@ silu_backward = Elementwise(
     {"grad_output": lambda g, self: silu_backward.apply(g, self), "self": _silu_bend},
     node="MulBackward0", **_FLOATS,
 )  # fmt: skip
-silu_ = _RealGradient(
+silu_ = Unary(
     "silu", lambda xp, x: x / (1 + xp.exp(-x)), lambda g, self: silu_backward.apply(g, self),
     dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide",
 )  # fmt: skip
@@ -471,33 +459,21 @@ def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> A
 glu_backward = Op(
     "glu_backward(Tensor grad_output, Tensor self, int dim)", _glu_slope, _glu_slope_vjp, batch=LEADING
 )
-class _Glu(Along):
+def _arranged_as_product(op: Along, outputs: Any, values: Sequence[Any]) -> Any:
     """The result lies as a product of the two halves does."""
-
-    def orders_results(self, values: Sequence[Any]) -> bool:
-        return bool(values[0].array.flags.c_contiguous)
-
-    def lays_results(self, values: Sequence[Any], result: Tensor) -> bool:
-        return True
-
-    def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
-        made, t = super().run(state, kernel, arguments, values), values[0]
-        backend = t.backend.real
-        if not backend.strided:
-            return made
-        half = tuple(made.shape), backend.strides(t.array)
-        return backend.ordered(made, result_strides(half[0], (half, half)))
-
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
-        if outputs.dtype != out_dtype.numpy:
-            outputs = backend.cast(outputs, out_dtype.numpy)
-        return Op.wrap_results(self, outputs, out_dtype, backend)
+    t = values[0]
+    backend = t.backend.real
+    if not backend.strided:
+        return outputs
+    half = tuple(outputs.shape), backend.strides(t.array)
+    return backend.ordered(outputs, result_strides(half[0], (half, half)))
 
 
-glu_ = _Glu(
+glu_ = Along(
     "glu(Tensor self, int dim=-1)",
     _glu,
     lambda g, self, dim: glu_backward.apply(g, self, dim),
-    check=_check_halves, refuse=lambda d: None if d in dt.FLOATS else not_implemented_for("glu_cpu", d),
+    check=_check_halves, arranged=_arranged_as_product,
+    refuse=lambda d: None if d in dt.FLOATS else not_implemented_for("glu_cpu", d),
 )  # fmt: skip
 glu = publish(glu_, function=False, method=False)

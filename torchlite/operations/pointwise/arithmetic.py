@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Scaled, Unary, conj
+from ...core.declare.elementwise import Binary, Elementwise, Scaled, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
 from ...core.declare.publish import function, method, publish, publish_python
+from ...core.machine import fast
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
@@ -51,35 +52,29 @@ def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
         )
 
 
-class _ReversedDifference(Scaled):
-    """other - alpha * self."""
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        (other, scaled), out_dtype = super().prepare((values[1], values[0], values[2]), backend)
-        return [scaled, other], out_dtype
-
-    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        return super().arranged(outputs, (values[1], values[0], *values[2:]))
+def _arranged_as_exchanged(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
+    return Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:]))
 
 
-add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True)
+add = Scaled("add", "add", (lambda g: g, lambda g, alpha: scaled(g, alpha)), operators=True, of_numbers=True)
 publish(add, inplace=True, operators="add radd", operators_in_place="iadd")
 
 sub = Scaled(
     "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
-    dtypes=dt.NUMBERS, check_form=_no_bool_difference, operators=True,
+    dtypes=dt.NUMBERS, check_form=_no_bool_difference, operators=True, of_numbers=True,
 )  # fmt: skip
 publish(sub, names=("sub", "subtract"), inplace=True, operators="sub", operators_in_place="isub")
 
-rsub = _ReversedDifference(
+rsub = Scaled(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
     first="Tensor", dtypes=dt.NUMBERS, check_form=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
+    scaled=0, arranged=_arranged_as_exchanged,
 )  # fmt: skip
 publish(rsub, method=False, operators="rsub")
 
 mul = Binary(
     "mul", "multiply", (lambda g, other: g * conj(other), lambda g, self: g * conj(self)),
-    halves="mixed", operators=True,
+    halves="mixed", operators=True, of_numbers=True,
 )  # fmt: skip
 publish(
     mul, names=("mul", "multiply"), inplace=True, operators="mul rmul", operators_in_place="imul"
@@ -217,47 +212,45 @@ def _known_rounding(self: Any, other: Any, rounding_mode: str | None) -> None:
         )
 
 
-class _Divide(Binary):
+def _divide(op: Binary, method: bool = False) -> Callable[..., Any]:
     """True division; called with a rounding mode, it is `divide_rounded`."""
+    divide = fast.binary(op, method)
 
-    def function(self, method: bool = False) -> Callable[..., Any]:
-        divide = super().function(method)
+    def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
+        if rounding_mode is None:
+            return divide(input, other) if out is None else divide(input, other, out=out)
+        named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
+        return divide_rounded.call(call, (input, other), named, method)
 
-        def call(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
-            if rounding_mode is None:
-                return divide(input, other) if out is None else divide(input, other, out=out)
-            named = {"rounding_mode": rounding_mode} if out is None else {"rounding_mode": rounding_mode, "out": out}
-            return divide_rounded.call(call, (input, other), named, method)
-
-        public[divide] = call
-        return self.named(call)
-
-    def inplace(self) -> Callable[..., Any]:
-        divide = super().inplace()
-
-        def call(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-            if rounding_mode is None:
-                return divide(self, other)
-            if needs_dispatch((self, other), {}):
-                return dispatch(call, (self, other), {"rounding_mode": rounding_mode})
-            bound = divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True)
-            return divide_rounded.apply_in_place(bound)
-
-        public[divide] = call
-        return self.named(call, "_")
+    public[divide] = call
+    return call
 
 
-div = _Divide(
+def _divide_in_place(op: Binary) -> Callable[..., Any]:
+    divide = fast.binary_in_place(op)
+
+    def call(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        if rounding_mode is None:
+            return divide(self, other)
+        if needs_dispatch((self, other), {}):
+            return dispatch(call, (self, other), {"rounding_mode": rounding_mode})
+        return divide_rounded.apply_in_place(divide_rounded.bind((self, other), {"rounding_mode": rounding_mode}, True))
+
+    public[divide] = call
+    return call
+
+
+div = Binary(
     "div", "divide", (lambda g, other: g / conj(other), lambda g, self, other: -g * conj(self / other / other)),
-    result="float", halves="mixed", operators=True,
+    result="float", halves="mixed", operators=True, of_numbers=True, fast=_divide, fast_in_place=_divide_in_place,
 )  # fmt: skip
 divide_rounded = Elementwise(
     "div.rounding_mode(Operand self, Operand other, *, str? rounding_mode)",
     _divide_rounded,
     {"self": lambda g, other: zero_gradient(g), "other": lambda g, self, other: zero_gradient(g)},
     dtypes=REAL, check_form=_known_rounding, node="DivBackward2", label="div_floor_cpu",
+    numbers_count=True, of_numbers=True,
 )  # fmt: skip
-divide_rounded.numbers_count = True
 publish(
     div, names=("div", "divide", "true_divide"),
     inplace=True, operators="truediv div", operators_in_place="itruediv idiv",
@@ -267,15 +260,12 @@ _unknown = undifferentiable("derivative for aten::floor_divide is not implemente
 floor_divide = Binary(
     "floor_divide", _floor_divide, (_unknown, _unknown),
     dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED,
-    number_nodes={"other": NOT_IMPLEMENTED},
+    number_nodes={"other": NOT_IMPLEMENTED}, of_numbers=True,
 )  # fmt: skip
 publish(
     floor_divide,
     inplace=True, operators="floordiv", reflected="rfloordiv", operators_in_place="ifloordiv",
 )
-
-for _op in (add, sub, mul, div, divide_rounded, floor_divide):
-    _op.of_numbers = True
 
 remainder = Binary(
     "remainder", _remainder,
@@ -351,19 +341,15 @@ def _pow_scalar(xp: Namespace, self: Any, exponent: Any) -> Any:
     return short(xp, self)
 
 
-class _ScalarPower(Binary):
+def _with_number(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """The exponent counts for the result's dtype, but stays a number."""
-
-    numbers_count = False
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        base, exponent = values
-        if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
-            return [base.array, exponent], dt.bool_
-        if exponent.__class__ is int and base.dtype.category < dt.FLOAT:
-            fitting_array(exponent, dt.int64, backend)  # which refuses ints beyond it
-        (array, _), out_dtype = super().prepare(values, backend)
-        return [array, exponent], out_dtype
+    base, exponent = values
+    if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
+        return [base.array, exponent], dt.bool_
+    if exponent.__class__ is int and base.dtype.category < dt.FLOAT:
+        fitting_array(exponent, dt.int64, backend)  # which refuses ints beyond it
+    (array, _), out_dtype = Elementwise.prepare(op, values, backend)
+    return [array, exponent], out_dtype
 
 
 def _no_negative_power(self: Tensor, exponent: Any) -> None:
@@ -401,10 +387,10 @@ def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tens
     return g * conj(result * log)
 
 
-pow_scalar = _ScalarPower(
+pow_scalar = Binary(
     "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
     schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
-    check_form=_no_negative_power,
+    check_form=_no_negative_power, prepare=_with_number, numbers_count=False, by_form=True,
 )  # fmt: skip
 gradients_on_arrays(
     pow_scalar,
@@ -416,9 +402,9 @@ pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",
 )  # fmt: skip
-pow_of_scalar = Contiguous(
+pow_of_scalar = Elementwise(
     "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
-    dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow",
+    dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow", arranged=contiguous,
 )  # fmt: skip
 any_pow = publish(
     pow_tensor, pow_of_scalar, pow_scalar, function=False, method=False, inplace=True, operators_in_place="ipow"
@@ -507,22 +493,22 @@ def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return where(size == 0, 0, (g - (g * conj(result)).real * result) / size)
 
 
-class _Magnitude(Unary):
-    def apply_in_place(self, values: list[Any]) -> Tensor:
-        if values[0].dtype.is_complex:
-            raise RuntimeError("In-place abs is not supported for complex tensors.")
-        return super().apply_in_place(values)
-
-    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        t = values[0]
-        if t.dtype.is_complex:  # what it is written into is a copy of the operand, but for its dtype
-            return in_order_of(t.backend.real, outputs, t.array)
-        return super().arranged(outputs, values)
+def _no_complex_abs(self: Tensor) -> None:
+    if self.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
 
 
-absolute = _Magnitude("abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS)
-for _dtype in dt.COMPLEXES:
-    absolute.direct.pop(_dtype, None)  # the fast path leaves strides to NumPy
+def _arranged_magnitudes(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
+    t = values[0]
+    if t.dtype.is_complex:  # what they are written into is a copy of the operand, but for its dtype
+        return in_order_of(t.backend.real, outputs, t.array)
+    return Elementwise.arranged(op, outputs, values)
+
+
+absolute = Unary(
+    "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS,
+    check_in_place=_no_complex_abs, arranged=_arranged_magnitudes, direct=dt.NUMBERS - dt.COMPLEXES,
+)  # fmt: skip
 publish(absolute, names=("abs", "absolute"), inplace=True, operators="abs")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
 publish(sgn, inplace=True)
@@ -590,16 +576,14 @@ def _lerp_by_number(xp: Namespace, self: Any, end: Any, weight: Any) -> Any:
     return self + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
 
-class _Lerp(Elementwise):
+def _lerp_dtype(op: Elementwise, values: Sequence[Any]) -> dt.dtype:
     """Nothing is promoted, but a 0-dim weight is converted."""
-
-    def compute_dtype(self, values: Sequence[Any]) -> dt.dtype:
-        start, end, weight = values
-        fixed = {"end": end, "weight": weight} if isinstance(weight, TensorBase) and weight.dim() else {"end": end}
-        for name, t in fixed.items():
-            if t.dtype is not start.dtype:
-                raise RuntimeError(f"expected dtype {start.dtype.cname} for `{name}` but got dtype {t.dtype.cname}")
-        return super().compute_dtype((start, end, None))
+    start, end, weight = values
+    fixed = {"end": end, "weight": weight} if isinstance(weight, TensorBase) and weight.dim() else {"end": end}
+    for name, t in fixed.items():
+        if t.dtype is not start.dtype:
+            raise RuntimeError(f"expected dtype {start.dtype.cname} for `{name}` but got dtype {t.dtype.cname}")
+    return Elementwise.compute_dtype(op, (start, end, None))
 
 
 def _check_weight(self: Tensor, end: Tensor, weight: Any) -> None:
@@ -608,7 +592,7 @@ def _check_weight(self: Tensor, end: Tensor, weight: Any) -> None:
         raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
-lerp_by_number = _Lerp(
+lerp_by_number = Elementwise(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight)",
     _lerp_by_number,
     {
@@ -616,8 +600,9 @@ lerp_by_number = _Lerp(
         "end": lambda g, weight: g * conj(weight),
     },
     check=_check_weight, dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward0",
+    compute_dtype=_lerp_dtype,
 )  # fmt: skip
-lerp = _Lerp(
+lerp = Elementwise(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight)",
     _lerp,
     {
@@ -625,27 +610,25 @@ lerp = _Lerp(
         "end": lambda g, weight: g * conj(weight),
         "weight": lambda g, self, end: g * conj(end - self),
     },
-    dtypes=INEXACT, halves="wide", label="lerp_kernel_tensor", node="LerpBackward1",
+    dtypes=INEXACT, halves="wide", label="lerp_kernel_tensor", node="LerpBackward1", compute_dtype=_lerp_dtype,
 )  # fmt: skip
 publish(lerp, lerp_by_number, inplace=True)
 
 
-class _Ldexp(Elementwise):
+def _with_exponent(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """The exponent stays the integer it is."""
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        (mantissa, exponent), out_dtype = super().prepare(values, backend)
-        return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
+    (mantissa, exponent), out_dtype = Elementwise.prepare(op, values, backend)
+    return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
 
 
 def _ldexp(xp: Namespace, self: Any, exponent: Any) -> Any:
     return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
 
 
-ldexp = _Ldexp(
+ldexp = Elementwise(
     "ldexp(Tensor self, Tensor other)",
     _ldexp,
     {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
-    result="float", halves="wide",
+    result="float", halves="wide", prepare=_with_exponent, by_form=True,
 )  # fmt: skip
 publish(ldexp, inplace=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,34 +24,17 @@ from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, z
 # ---- comparisons
 
 
-class _Comparison(Binary):
-    """As an operator, `==` takes arrays of NumPy too."""
-
-    def operator(self, name: str = "") -> Callable[..., Any]:
-        if name != "__eq__":
-            return super().operator(name)
-        twin = copy.copy(self)
-        twin.__class__ = _Equality
-        return Binary.operator(twin, name)
-
-
-class _Equality(_Comparison):
-    def call(self, function: Any, args: tuple[Any, ...], *more: Any) -> Any:
-        if isinstance(args[1], np.ndarray):
-            args = (args[0], from_numpy(args[1]))
-        return super().call(function, args, *more)
-
-
 # Written into its first operand, a comparison has a gradient: zero.
 for _name, _numpy in (
     ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
     ("ge", "greater_equal"),
 ):  # fmt: skip
     publish(
-        _Comparison(
+        Binary(
             _name, _numpy, (zero_gradient, zero_gradient), schema=TENSOR_FIRST, result="bool",
             dtypes=None if _name in ("eq", "ne") else ORDERED, node=f"{_name.capitalize()}Backward1",
             number_nodes={"other": f"{_name.capitalize()}Backward0"},
+            operand_from=(lambda v: from_numpy(v) if isinstance(v, np.ndarray) else v) if _name == "eq" else None,
         ),
         names=_name if _name == "eq" else (_name, _numpy),  # `torch.equal` is another function
         inplace=True, operators=f"{_name}",
@@ -118,27 +100,25 @@ def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype.legacy}")
 
 
-class _IsIn(Op):
-    exact_out = True
-
-
 def _is_in(elements: Tensor, test_elements: Any, assume_unique: bool, invert: bool) -> Tensor:
     tests = test_elements.reshape(-1) if isinstance(test_elements, Tensor) else test_elements
     return (elements.unsqueeze(-1) == tests).any(-1) ^ invert
 
 
-isin = _IsIn(
+isin = Op(
     "isin(Tensor elements, Operand test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, elements, test, assume_unique, invert: xp.isin(elements, test, invert=invert),
     check=_no_bool,
     promote=("elements", "test_elements"),
     batch=_is_in,
+    exact_out=True,
 )
-isin_number = _IsIn(
+isin_number = Op(
     "isin.Scalar(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False)",
     lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
     check=_no_bool,
     batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert,
+    exact_out=True,
 )
 publish(isin, isin_number, method=False)
 
@@ -166,39 +146,36 @@ _REFUSALS = {
 }
 
 
-class _StrictTest(Unary):
-    """A test whose `out=` must be of bool too."""
+def _ask_history(self: Tensor) -> None:
+    """PyTorch's `isfinite` is made of ops that do so."""
+    if local.state.mode.grad:
+        resolve(self)
 
-    def into(self, out: Any, values: Any) -> Any:
+
+def _as_of_parts(result: Tensor, values: Sequence[Any]) -> Tensor:
+    """For complex numbers, `isfinite` combines the tests of both parts in place, which counts as a write."""
+    if result.array.ndim > 1 and result.backend is not result.backend.home:
+        result = result & result  # the last of those ops is a product, which lays odd strides anew
+    if values[0].dtype.is_complex:
+        bump(result)
+    return result
+
+
+def _bool_only(name: str) -> Callable[..., None]:
+    def check(out: Any, values: Any) -> None:
         if out.dtype is not dt.bool_:
-            raise RuntimeError(f"{self.name} does not support non-boolean outputs.")
-        return super().into(out, values)
+            raise RuntimeError(f"{name} does not support non-boolean outputs.")
 
-
-class _IsFinite(Unary):
-    """PyTorch's is made of ops that ask for the history.
-
-    For complex numbers, it combines the tests of both parts in place, which counts as a write.
-    """
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.direct = {}  # no fast path
-
-    def apply(self, *values: Any) -> Any:
-        if local.state.mode.grad:
-            resolve(values[0])
-        result = super().apply(*values)
-        if result.array.ndim > 1 and result.backend is not result.backend.home:
-            result = result & result  # the last of those ops is a product, which lays odd strides anew
-        if values[0].dtype.is_complex:
-            bump(result)
-        return result
+    return check
 
 
 for _name, _test in _TESTS.items():
-    _kind = _StrictTest if _name in _REFUSALS else _IsFinite if _name == "isfinite" else Unary
-    publish(_kind(_name, _test, result="bool", refuse=_REFUSALS.get(_name)))
+    _words: dict[str, Any] = {}
+    if _name == "isfinite":
+        _words = {"direct": (), "check": _ask_history, "finish": _as_of_parts}
+    if _name in _REFUSALS:
+        _words |= {"refuse": _REFUSALS[_name], "check_out": _bool_only(_name)}
+    publish(Unary(_name, _test, result="bool", **_words))
 
 
 # ---- logic

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare.elementwise import Elementwise, Unary
+from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.declare.view_op import ViewOp
 from ...core.machine.operands import values_in_inference
@@ -62,29 +63,30 @@ def _check_pairs(self: Tensor) -> None:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
 
 
-class _Reinterpreting(ViewOp):
+def _replayed(op: Op, *values: Any) -> Any:
     """A view whose memory stands for other values, so that strides do not say how it was made."""
-
-    reinterprets = True
-    by_form = False
-
-    def apply(self, *values: Any) -> Any:
-        source: Tensor = values[0]
-        result = super().apply(*values)
-        if source.edge.__class__ is View and result.edge.__class__ is View:
-            result.edge.path = (*settled(source, source.edge), (self, values[1:]))
-        return result
+    source: Tensor = values[0]
+    result = ViewOp.apply(op, *values)
+    if source.edge.__class__ is View and result.edge.__class__ is View:
+        result.edge.path = (*settled(source, source.edge), (op, values[1:]))
+    return result
 
 
-view_as_real = _Reinterpreting(
+_OTHER_VALUES: dict[str, Any] = {"reinterprets": True, "apply": _replayed}
+view_as_real = ViewOp(
     "view_as_real(Tensor self)",
     _view_as_real,
     {"self": lambda g: view_as_complex.apply(g.contiguous())},
     check=_check_complex,
+    **_OTHER_VALUES,
 )
 publish(view_as_real, method=False)
-view_as_complex = _Reinterpreting(
-    "view_as_complex(Tensor self)", _view_as_complex, {"self": lambda g: view_as_real.apply(g)}, check=_check_pairs
+view_as_complex = ViewOp(
+    "view_as_complex(Tensor self)",
+    _view_as_complex,
+    {"self": lambda g: view_as_real.apply(g)},
+    check=_check_pairs,
+    **_OTHER_VALUES,
 )
 publish(view_as_complex, method=False)
 
@@ -124,15 +126,16 @@ publish_python(
 )
 
 
-class _Flip(_Reinterpreting):
+def _flip(name: str, bit: int, vjp: Callable[..., Any], **words: Any) -> ViewOp:
     """A view with other values: those that the same memory stands for with one bit flipped."""
 
-    def __init__(self, name: str, bit: int, vjp: Any, **more: Any) -> None:
-        super().__init__(f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, **more)
-        self.bit = bit
+    def wrap_flipped(op: Op, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
+        return ViewOp.wrap_results(op, outputs, out_dtype, flipped(backend, bit))
 
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
-        return super().wrap_results(outputs, out_dtype, flipped(backend, self.bit))
+    return ViewOp(
+        f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, wrap_results=wrap_flipped,
+        **_OTHER_VALUES, **words,
+    )  # fmt: skip
 
 
 def _only_complex(self: Tensor) -> None:
@@ -140,9 +143,9 @@ def _only_complex(self: Tensor) -> None:
         raise RuntimeError("_conj is only supported for complex tensors")
 
 
-conj_view = _Flip("_conj", CONJ, lambda g: g.conj(), check=_only_complex)
+conj_view = _flip("_conj", CONJ, lambda g: g.conj(), check=_only_complex)
 publish(conj_view)
-neg_view = _Flip("_neg_view", NEG, lambda g: -g)
+neg_view = _flip("_neg_view", NEG, lambda g: -g)
 publish(neg_view)
 
 
@@ -192,33 +195,21 @@ def _angle_vjp(g: Tensor, self: Tensor) -> Tensor:
     return where(size == 0, 0, g * self / (size * size) * 1j)
 
 
-class _Angle(Unary):
-    """Real for every dtype; integers become the default dtype. Those of complex numbers lie row by row."""
-
-    def _result(self, d: dt.dtype) -> dt.dtype:
-        return d.to_real()
-
-    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        return outputs if values[0].dtype.is_complex else super().arranged(outputs, values)
+def _arranged_angles(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
+    """Those of complex numbers lie row by row."""
+    return outputs if values[0].dtype.is_complex else Elementwise.arranged(op, outputs, values)
 
 
-angle = _Angle("angle", _angle, _angle_vjp, result="float")
+angle = Unary("angle", _angle, _angle_vjp, result="real", integers="float", arranged=_arranged_angles)
 publish(angle)
 
 
-class _Pair(Elementwise):
-    """Two real numbers make a complex one."""
-
-    def _result(self, d: dt.dtype) -> dt.dtype:
-        return d.to_complex()
-
-    def into(self, out: Any, values: Any) -> Any:
-        made, given = values[0].dtype.to_complex(), out.dtype
-        if given is not made:
-            raise RuntimeError(
-                f"Expected object of scalar type {made.legacy} but got scalar type {given.legacy} for argument 'out'"
-            )
-        return super().into(out, values)
+def _check_made(out: Any, values: Sequence[Any]) -> None:
+    made, given = values[0].dtype.to_complex(), out.dtype
+    if given is not made:
+        raise RuntimeError(
+            f"Expected object of scalar type {made.legacy} but got scalar type {given.legacy} for argument 'out'"
+        )
 
 
 def _check_parts(one: Tensor, other: Tensor) -> None:
@@ -236,18 +227,18 @@ def _join(xp: Namespace, real: Any, imag: Any) -> Any:
     return result
 
 
-complex_ = _Pair(
+complex_ = Elementwise(
     "complex(Tensor real, Tensor imag)", _join, {"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
-    check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
+    check=_check_parts, check_out=_check_made, result="complex", dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
 publish(complex_, method=False)
-polar = _Pair(
+polar = Elementwise(
     "polar(Tensor abs, Tensor angle)",
     lambda xp, abs, angle: _join(xp, abs * xp.cos(angle), abs * xp.sin(angle)),
     {
         "abs": lambda g, result: (g * result.sgn().conj()).real,
         "angle": lambda g, result: (g * (result * 1j).conj()).real,
     },
-    check=_check_parts, dtypes=frozenset((dt.float32, dt.float64)),
+    check=_check_parts, check_out=_check_made, result="complex", dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
 publish(polar, method=False)

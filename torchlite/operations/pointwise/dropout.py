@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from ...core.declare.elementwise import Elementwise
 from ...core.declare.publish import publish_python
-from ...core.machine.batching import BROADCAST
 from ...core.machine.tensor import Tensor, wrap
 from ...core.state.mode import local
 from ...core.values import dtype as dt
-from ...core.values.arrays import Backend
 from ...core.values.errors import cannot_cast
 from ..making.draws import bernoulli_number, stream_of
 
@@ -65,20 +62,11 @@ for _name, _by_channel, _alpha in (
     publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), method=False)
 
 
-class _Masked(Elementwise):
-    """The mask stays as it is."""
-
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        input, mask, scale = values
-        (array, *_), out_dtype = super().prepare((input, None, scale), backend)
-        return [array, mask.array, scale], out_dtype
-
-
-_masked = _Masked(
+_masked = Elementwise(
     "native_dropout(Tensor self, Tensor mask, float scale)",
     lambda xp, x, mask, scale: x * mask * x.dtype.type(scale),
     {"self": lambda g, mask, scale: g * mask * scale, "mask": None},
-    dtypes=dt.FLOATS, halves="wide", batch=BROADCAST,
+    dtypes=dt.FLOATS, halves="wide", apart=("mask",),
     refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from ...core.declare.elementwise import Binary, Elementwise, Unary, conj
 from ...core.declare.publish import publish
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.values.arrays import Array, Namespace
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
@@ -160,25 +160,15 @@ frac = Unary("frac", lambda xp, x: x - xp.trunc(x), lambda g: g, dtypes=dt.FLOAT
 publish(frac, inplace=True)
 
 
-class _Frexp(Elementwise):
-    """The exponent is an integer beside the mantissa."""
-
-    def wrap_results(self, outputs: Any, out_dtype: dt.dtype | None, backend: Backend) -> Any:
-        if outputs.__class__ is not tuple:
-            return super().wrap_results(outputs, out_dtype, backend)
-        mantissa, exponent = outputs
-        return super().wrap_results(mantissa, out_dtype, backend), super().wrap_results(exponent, dt.int32, backend)
-
-
 def _floating_only(d: dt.dtype) -> Exception | None:
     return None if d.is_floating_point else RuntimeError("torch.frexp() only supports floating-point dtypes")
 
 
-frexp = _Frexp(
+frexp = Elementwise(
     "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     "frexp",
     {"self": lambda g, exponent: g / 2.0 ** exponent.to(g.dtype)},
-    refuse=_floating_only, halves="wide",
+    result=("same", dt.int32), refuse=_floating_only, halves="wide",
 )  # fmt: skip
 publish(frexp)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.elementwise import Contiguous, Elementwise
-from ...core.declare.on_backend import OnBackend
-from ...core.declare.op import Op
+from ...core.declare.elementwise import Elementwise, contiguous
+from ...core.declare.on_backend import LaidOp
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import RANDOM
 from ...core.machine.tensor import Tensor
@@ -122,13 +121,8 @@ publish_python("prelu(Tensor self, Tensor weight)", prelu)
 # ---- a share that is drawn
 
 
-class _Noise(OnBackend, Op):
+def _draw(backend: Backend, x: Any, lower: float, upper: float, generator: Any) -> Any:
     """A number between `lower` and `upper` where the operand is not positive, else 1; drawn row by row."""
-
-    batch = RANDOM
-
-
-def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any) -> Any:
     numbers = np.ones(x.shape, x.dtype)
     if backend.values:
         below = backend.to_host(x) <= 0
@@ -138,7 +132,9 @@ def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any
     return backend.from_host(numbers)
 
 
-_noise = _Noise("_rrelu_noise(Tensor self, Scalar lower, Scalar upper, Generator? generator)", _draw)
+_noise = LaidOp(
+    "_rrelu_noise(Tensor self, Scalar lower, Scalar upper, Generator? generator)", _draw, batch=RANDOM
+)
 
 
 def _rrelu(xp: Namespace, x: Array, noise: Any, lower: float, upper: float, training: bool) -> Any:
@@ -161,7 +157,7 @@ rrelu_with_noise_backward = Elementwise(
     **_FLOATS,
 )
 _RRELU = "Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training"
-_with_noise = Contiguous(
+_with_noise = Elementwise(
     f"rrelu_with_noise({_RRELU})",
     _rrelu,
     {
@@ -170,7 +166,7 @@ _with_noise = Contiguous(
         ),
         "noise": None,
     },
-    label="leaky_relu_cpu", **_FLOATS,
+    label="leaky_relu_cpu", arranged=contiguous, **_FLOATS,
 )  # fmt: skip
 _with_noise_in_place = Elementwise(
     f"rrelu_with_noise._({_RRELU})",

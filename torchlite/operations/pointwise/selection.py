@@ -23,19 +23,10 @@ from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
 # ---- where
 
 
-class _Where(Elementwise):
-    """The choices are promoted together; the condition stays as it is."""
-
-    real_parts = False
-    numbers_count = True
-    apart = 1
-    by_form = True
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        condition, one, other = values
-        mask = condition.array if condition.dtype is dt.bool_ else condition.array.astype(bool)
-        common = self.compute_dtype(values)
-        return [mask, *[_choice(v, common, backend) for v in (one, other)]], common
+def _with_choices(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype]:
+    condition, one, other = values
+    common = op.compute_dtype(values)
+    return [condition.array, *[_choice(v, common, backend) for v in (one, other)]], common
 
 
 def _choice(value: Any, d: dt.dtype, backend: Backend) -> Any:
@@ -56,7 +47,7 @@ def _check_condition(condition: Tensor, *choices: Any) -> None:
         )
 
 
-choose = _Where(
+choose = Elementwise(
     "where(Tensor condition, Operand self, Operand other)",
     "where",
     {
@@ -65,6 +56,11 @@ choose = _Where(
         "other": lambda g, condition: where(condition, 0, g),
     },
     check_form=_check_condition,
+    apart=("condition",),
+    prepare=_with_choices,
+    by_form=True,
+    numbers_count=True,
+    real_parts=False,
 )
 where_true = Op(
     "where.condition(Tensor condition)",
@@ -172,33 +168,28 @@ def _above(self: Tensor, min: Any, max: Any) -> Tensor:
     return self > max if min is None else (self > max) | (max < min)
 
 
-class _Clamp(Elementwise):
+def _with_bounds(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """Bounds that are numbers fit the dtype, or are refused."""
-
-    by_form = True
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        numbers = [bound for bound in values[1:] if bound is not None and not isinstance(bound, Tensor)]
-        if numbers:
-            d = self.compute_dtype(values)
-            for number in numbers:
-                fitting_array(number, d, backend)
-        return super().prepare(values, backend)
-
-    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
-        """In place, what cannot be is said before memory is looked at; of numbers in other words than elsewhere."""
-        if target.dtype.is_complex:
-            raise NotImplementedError(_NO_COMPLEX)
-        if target.dtype.category < dt.FLOAT and not any([isinstance(bound, Tensor) for bound in values]):
-            d = result_type(target, *[v for v in values if v is not None])
-            if not dt.can_cast(d, target.dtype):
-                raise RuntimeError(
-                    f"result type {d.legacy} can't be cast to the desired output type {target.dtype.cname}"
-                )
-        super().check_memory(target, values)
+    numbers = [bound for bound in values[1:] if bound is not None and not isinstance(bound, Tensor)]
+    if numbers:
+        d = op.compute_dtype(values)
+        for number in numbers:
+            fitting_array(number, d, backend)
+    return Elementwise.prepare(op, values, backend)
 
 
-clamp = _Clamp(
+def _fits_in_place(target: Tensor, *bounds: Any) -> None:
+    """What cannot be is said before memory is looked at; of numbers in other words than elsewhere."""
+    if target.dtype.is_complex:
+        raise NotImplementedError(_NO_COMPLEX)
+    if target.dtype.category < dt.FLOAT and not any([isinstance(bound, Tensor) for bound in bounds]):
+        d = result_type(target, *[v for v in bounds if v is not None])
+        if not dt.can_cast(d, target.dtype):
+            raise RuntimeError(f"result type {d.legacy} can't be cast to the desired output type {target.dtype.cname}")
+
+
+_BOUNDED: dict[str, Any] = {"prepare": _with_bounds, "by_form": True, "check_in_place": _fits_in_place}
+clamp = Elementwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None)",
     _clamp,
     {
@@ -210,10 +201,11 @@ clamp = _Clamp(
     dtypes=REAL,
     number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
     refuse=no_complex(NotImplementedError, _NO_COMPLEX),
+    **_BOUNDED,
 )
 publish(clamp, names=("clamp", "clip"), inplace=True)
 
-clamp_min = _Clamp(
+clamp_min = Elementwise(
     "clamp_min(Tensor self, Operand min)",
     lambda xp, x, low: _clamp(xp, x, low, None),
     {
@@ -223,10 +215,11 @@ clamp_min = _Clamp(
     dtypes=ORDERED,
     label="maximum_cpu",
     refuse=no_complex(NotImplementedError, _NO_COMPLEX),
+    **_BOUNDED,
     node="ClampMinBackward1",
     number_nodes={"min": "ClampMinBackward0"},
 )
-clamp_max = _Clamp(
+clamp_max = Elementwise(
     "clamp_max(Tensor self, Operand max)",
     lambda xp, x, high: _clamp(xp, x, None, high),
     {
@@ -236,6 +229,7 @@ clamp_max = _Clamp(
     dtypes=ORDERED,
     label="minimum_cpu",
     refuse=no_complex(NotImplementedError, _NO_COMPLEX),
+    **_BOUNDED,
     node="ClampMaxBackward1",
     number_nodes={"max": "ClampMaxBackward0"},
 )
@@ -305,20 +299,11 @@ def _nan_to_num(xp: Namespace, x: Array, nan: float | None, posinf: float | None
     return xp.where(x == -xp.inf, number(limits.min if neginf is None else neginf), x)
 
 
-class _NanToNum(Elementwise):
-    def arranged(self, outputs: Any, values: Sequence[Any]) -> Any:
-        return in_order_of(values[0].backend.real, outputs, values[0].array)  # what it is written into is such a copy
-
-    def edges(self, values: Sequence[Any]) -> list[Any] | None:
-        edges = super().edges(values)
-        if edges is not None and values[0].dtype.is_complex:
-            raise RuntimeError("nan_to_num does not support automatic differentiation for outputs with complex dtype.")
-        return edges
-
-
-nan_to_num = _NanToNum(
+nan_to_num = Elementwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     _nan_to_num,
     {"self": lambda g, self: where(self.isfinite(), g, 0)},
+    complex_gradients=False,
+    arranged=lambda op, outputs, values: in_order_of(values[0].backend.real, outputs, values[0].array),  # as a copy
 )
 publish(nan_to_num, inplace=True)

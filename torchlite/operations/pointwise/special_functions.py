@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Contiguous, Elementwise, Unary
+from ...core.declare.elementwise import Binary, Elementwise, Unary, contiguous
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.registry import functions
@@ -115,11 +115,11 @@ def _half_steps(p: int, like: Tensor) -> Tensor:
     return functions["arange"](-p / 2 + 0.5, 0.5, 0.5, dtype=like.dtype, device=like.device)
 
 
-mvlgamma = Contiguous(
+mvlgamma = Elementwise(
     "mvlgamma(Tensor self, int p)",
     kernels.multigammaln,
     {"self": lambda g, self, p: g * (self.unsqueeze(-1) + _half_steps(p, self)).digamma().sum(-1)},
-    check=_multigamma_order, result="float", dtypes=dt.FLOATS, halves="wide", label="arange_cpu",
+    check=_multigamma_order, arranged=contiguous, result="float", dtypes=dt.FLOATS, halves="wide", label="arange_cpu",
 )  # fmt: skip
 special["multigammaln"] = publish(mvlgamma, inplace=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, flipped
@@ -99,15 +99,6 @@ class Exact(Op):
     exact_out = True
 
 
-class Product(Exact):
-    """A product of two tensors of one dtype, with a fast path."""
-
-    direct = {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)}  # noqa: RUF012
-
-    def function(self, method: bool = False) -> Any:
-        return self.named(fast.binary(self, method))
-
-
 def _check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
@@ -148,12 +139,17 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
     return squeeze_dim.apply(bmm.apply(self, unsqueeze.apply(vec, 2)), 2)
 
 
-mm = Product(
+# Words of a product of two tensors of one dtype, with a fast path.
+_FAST: dict[str, Any] = {
+    "fast": fast.binary,
+    "direct": {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)},
+}
+mm = Exact(
     "mm(Tensor self, Tensor mat2)", _mm,
     {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
     check_form=_check_mm,
     linear="each",
-    batch=Leading(call=_mm_of_batches),
+    batch=Leading(call=_mm_of_batches), **_FAST,
 )  # fmt: skip
 publish(mm)
 
@@ -235,37 +231,33 @@ def _dot(xp: Namespace, self: Any, tensor: Any) -> Any:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
 
-class _Dot(Exact):
-    """A product of two vectors; that of conjugates is the conjugate, computed when it is read."""
+def _dot_of_conjugates(*bits: int) -> Callable[..., Any]:
+    """A product of vectors with these bits is the conjugate of that in memory, computed when it is read."""
 
-    conjugates = (CONJ, CONJ)  # bits of the operands with which the conjugates are multiplied
-
-    def run_lazily(self, values: Sequence[Any]) -> Any:
-        if tuple([v.backend.bits if v.backend.lazy else 0 for v in values]) != self.conjugates:
-            return super().run_lazily(values)
+    def run_lazily(op: Op, values: Sequence[Any]) -> Any:
+        if tuple([v.backend.bits if v.backend.lazy else 0 for v in values]) != bits:
+            return Op.run_lazily(op, values)
         result = dot.apply(*map(in_memory, values))
         result.backend = flipped(result.backend, CONJ)
         return result
 
-
-class _VDot(_Dot):
-    conjugates = (0, CONJ)
+    return run_lazily
 
 
-dot = _Dot(
+dot = Exact(
     "dot(Tensor self, Tensor tensor)", _dot,
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
     check_form=_check_dot,
     linear="each",
-    batch=lambda self, tensor: (self * tensor).sum(),
+    batch=lambda self, tensor: (self * tensor).sum(), run_lazily=_dot_of_conjugates(CONJ, CONJ),
 )  # fmt: skip
-vdot = _VDot(
+vdot = Exact(
     "vdot(Tensor self, Tensor other)",
     lambda xp, self, other: _dot(xp, xp.conj(self) if self.dtype.kind == "c" else self, other),
     {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
     check_form=_check_dot,
     linear="each",
-    batch=lambda self, other: (conj(self) * other).sum(),
+    batch=lambda self, other: (conj(self) * other).sum(), run_lazily=_dot_of_conjugates(0, CONJ),
 )  # fmt: skip
 publish(dot)
 publish(vdot)
@@ -433,19 +425,17 @@ def _addbmm(xp: Namespace, self: Any, batch1: Any, batch2: Any, beta: Any, alpha
     return _plus_product(xp, self, side_by_side, batch2.reshape((count * inner, batch2.shape[2])), beta, alpha)
 
 
-class _Addbmm(Exact):
+def _in_shape_of_products(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
     """In place, the sum takes the shape of the products."""
-
-    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-        result = self.apply(before, *values[1:])
-        if self_.array.shape == result.array.shape:
-            write(self_, result)
-        else:
-            self_.array = result.array
-            bump(self_)
+    result = op.apply(before, *values[1:])
+    if self_.array.shape == result.array.shape:
+        write(self_, result)
+    else:
+        self_.array = result.array
+        bump(self_)
 
 
-addbmm = _Addbmm(
+addbmm = Exact(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
     _addbmm,
     {
@@ -454,6 +444,7 @@ addbmm = _Addbmm(
         "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
     },
     check_form=_check_addbmm,
+    overwrite=_in_shape_of_products,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
 )
 publish(addbmm, inplace=True)
@@ -512,25 +503,23 @@ def _at_once(a: Tensor, b: Tensor) -> bool:
     return fits and all([x.array.itemsize in x.array.strides[-2:] for x in (a, b)])
 
 
-class _Matmul(Product):
-    """The fast path knows matrices only, as `mm`; all other ranks come to `apply`."""
-
-    def apply(self, *values: Any) -> Any:
-        autocast = local.state.mode.autocast
-        a, b = values if autocast is None else autocast.cast("matmul", values)
-        backend = a.backend.real
-        if not backend.level:
-            self.find_kernel(backend)
-            if a.array.ndim > 2 and b.array.ndim > 1 and _at_once(a, b):
-                return wrap(local.state.quiet(backend.xp.matmul, a.array, b.array), a.dtype, backend)
-        return _matmul(a, b)
+def _of_any_rank(op: Op, *values: Any) -> Any:
+    """The fast path knows matrices only, as `mm`; all other ranks come here."""
+    autocast = local.state.mode.autocast
+    a, b = values if autocast is None else autocast.cast("matmul", values)
+    backend = a.backend.real
+    if not backend.level:
+        op.find_kernel(backend)
+        if a.array.ndim > 2 and b.array.ndim > 1 and _at_once(a, b):
+            return wrap(local.state.quiet(backend.xp.matmul, a.array, b.array), a.dtype, backend)
+    return _matmul(a, b)
 
 
-matmul = _Matmul(
+matmul = Exact(
     "matmul(Tensor self, Tensor other)", _mm,
     {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)}, batch=_matmul,
+    apply=_of_any_rank, node=mm.node_class, **_FAST,
 )  # fmt: skip
-matmul.node_class = mm.node_class
 method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 
 

@@ -54,17 +54,16 @@ def _hash_batch(self: Tensor, dim: Ints, keepdim: bool, mode: int) -> Tensor:
     return hash_tensor.apply(self, dims, keepdim, mode)
 
 
-class _Hash(Op):
-    def into(self, out: Any, values: Any) -> Any:
-        if isinstance(out, Tensor) and out.dtype is not dt.uint64:
-            raise RuntimeError(f"Expected result to be of dtype uint64, but got {out.dtype.legacy}")
-        return super().into(out, values)
+def _check_out(out: Any, values: Any) -> None:
+    if isinstance(out, Tensor) and out.dtype is not dt.uint64:
+        raise RuntimeError(f"Expected result to be of dtype uint64, but got {out.dtype.legacy}")
 
 
-hash_tensor = _Hash(
+hash_tensor = Op(
     "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0)",
     _hash,
     check=_check,
+    check_out=_check_out,
     batch=Leading(call=_hash_batch),
 )
 publish(hash_tensor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare.elementwise import conj, sum_to
@@ -215,19 +215,12 @@ publish(logsumexp)
 # ---- logic
 
 
-class Logical(Reduction):
-    """`any` and `all`: bool, but uint8 of uint8. No dimensions in the list mean none."""
-
-    def __init__(self, schema: str, kernel: Any, **more: Any) -> None:
-        super().__init__(schema, kernel, result=dt.bool_, none="none", **more)
-
-    def result_dtypes(self, d: dt.dtype) -> Any:
-        return d if d is dt.uint8 else dt.bool_
-
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
+def _check_logical(name: str) -> Callable[..., None]:
+    def check(out: Any, values: Sequence[Any]) -> None:
         if isinstance(out, TensorBase) and out.dtype not in (dt.bool_, dt.uint8):
-            raise RuntimeError(f"{self.signature.name} only supports bool tensor for result, got: {out.dtype.legacy}")
-        return super().into(out, values)
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype.legacy}")
+
+    return check
 
 
 def _any(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
@@ -239,10 +232,16 @@ def _all(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 
 
 for _name, _kernel in (("any", _any), ("all", _all)):
-    _dims = Logical(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel)
+    # bool, but uint8 of uint8; no dimensions in the list mean none
+    _words: dict[str, Any] = {
+        "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "check_out": _check_logical(_name),
+    }  # fmt: skip
+    _dims = Reduction(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel, **_words)
     publish(
-        Logical(f"{_name}(Tensor self)", _kernel, batch=lambda self, dims=_dims: dims.apply(self, None, False)),
-        Logical(f"{_name}.dim(Tensor self, int dim, bool keepdim=False)", _kernel),
+        Reduction(
+            f"{_name}(Tensor self)", _kernel, batch=lambda self, dims=_dims: dims.apply(self, None, False), **_words
+        ),
+        Reduction(f"{_name}.dim(Tensor self, int dim, bool keepdim=False)", _kernel, **_words),
         _dims,
     )
 

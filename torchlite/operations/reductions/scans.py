@@ -46,37 +46,35 @@ def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
     return op(t.flip(dim), dim).flip(dim)
 
 
-class Running(Along):
-    """`cumsum` and its like; in place, the dtype must stay."""
-
-    def apply_in_place(self, values: list[Any]) -> Tensor:
-        asked = values[self.dtype_at] if self.dtype_at is not None else None
-        d = values[0].dtype
-        if asked is not None and asked is not d:
-            raise RuntimeError(
-                f"Bad in-place call: input tensor dtype {d.cname} and output tensor dtype {asked.cname} should match"
-            )
-        if self.dtype_at is not None:
-            values[self.dtype_at] = d
-        return super().apply_in_place(values)
-
-    by_form = True
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
-        prepared = super().prepare(values, backend)
-        if self.dtype_at is not None and values[self.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
-            raise not_implemented_for(f"{self.signature.name}_out_cpu", dt.bool_)
-        return prepared
+def _in_its_dtype(op: Along, values: list[Any]) -> Tensor:
+    """In place, the dtype must stay."""
+    asked, d = values[op.dtype_at], values[0].dtype
+    if asked is not None and asked is not d:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {d.cname} and output tensor dtype {asked.cname} should match"
+        )
+    values[op.dtype_at] = d
+    return Along.apply_in_place(op, values)
 
 
-cumsum = Running(
+def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    prepared = Along.prepare(op, values, backend)
+    if values[op.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
+        raise not_implemented_for(f"{op.signature.name}_out_cpu", dt.bool_)
+    return prepared
+
+
+_RUNNING: dict[str, Any] = {
+    "integers": "int64", "prepare": _no_bools, "apply_in_place": _in_its_dtype, "by_form": True,
+}  # fmt: skip
+cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
     lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
     lambda g, dim: from_the_end(g, Tensor.cumsum, dim),
-    integers="int64",
     linear=True,
+    real_parts=True,
+    **_RUNNING,
 )
-cumsum.real_parts = True
 publish(cumsum, inplace=True)
 
 # ---- products
@@ -117,11 +115,11 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     return _product(before, after)
 
 
-cumprod = Running(
+cumprod = Along(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None)",
     lambda xp, array, axis: xp.cumprod(array, axis, carried(xp, array)),
     _cumprod_vjp,
-    integers="int64",
+    **_RUNNING,
 )
 publish(cumprod, inplace=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
@@ -12,6 +12,9 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
 from ...core.values.arrays import Array, Backend, Namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def runs(xp: Namespace, starts: Any) -> tuple[Any, Any, Any]:
@@ -78,35 +81,29 @@ def _unique_consecutive(
     return xp.moveaxis(moved[chosen].copy("C"), 0, dim), places, lengths
 
 
-class Unique(Op):
+def _ordered(op: Op, values: Any, backend: Backend) -> Any:
+    t: Tensor = values[0]
+    if t.dtype.is_complex:
+        raise errors.not_implemented_for("unique", t.dtype)
+    array = backend.cast(t.array, dt.float32.numpy) if t.dtype is dt.bfloat16 else t.array
+    return [array, *values[1:]], (t.dtype, dt.int64, dt.int64)
+
+
+def _declare(schema: str, kernel: Callable[..., Any]) -> Op:
     """Differentiable in name only, as in PyTorch: its node raises."""
 
-    batch = DYNAMIC
+    def refuse(g: Tensor) -> Any:
+        raise NotImplementedError(f"the derivative for '{op.signature.name}' is not implemented.")
 
-    def __init__(self, schema: str, kernel: Any) -> None:
-        super().__init__(f"{schema} -> (Tensor result0, Tensor result1, Tensor result2)", kernel, self.refuse)
-
-    def refuse(self, g: Tensor) -> Any:
-        raise NotImplementedError(f"the derivative for '{self.signature.name}' is not implemented.")
-
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        t: Tensor = values[0]
-        if t.dtype.is_complex:
-            raise errors.not_implemented_for("unique", t.dtype)
-        array = backend.cast(t.array, dt.float32.numpy) if t.dtype is dt.bfloat16 else t.array
-        return [array, *values[1:]], (t.dtype, dt.int64, dt.int64)
-
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
-        return tuple([
-            super(Unique, self).wrap_results(o if o.dtype == d.numpy else backend.cast(o, d.numpy), d, backend)
-            for o, d in zip(outputs, out_dtype, strict=True)
-        ])  # fmt: skip
+    results = "(Tensor result0, Tensor result1, Tensor result2)"
+    op = Op(f"{schema} -> {results}", kernel, refuse, prepare=_ordered, batch=DYNAMIC)
+    return op
 
 
 _FLAGS = "bool sorted=True, bool return_inverse=False, bool return_counts=False"
-unique2 = Unique(f"_unique2(Tensor self, {_FLAGS})", _unique)
-unique_dim = Unique(f"unique_dim(Tensor self, int dim, {_FLAGS})", _unique_dim)
-consecutive = Unique(
+unique2 = _declare(f"_unique2(Tensor self, {_FLAGS})", _unique)
+unique_dim = _declare(f"unique_dim(Tensor self, int dim, {_FLAGS})", _unique_dim)
+consecutive = _declare(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None)",
     _unique_consecutive,
 )

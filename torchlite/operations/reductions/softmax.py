@@ -43,25 +43,20 @@ def _log_softmax(xp: Namespace, array: Array, axis: int) -> Any:
     return result
 
 
-class Backward(Op):
-    """The gradient of a softmax from that of its result; halves are computed in float32."""
+def _both_wide(op: Op, values: Any, backend: Backend) -> Any:
+    """Halves are computed in float32."""
+    g, output, dim, d = values
+    compute = dt.float32 if output.dtype in dt.HALVES else output.dtype
+    arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
+    axis = wrap_dim(dim, arrays[0].ndim)
+    return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
 
-    batch = LEADING
 
-    def prepare(self, values: Any, backend: Backend) -> Any:
-        g, output, dim, d = values
-        compute = dt.float32 if output.dtype in dt.HALVES else output.dtype
-        arrays = [t.array if t.dtype is compute else backend.cast(t.array, compute.numpy) for t in (g, output)]
-        axis = wrap_dim(dim, arrays[0].ndim)
-        return [*[a if a.ndim else a.reshape(1) for a in arrays], axis], d
-
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
-        if outputs.dtype != out_dtype.numpy:
-            outputs = backend.cast(outputs, out_dtype.numpy)
-        return super().wrap_results(outputs, out_dtype, backend)
-
-    def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
-        return state.quiet(kernel, *arguments).reshape(values[0].array.shape)
+# What the gradients of softmaxes from those of their results have in common.
+_BACK: dict[str, Any] = {
+    "prepare": _both_wide, "by_form": True, "batch": LEADING,
+    "arranged": lambda op, outputs, values: outputs if values[0].dim() else outputs.reshape(()),
+}  # fmt: skip
 
 
 def _softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dtype: Any = None) -> Any:
@@ -70,7 +65,7 @@ def _softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dty
     return weighted
 
 
-softmax_backward = Backward(
+softmax_backward = Op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
     _softmax_backward,
     {
@@ -79,6 +74,7 @@ softmax_backward = Backward(
             g * (grad_output - (grad_output * output).sum(dim, True)) - grad_output * (g * output).sum(dim, True)
         ),
     },
+    **_BACK,
 )
 publish(softmax_backward, method=False)
 
@@ -90,13 +86,14 @@ def _log_softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input
     return result
 
 
-log_softmax_backward = Backward(
+log_softmax_backward = Op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
     _log_softmax_backward,
     {
         "grad_output": lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
         "output": lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
     },
+    **_BACK,
 )
 publish(log_softmax_backward, method=False)
 

@@ -10,7 +10,7 @@ from ...core.declare.publish import publish, publish_python
 from ...core.declare.reduction import Along, Reduction, refused
 from ...core.machine.batching import LEADING
 from ...core.machine.operands import converted, result_type
-from ...core.machine.tensor import Tensor, wrap
+from ...core.machine.tensor import Tensor
 from ...core.machine.view import resolve
 from ...core.machine.write import check_apart, write_out
 from ...core.state.mode import local
@@ -56,41 +56,29 @@ def _refuse_sort(d: dt.dtype) -> Exception | None:
     return None if known else errors.not_implemented_for("sorting_kernel_method_name", d)
 
 
-class Sort(Along):
+def _arranged_as_operand(op: Along, outputs: Any, values: Any) -> Any:
     """The results lie in memory as the operand does."""
-
-    by_form = False
-
-    def __init__(self, schema: str, kernel: Any, vjp: Any = None, **more: Any) -> None:
-        super().__init__(schema, kernel, vjp, refuse=_refuse_sort, exact_out=True, **more)
-
-    def run(self, state: Any, kernel: Any, arguments: Any, values: Any) -> Any:
-        outputs = super().run(state, kernel, arguments, values)
-        t: Tensor = values[0]
-        backend = t.backend.real
-        if not backend.strided or (t.array.base is None and t.array.flags.c_contiguous):
-            return outputs
+    t: Tensor = values[0]
+    backend = t.backend.real
+    several = outputs if outputs.__class__ is tuple else (outputs,)
+    if not t.array.ndim:
+        several = tuple([o.reshape(()) for o in several])
+    elif backend.strided and not (t.array.base is None and t.array.flags.c_contiguous):
         strides = dense_strides(t.array.shape, t.stride())
-        if outputs.__class__ is tuple:
-            return tuple([backend.ordered(o, strides) for o in outputs])
-        return backend.ordered(outputs, strides)
-
-    def wrap_results(self, outputs: Any, out_dtype: Any, backend: Backend) -> Any:
-        if outputs.__class__ is tuple:
-            return tuple([self.wrap_results(o, d, backend) for o, d in zip(outputs, out_dtype, strict=True)])
-        if outputs.dtype != out_dtype.numpy:
-            outputs = backend.cast(outputs, out_dtype.numpy)
-        return wrap(outputs, out_dtype, backend)
+        several = tuple([backend.ordered(o, strides) for o in several])
+    return several if outputs.__class__ is tuple else several[0]
 
 
+_SORTING: dict[str, Any] = {"refuse": _refuse_sort, "exact_out": True, "arranged": _arranged_as_operand}
 _BY_DIM = "(Tensor self, int dim=-1, bool descending=False)"
-sort = Sort(f"sort{_BY_DIM} -> (Tensor values, Tensor indices)", _sort, put_at, result=INDICES)
-sort_stable = Sort(
+sort = Along(f"sort{_BY_DIM} -> (Tensor values, Tensor indices)", _sort, put_at, result=INDICES, **_SORTING)
+sort_stable = Along(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     lambda xp, array, axis, stable, descending: _sort(xp, array, axis, descending),
     put_at,
     result=INDICES,
     node="SortBackward1",
+    **_SORTING,
 )
 publish(sort, sort_stable)
 
@@ -101,12 +89,13 @@ def _ask_history(self: Tensor, *_: Any) -> None:
         resolve(self)
 
 
-argsort = Sort(f"argsort{_BY_DIM}", order, result=dt.int64, check=_ask_history)
-argsort_stable = Sort(
+argsort = Along(f"argsort{_BY_DIM}", order, result=dt.int64, check=_ask_history, **_SORTING)
+argsort_stable = Along(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
     lambda xp, array, axis, stable, descending: order(xp, array, axis, descending),
     result=dt.int64,
     check=_ask_history,
+    **_SORTING,
 )
 publish(argsort, argsort_stable)
 
@@ -182,17 +171,14 @@ def _refuse_topk(d: dt.dtype) -> Exception | None:
     return refused("topk_cpu", *_NO_ORDER)(d)
 
 
-class _TopK(Along):
-    by_form = True
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
-        arguments, dtypes = super().prepare(values, backend)
-        if not values[0].array.ndim:
-            arguments[2] = 1  # there is one, even where none is asked for
-        return arguments, dtypes
+def _with_one(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    arguments, dtypes = Along.prepare(op, values, backend)
+    if not values[0].array.ndim:
+        arguments[2] = 1  # there is one, even where none is asked for
+    return arguments, dtypes
 
 
-topk = _TopK(
+topk = Along(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     _topk,
     put_at,
@@ -200,6 +186,8 @@ topk = _TopK(
     refuse=_refuse_topk,
     exact_out=True,
     check=_check_topk,
+    prepare=_with_one,
+    by_form=True,
 )
 publish(topk)
 
@@ -218,14 +206,12 @@ def _check_kth(self: Tensor, k: int, dim: int, keepdim: bool) -> None:
         raise error
 
 
-class _Kth(Reduction):
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        for target in out:
-            check_apart(target, values[0], whole=True)
-        return super().into(out, values)
+def _check_kth_apart(out: Any, values: Sequence[Any]) -> None:
+    for target in out:
+        check_apart(target, values[0], whole=True)
 
 
-kthvalue = _Kth(
+kthvalue = Reduction(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     along(
         "kthvalue", lambda xp, array, axis, k: xp.argpartition(array, k - 1, axis)[_at(axis, slice(k - 1, k))].copy()
@@ -234,6 +220,7 @@ kthvalue = _Kth(
     result=INDICES,
     exact_out=True,
     check=_check_kth,
+    check_out=_check_kth_apart,
 )
 publish(kthvalue)
 
@@ -280,21 +267,16 @@ def _bisect(xp: Namespace, sequence: Any, values: Any, right: bool) -> Any:
     return low.reshape(shape)
 
 
-class _Search(Op):
-    """A search for values of a sequence's own dtype, or one both are converted to."""
-
-    def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
-        sequence, sought, *rest, sorter = values
-        common = result_type(sequence, sought)
-        if common not in _MEASURED:
-            raise errors.not_implemented_for("searchsorted_out_cpu", common)
-        if common in dt.HALVES:
-            common = dt.float32
-        arrays = [converted(t, common, backend) for t in (sequence, sought)]
-        return [*arrays, *rest, None if sorter is None else sorter.array], None
-
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        return _into_places(out, self.apply, values, self.name)
+def _measured(op: Op, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    """A search is for values of a sequence's own dtype, or one both are converted to."""
+    sequence, sought, *rest, sorter = values
+    common = result_type(sequence, sought)
+    if common not in _MEASURED:
+        raise errors.not_implemented_for("searchsorted_out_cpu", common)
+    if common in dt.HALVES:
+        common = dt.float32
+    arrays = [converted(t, common, backend) for t in (sequence, sought)]
+    return [*arrays, *rest, None if sorter is None else sorter.array], None
 
 
 def _into_places(out: Any, apply: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
@@ -348,8 +330,13 @@ def _check_search(
             )
 
 
+_SEARCH: dict[str, Any] = {
+    "prepare": _measured, "into": lambda op, out, values: _into_places(out, op.apply, values, op.name),
+}  # fmt: skip
 _HOW = "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
-_in_rows = _Search(f"_searchsorted(Tensor sorted_sequence, Tensor self, *, {_HOW})", _search, batch=LEADING)
+_in_rows = Op(
+    f"_searchsorted(Tensor sorted_sequence, Tensor self, *, {_HOW})", _search, batch=LEADING, **_SEARCH
+)
 
 
 def _row_by_row(sequence: Tensor, sought: Any, *how: Any) -> Tensor:
@@ -359,9 +346,10 @@ def _row_by_row(sequence: Tensor, sought: Any, *how: Any) -> Tensor:
     return _in_rows.apply(sequence, rows, *how).reshape(values.shape)
 
 
-searchsorted = _Search(
-    f"searchsorted(Tensor sorted_sequence, Operand self, *, {_HOW})", _search, check=_check_search, batch=_row_by_row
-)
+searchsorted = Op(
+    f"searchsorted(Tensor sorted_sequence, Operand self, *, {_HOW})", _search, check=_check_search, batch=_row_by_row,
+    **_SEARCH,
+)  # fmt: skip
 publish(searchsorted, method=False)
 
 

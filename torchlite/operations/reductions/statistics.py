@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from ...core.declare.elementwise import conj
-from ...core.declare.on_backend import OnBackend
 from ...core.declare.publish import Composite, publish, publish_python
 from ...core.declare.reduction import Reduction, all_dims, reduced_count
 from ...core.machine.tensor import Tensor
@@ -116,19 +115,16 @@ def _std_mean_vjp(grads: list[Any], self: Tensor, result0: Tensor, dim: Any, cor
     return _total(spread, _mean_vjp(grads[1], self, result0.numel()))
 
 
-class _Moments(OnBackend, Reduction):
-    """Its kernel looks at values, where the backend has any."""
-
-
 def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
     root, with_mean = name.startswith("std"), name.endswith("mean")
-    op = _Moments(
+    op = Reduction(
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
         + (" -> (Tensor result0, Tensor result1)" if with_mean else ""),
         _moments(name, root, with_mean),
         vjp,
         result=("real", "same") if with_mean else "real",
         refuse=_refuse(refused_as),
+        on_backend=True,  # whose kernel looks at values, where there are any
     )
     whole = Composite(
         f"{name}(Tensor self, bool unbiased=True)", lambda self, unbiased: op.apply(self, None, int(unbiased), False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare.elementwise import fit_gradient
-from ...core.declare.on_backend import LaidOp, LaidView, OnBackend
+from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
 from ...core.declare.publish import Composite, function, publish, publish_python
 from ...core.declare.view_op import ViewOp
@@ -307,15 +307,8 @@ def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], na
     return into(out, join, values, name)
 
 
-class Joining(Op):
-    """An op that joins tensors of one dtype."""
-
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        return into_joined(out, self.apply, values, self.signature.name)
-
-
-class Cat(OnBackend, Joining):
-    """`cat`, whose kernel may have to lay its result out channels-last."""
+def _into_joined(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    return into_joined(out, op.apply, values, op.signature.name)
 
 
 def _some(error: Exception) -> Callable[..., None]:
@@ -338,12 +331,13 @@ def _filled_up(tensors: Sequence[Tensor], dim: int) -> tuple[Any, ...]:
     return tuple([t.reshape(empty) if t.array.shape == (0,) else t for t in tensors]), dim
 
 
-cat = Cat(
+cat = LaidOp(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
     {"tensors": _cat_backward},
     promote=("tensors",),
     check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
+    into=_into_joined,
     linear=True,
     batch=Leading(given=_filled_up),
 )
@@ -377,12 +371,13 @@ def _stack_backward(
     return grads
 
 
-stack = Joining(
+stack = Op(
     "stack(Tensor[] tensors, int dim=0)",
     _stack,
     {"tensors": _stack_backward},
     promote=("tensors",),
     check_form=_some(RuntimeError("stack expects a non-empty TensorList")),
+    into=_into_joined,
     linear=True,
     batch=Leading(more=1),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare.elementwise import sum_to
-from ...core.declare.on_backend import LaidOp, LaidView, OnBackend
+from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
 from ...core.declare.publish import function, publish, publish_as, publish_python
 from ...core.declare.schema import is_tensor
@@ -207,39 +207,34 @@ reshape_alias = LaidView(
 )
 
 
-class _UnsafeView(LaidOp):
-    """It shows the operand's memory, and counts as made where that was, but has a version of its own."""
-
-    def apply(self, *values: Any) -> Any:
-        result = super().apply(*values)
-        if values[0].counter is UNVERSIONED:
-            result.counter = UNVERSIONED
-        return result
-
-    def run_lazily(self, values: Sequence[Any]) -> Any:
-        result = self.apply(in_memory(values[0]), *values[1:])
-        result.backend = values[0].backend
-        return result
+def _made_there(result: Tensor, values: Sequence[Any]) -> Tensor:
+    """It counts as made where its operand was, whose memory it shows, but has a version of its own."""
+    if values[0].counter is UNVERSIONED:
+        result.counter = UNVERSIONED
+    return result
 
 
-unsafe_view = _UnsafeView(
+def _with_bits(op: Op, values: Sequence[Any]) -> Tensor:
+    result = op.apply(in_memory(values[0]), *values[1:])
+    result.backend = values[0].backend
+    return result
+
+
+unsafe_view = LaidOp(
     "_unsafe_view(Tensor self, int[] size)",
     _view,
     {"self": lambda g, self_shape: g.reshape(self_shape)},
     linear=True,
     batch=Leading(call=lambda self, size: reshape(self, (self.shape[0], *size))),
+    finish=_made_there,
+    run_lazily=_with_bits,
 )
 
 
-class _Alias(Op):
+def _of_one_version(result: Tensor, values: Sequence[Any]) -> Tensor:
     """The result shares memory and version with the operand, but is no view of it for autograd."""
-
-    batch = LEADING
-
-    def apply(self, *values: Any) -> Any:
-        result = super().apply(*values)
-        result.counter = shared_counter(values[0])
-        return result
+    result.counter = shared_counter(values[0])
+    return result
 
 
 def _view_dtype(backend: Backend, array: Array, dtype: dtype) -> Any:
@@ -263,41 +258,44 @@ def _view_dtype(backend: Backend, array: Array, dtype: dtype) -> Any:
     return array.view(dtype.numpy)
 
 
-class _ViewDtype(OnBackend, _Alias):
-    pass
-
-
 def _check_resolved(self: Tensor, dtype: dtype) -> None:
     for marked, what in ((self.is_conj(), "conjugate view tensors"), (self.is_neg(), "tensors with negative bit set")):
         if marked:
             raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
 
 
-view_dtype = _ViewDtype("view.dtype(Tensor self, ScalarType dtype)", _view_dtype, check=_check_resolved)
+view_dtype = LaidOp(
+    "view.dtype(Tensor self, ScalarType dtype)", _view_dtype, check=_check_resolved, finish=_of_one_version,
+    batch=LEADING,
+)  # fmt: skip
 publish(view, view_dtype, function=False)
 publish_python(
     "view_as(Tensor self, Tensor other)", lambda self, other: view.apply(self, other.array.shape), function=False
 )
 
 
-class _Detach(_Alias):
-    def apply(self, *values: Any) -> Any:
-        t: Tensor = values[0]
-        return t.alias() if t.backend.lazy else super().apply(t)
-
-    def function(self, method: bool = False) -> Any:
-        general = super().function(method)
-
-        def call(*args: Any, **named: Any) -> Tensor:
-            if len(args) == 1 and not named and local.state.mode.plain and args[0].__class__ is Tensor:
-                return args[0].alias()
-            return general(*args, **named)
-
-        public[general] = call
-        return self.named(call)
+def _detach(op: Op, *values: Any) -> Tensor:
+    t: Tensor = values[0]
+    return t.alias() if t.backend.lazy else Op.apply(op, t)
 
 
-detach = _Detach("detach(Tensor self)", lambda xp, self: self)
+def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
+    """The function: nothing is asked of a plain tensor."""
+    general = op.general_function(method)
+
+    def call(*args: Any, **named: Any) -> Tensor:
+        if len(args) == 1 and not named and local.state.mode.plain and args[0].__class__ is Tensor:
+            return args[0].alias()
+        return general(*args, **named)
+
+    public[general] = call
+    return call
+
+
+detach = Op(
+    "detach(Tensor self)", lambda xp, self: self, apply=_detach, finish=_of_one_version, fast=_detached_at_once,
+    batch=LEADING,
+)  # fmt: skip
 publish(detach)
 alias = ViewOp("alias(Tensor self)", lambda xp, self: self, {"self": lambda g: g})
 publish(alias, function=False, method=False)

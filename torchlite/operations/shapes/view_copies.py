@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare.on_backend import LaidOp
@@ -34,51 +34,41 @@ from .shape import (
 from .slicing import check_narrow, diag_embed, diagonal, select, slice_, slice_backward, unfold
 
 
-class CopyOf(Op):
+def _into_each(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    result = Op.into(op, out, values)
+    return None if isinstance(result, tuple) else result
+
+
+def copy_of(viewed: Op) -> Op:
     """The op that copies what a view shows; it takes over the view's kernel and derivative."""
 
-    linear = True
+    def kernel(backend: Backend, *arguments: Any) -> Any:
+        made = (viewed.kernels.get(backend) or viewed.find_kernel(backend))(*arguments)
+        return [backend.copy(m, "C") for m in made] if isinstance(made, list) else backend.copy(made, "C")
 
-    def __init__(self, viewed: Op, name: str | None = None) -> None:
-        name_of, overload = viewed.signature.name, viewed.signature.overload
-        schema = viewed.signature.text.replace(name_of, name or f"{name_of}_copy", 1)
-        if overload in ("Tensor", "int"):
-            schema = schema.replace(f".{overload}", "", 1)
-        derivatives = {"self": viewed.rules[0][1].fn} if viewed.rules else None
-        node = f"{viewed.node_class.__name__}_copy"
-        super().__init__(schema, viewed.kernel, derivatives, check=viewed.check, node=node)
-        self.viewed = viewed
-        self.batch = self.copied
-
-    def copied(self, *values: Any) -> Any:
-        """The same by a view and a copy."""
-        shown = self.viewed.apply(*values)
+    def copied(*values: Any) -> Any:
+        shown = viewed.apply(*values)
         return tuple([s.clone() for s in shown]) if isinstance(shown, tuple) else shown.clone()
 
-    def find_kernel(self, backend: Backend) -> Callable[..., Any]:
-        shown = self.viewed.kernels.get(backend) or self.viewed.find_kernel(backend)
-
-        def kernel(*arguments: Any) -> Any:
-            made = shown(*arguments)
-            return [backend.copy(m, "C") for m in made] if isinstance(made, list) else backend.copy(made, "C")
-
-        self.kernels[backend] = kernel
-        return kernel
-
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
-        result = super().into(out, values)
-        return None if isinstance(result, tuple) else result
+    name, overload = viewed.signature.name, viewed.signature.overload
+    schema = viewed.signature.text.replace(name, f"{name}_copy", 1)
+    if overload in ("Tensor", "int"):
+        schema = schema.replace(f".{overload}", "", 1)
+    return LaidOp(
+        schema, kernel, {"self": viewed.rules[0][1].fn} if viewed.rules else None, check=viewed.check, linear=True,
+        batch=copied, into=_into_each, node=f"{viewed.node_class.__name__}_copy",
+    )  # fmt: skip
 
 
-diagonal_copy = CopyOf(diagonal)
+diagonal_copy = copy_of(diagonal)
 publish(diagonal_copy, method=False)
-publish(CopyOf(view), CopyOf(view_dtype), method=False)
-publish(CopyOf(squeeze), CopyOf(squeeze_dim), CopyOf(squeeze_dims), method=False)
+publish(copy_of(view), copy_of(view_dtype), method=False)
+publish(copy_of(squeeze), copy_of(squeeze_dim), copy_of(squeeze_dims), method=False)
 for _view in (
     alias, as_strided, detach, expand, permute, reshape_alias, select, slice_, split, split_with_sizes, t, transpose,
     unbind, unfold, unsqueeze, view_as_complex, view_as_real,
 ):  # fmt: skip
-    publish(CopyOf(_view), method=False)
+    publish(copy_of(_view), method=False)
 
 
 def _narrow(backend: Backend, array: Array, dim: int, start: int, length: int) -> Any:
