@@ -178,7 +178,10 @@ def test_gradients_of_a_variance_around_a_large_mean() -> None:
     assert _error(t.grad, 2 * (wide - wide.mean()) / 999) < 1e-5
 
 
-_SURVEYED = ["sum", "mean", "prod", "var", "linalg.vector_norm", "logsumexp", "softmax", "sinc", "cumprod", "hypot"]
+_SURVEYED = [
+    "sum", "mean", "prod", "var", "linalg.vector_norm", "logsumexp", "softmax", "sinc", "cumprod", "hypot", "erfinv",
+    "digamma", "renorm", "logit", "special.ndtri", "nn.functional.layer_norm",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("operator", _SURVEYED)
@@ -361,3 +364,55 @@ def test_the_largest_in_a_bag_may_be_nan() -> None:
 
     for one, other in zip(*[_results(lib, call, [array]) for lib in (torchlite, torch)]):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("call", ["scatter_reduce", "index_reduce"])
+def test_a_zero_among_factors_that_overflow(call: str) -> None:
+    index = torchlite.tensor([0, 0, 0, 1, 1])
+    factors = torchlite.tensor([1e30, 1e30, 2.0, 1e30, math.inf])
+    made = getattr(torchlite.zeros(2), call)(0, index, factors, "prod")
+    assert made[0].item() == 0 and made[1].isnan()  # as infinity times zero is
+
+
+def test_gradients_of_layers_around_a_large_mean() -> None:
+    random = np.random.default_rng(0)
+    array = (1e6 + random.standard_normal((4, 64))).astype(np.float32)
+    upstream = random.standard_normal((4, 64)).astype(np.float32)
+
+    def gradients(library: Any, dtype: str) -> list[Any]:
+        x, g = [library.from_numpy(a.astype(dtype)) for a in (array, upstream)]
+        weight = library.ones(64, dtype=x.dtype, requires_grad=True)
+        y = library.nn.functional.layer_norm(x.requires_grad_(), (64,), weight)
+        return list(library.autograd.grad(y, (x, weight), g))
+
+    for made, truth in zip(gradients(torchlite, "float32"), gradients(torch, "float64")):
+        assert _error(made, truth.numpy()) < 1e-3
+
+
+@pytest.mark.parametrize("special", [_INF, -_INF, math.nan, 0.0])
+def test_symmetric_factors_of_what_has_none(special: float) -> None:
+    for library in (torchlite, torch):
+        a = library.tensor([[special, 1.0], [1.0, 2.0]])
+        factors, pivots, info = library.linalg.ldl_factor_ex(a)
+        assert factors.shape == (2, 2) and pivots.shape == (2,) and (info > 0) == math.isnan(special)
+        singular = library.linalg.ldl_solve(library.zeros(2, 2), library.tensor([1, 2]), library.ones(2, 1))
+        assert not singular.isfinite().any()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("far", [1e10, 3e20, 8e37])
+def test_sampling_far_from_the_image(mode: str, padding: str, far: float) -> None:
+    found = []
+    for library in (torchlite, torch):
+        image = library.arange(96, dtype=library.float32).reshape(1, 2, 6, 8)
+        points = library.linspace(-far, far, 36).reshape(1, 3, 6, 2)
+        sampled = library.nn.functional.grid_sample(image, points, mode, padding, align_corners=False)
+        found.append(sampled.numpy())
+    np.testing.assert_array_equal(*found)
+
+
+def test_least_squares_of_tiny_numbers_have_gradients() -> None:
+    a = torchlite.from_numpy((np.random.default_rng(0).standard_normal((4, 3)) * 1e-20).astype(np.float32))
+    torchlite.linalg.lstsq(a.requires_grad_(), torchlite.ones(4, 1) * 1e-20).solution.sum().backward()
+    assert a.grad.isfinite().all()

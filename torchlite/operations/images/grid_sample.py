@@ -37,7 +37,7 @@ class OnArrays:
 
     def __init__(self, xp: Namespace) -> None:
         self.floor, self.round, self.clip, self.where = xp.floor, xp.rint, xp.clip, xp.where
-        self.abs, self.remainder, self.ones_like = xp.absolute, xp.remainder, xp.ones_like
+        self.abs, self.ones_like = xp.absolute, xp.ones_like
         self.int64, self.fmin, self.fmax = xp.int64, xp.fmin, xp.fmax
 
     def whole(self, at: Any) -> Any:
@@ -51,7 +51,7 @@ class OnArrays:
 class OnTensors:
     def __init__(self) -> None:
         self.floor, self.round, self.clip, self.where = [functions[n] for n in ("floor", "round", "clip", "where")]
-        self.abs, self.remainder, self.ones_like = [functions[n] for n in ("abs", "remainder", "ones_like")]
+        self.abs, self.ones_like = functions["abs"], functions["ones_like"]
 
     def whole(self, at: Tensor) -> Tensor:
         return at.to(dt.int64)
@@ -71,7 +71,7 @@ def _position(coordinate: Any, size: int, align_corners: bool) -> tuple[Any, flo
     """In elements, in the precision of the coordinate, and how much that changes with it."""
     if align_corners:
         return (coordinate + 1) / 2 * (size - 1), (size - 1) / 2
-    return ((coordinate + 1) * size - 1) / 2, size / 2
+    return (coordinate + 1) * (size / 2) - 0.5, size / 2
 
 
 def _within(m: Any, at: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
@@ -83,15 +83,14 @@ def _within(m: Any, at: Any, size: int, padding: int, align_corners: bool) -> tu
         low, high = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
         if low == high:
             return at * 0, slope * 0
-        span = (high - low) / 2
+        twice = high - low  # the way there and back
         away = at - low / 2
         slope = m.where(away < 0, -slope, slope)
         away = m.abs(away)
-        flips = m.floor(away / span)
-        extra = away - flips * span
-        odd = m.remainder(flips, 2) != 0
-        at = m.where(odd, span - extra, extra) + low / 2
-        slope = m.where(odd, -slope, slope)
+        there = away - m.floor(away / twice) * twice
+        back = twice - there
+        at = m.where(there > back, back, there) + low / 2
+        slope = m.where(there > back, -slope, slope)
     return m.held(at, size - 1), slope * ((at > 0) & (at < size - 1))
 
 

@@ -233,6 +233,7 @@ def _layer_norm_backward(
     if d.itemsize == 2:
         g, x, mean, rstd, scale = wide(g, x, mean, rstd, scale)
     hat = x - mean
+    hat -= xp.matmul(hat, xp.full((size, 1), 1 / max(size, 1), hat.dtype))  # what the mean was rounded by
     hat *= rstd
     to_x = to_weight = to_bias = None
     if mask[0]:

@@ -40,7 +40,7 @@ def _choose(xp: Namespace, m: Any) -> tuple[int, int]:
     """Which row is to come first, or second where the pivot is to be of two rows; and of how many it is to be."""
     first = _largest(xp, m[0, :1])[1]
     at, below = _largest(xp, m[1:, 0])
-    if first >= _ALPHA * below:
+    if first >= _ALPHA * below or math.isnan(first):
         return 0, 1
     at += 1
     row = max(_largest(xp, m[at, :at])[1], _largest(xp, m[at + 1 :, at])[1])
@@ -50,7 +50,7 @@ def _choose(xp: Namespace, m: Any) -> tuple[int, int]:
 
 
 def _factor_one(xp: Namespace, a: Array, hermitian: bool) -> tuple[Any, list[int], int]:
-    """L below the diagonal, with D on it and, for pivots of two rows, below it; the pivots; the first that is zero."""
+    """L below the diagonal, with D on it and, for pivots of two rows, below it; pivots; the first that is 0 or NaN."""
     n = a.shape[-1]
     m = _mirrored(xp, a, hermitian)
     pivots: list[int] = []
@@ -64,7 +64,8 @@ def _factor_one(xp: Namespace, a: Array, hermitian: bool) -> tuple[Any, list[int
             order[at], order[last] = last, at
             rest[...] = rest[order][:, order]
         head, below = rest[:width, :width], rest[width:, :width]
-        if width == 1 and not bool(rest[0, 0].item()):
+        pivot = rest[0, 0].item()
+        if width == 1 and (pivot == 0 or pivot != pivot):
             info = info or k + 1
         else:
             multipliers = xp.linalg.solve(head.T, below.T).T
@@ -123,6 +124,16 @@ offer(
 # ---- systems, given the factors
 
 
+def _divided(xp: Namespace, rows: Array, pivot: Array) -> Array:
+    """Rows over a pivot of one row or of two alike; what is divided by zero is no number."""
+    if len(pivot) == 1:
+        return rows / pivot
+    size = xp.absolute(pivot[1, 0])
+    (a, b), (c, d) = pivot / size
+    (one, other), determinant = rows / size, a * d - b * c
+    return xp.stack([(d * one - b * other) / determinant, (a * other - c * one) / determinant])
+
+
 def _solve_one(xp: Namespace, ld: Any, pivots: list[int], b: Array, hermitian: bool) -> Any:
     x = xp.array(b)
     blocks, k = [], 0
@@ -138,8 +149,7 @@ def _solve_one(xp: Namespace, ld: Any, pivots: list[int], b: Array, hermitian: b
     for first, after, row in blocks:
         exchange(after - 1, row)
         x[after:] -= xp.matmul(ld[after:, first:after], x[first:after])
-        head = _mirrored(xp, ld[first:after, first:after], hermitian)
-        x[first:after] = xp.linalg.solve(head, x[first:after])
+        x[first:after] = _divided(xp, x[first:after], _mirrored(xp, ld[first:after, first:after], hermitian))
     for first, after, row in reversed(blocks):
         x[first:after] -= xp.matmul(_transposed(ld[after:, first:after], hermitian), x[after:])
         exchange(after - 1, row)

@@ -82,9 +82,9 @@ def pinv_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     product = adjoint.matmul(g)
     made = -product.matmul(adjoint)
     first = turned.matmul(result).matmul(adjoint)
-    second = adjoint.matmul(result).matmul(turned)
+    second = adjoint.matmul(result.matmul(turned))
     made = made + first - self.matmul(result).matmul(first)
-    return made + second - second.matmul(result).matmul(self)
+    return made + second - second.matmul(result.matmul(self))
 
 
 pseudoinverse = Op(

@@ -139,8 +139,13 @@ def combine(xp: Namespace, ufunc: str, target: Any, index: Any, values: Any) -> 
             index = index.reshape(-1, 1) * row + xp.arange(row)
         xp.add.at(target.reshape(-1).view(atomic), index.reshape(-1), values.reshape(-1).view(atomic))
     else:
-        places, values = _by_place(xp, getattr(xp, ufunc), index, values)
-        target[places] = getattr(xp, ufunc)(target[places], values)
+        places, combined = _by_place(xp, getattr(xp, ufunc), index, values)
+        made = getattr(xp, ufunc)(target[places], combined)
+        if ufunc == "multiply" and made.dtype.kind == "f" and bool(xp.isnan(made).any()):
+            finite = xp.isfinite(target)
+            combine(xp, "logical_and", finite, index, xp.isfinite(values))
+            made[finite[places] & xp.isnan(made)] = 0  # a zero, by what overflowed
+        target[places] = made
 
 
 def _by_place(xp: Namespace, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:

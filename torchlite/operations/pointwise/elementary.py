@@ -98,7 +98,7 @@ def _logit(xp: Namespace, x: Array, eps: float | None) -> Any:
 
 
 def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
-    slope = g / (self * (1 - self))
+    slope = g / (self * (1 - self)).abs()  # of -0 as of 0
     if eps is None:
         return where((self < 0) | (self > 1), math.nan, slope)
     return where((self >= eps) & (self <= 1 - eps), slope, 0)

@@ -230,13 +230,15 @@ _EPSILON = 1e-7  # keeps the scale finite
 
 
 def _renorm(xp: Namespace, array: Array, p: float, dim: int, maxnorm: float) -> Any:
-    size = array_norm(xp, widened(array), _other_dims(array.ndim, dim), True, p)
+    wide = array.astype("c16" if array.dtype.kind == "c" else "f8")  # in which squares do not overflow
+    size = array_norm(xp, wide, _other_dims(array.ndim, dim), True, p)
     scale = xp.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(array.dtype)
     return xp.multiply(array, scale, xp.empty(array.shape, array.dtype))
 
 
 def _renorm_vjp(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     dims = _other_dims(self.dim(), dim)
+    self = self.to(dt.complex128 if self.is_complex() else dt.float64)
     size = vector_norm.apply(self, p, dims, True, None)
     inverse = 1 / (size + _EPSILON)
     along = (conj(self) * g).sum(dims, True)

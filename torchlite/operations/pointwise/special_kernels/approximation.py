@@ -1,5 +1,7 @@
 """What every kernel here is made of: polynomials by Horner's rule and their quotients."""
 
+import functools
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Array: TypeAlias = Any  # an array of some namespace, or a scalar it made from a 0-d one
@@ -27,3 +29,13 @@ def quotient(x: Array, fraction: Rational) -> Array:
     """The rational function at `x`."""
     numerator, denominator = fraction
     return horner(x, numerator) / horner(x, denominator)
+
+
+def in_double(kernel: Callable[[Namespace, Array], Array]) -> Callable[[Namespace, Array], Array]:
+    """A kernel that computes in double precision: near a zero or a pole, few roundings of float32 are many digits."""
+
+    @functools.wraps(kernel)
+    def call(xp: Namespace, x: Array) -> Array:
+        return kernel(xp, x.astype(xp.float64)).astype(x.dtype)
+
+    return call

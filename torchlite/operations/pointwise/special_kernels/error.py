@@ -5,7 +5,7 @@ The coefficients are near-minimax fits to 50-digit values. Each is good to 1e-16
 
 from math import sqrt
 
-from .approximation import Array, Namespace, Rational, quotient
+from .approximation import Array, Namespace, Rational, in_double, quotient
 
 _SQRT_HALF = sqrt(0.5)
 
@@ -70,6 +70,7 @@ def erfc(xp: Namespace, x: Array) -> Array:
     return xp.where(x < 0, 2 - right, right)
 
 
+@in_double
 def erfcx(xp: Namespace, x: Array) -> Array:
     """Scaled complement exp(x²) erfc(x): a fraction on the right, reflected on the left."""
     right = _erfcx_of_positive(abs(x))
@@ -81,11 +82,13 @@ def _erfcx_of_positive(x: Array) -> Array:
     return shrink * quotient(1 - shrink, _ERFCX)
 
 
+@in_double
 def erfinv(xp: Namespace, x: Array) -> Array:
     """Inverse of erf: one fraction in x² for the centre, one in the logarithm of the distance to ±1 for the tails."""
     return _erfinv(xp, x, (1 - abs(x)) / 2)
 
 
+@in_double
 def ndtri(xp: Namespace, p: Array) -> Array:
     """Normal quantile √2 erfinv(2p - 1), exact in both tails."""
     return _erfinv(xp, 2 * p - 1, xp.minimum(p, 1 - p)) * sqrt(2)

@@ -3,7 +3,7 @@
 from math import factorial, inf, log, nan, pi
 from math import lgamma as log_gamma
 
-from .approximation import BERNOULLI, Array, Namespace, Rational, horner, quotient
+from .approximation import BERNOULLI, Array, Namespace, Rational, horner, in_double, quotient
 
 # Near-minimax fits to 50-digit values, good to 2e-17.
 # lgamma(1 + t) / (t (t - 1)) for t from 0 to 2.
@@ -54,6 +54,7 @@ def multigammaln(xp: Namespace, x: Array, p: int) -> Array:
     return terms + p * (p - 1) / 4 * log(pi)
 
 
+@in_double
 def digamma(xp: Namespace, x: Array) -> Array:
     """Derivative of lgamma: asymptotic series from 10 on, recurrence below, reflection on the left."""
     fraction = x - xp.trunc(x)
@@ -66,7 +67,7 @@ def digamma(xp: Namespace, x: Array) -> Array:
     inverse_square = 1 / (shifted * shifted)
     value = xp.log(shifted) - 0.5 / shifted - inverse_square * horner(inverse_square, _DIGAMMA)
     value = value - xp.where(far, 0.0, steps)
-    reflected = value - (pi / xp.tan(pi * fraction.astype(xp.float64))).astype(x.dtype)
+    reflected = value - pi / xp.tan(pi * fraction)
     return xp.where(x < 0, xp.where(fraction == 0, nan, reflected), value)
 
 
