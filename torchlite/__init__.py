@@ -6,14 +6,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from . import autograd, faces, operations, overrides, random, return_types
-from .autograd import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backends import register_backend
 from .constants import *
 from .core.machine.format import set_printoptions

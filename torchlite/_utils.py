@@ -28,12 +28,7 @@ from .operations.making.pickles import (
 from .overrides import resolve_name
 from .utils.exceptions import ExceptionWrapper
 from .utils.exceptions import _Message as KeyErrorMessage
-from .utils.lists_of_tensors import (
-    _flatten_dense_tensors,
-    _reorder_tensors_as,
-    _take_tensors,
-    _unflatten_dense_tensors,
-)
+from .utils.lists_of_tensors import _flatten_dense_tensors, _reorder_tensors_as, _take_tensors, _unflatten_dense_tensors
 
 __all__ = [
     "_rebuild_device_tensor_from_cpu_tensor", "_rebuild_device_tensor_from_numpy", "_rebuild_meta_tensor_no_storage",

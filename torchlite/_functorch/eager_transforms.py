@@ -20,19 +20,7 @@ from .._C._functorch import (
 from ..core.machine.tensor import TensorBase
 from ..core.state.context import Context, Holding
 from ..core.state.mode import State, local
-from ..func import (
-    debug_unwrap,
-    functionalize,
-    grad,
-    grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linearize,
-    vjp,
-    vmap,
-)
+from ..func import debug_unwrap, functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from ..func.arguments import Argnums as argnums_t
 from ..func.arguments import chosen, function_of, positions, replaced
 from ..func.dual import DualBackend

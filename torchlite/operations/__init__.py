@@ -8,7 +8,18 @@ try:
     from . import linalg
     from .images import adaptive_max_pool, average_pool, conv, fold, grid_sample, max_pool, padding, upsample
     from .learning import batch_norm, class_loss, ctc, group_norm, layer_norm, losses, margin_loss, recurrent
-    from .making import copy, dlpack, draws, factories, gamma_draws, host_data, legacy_types, pickles, storages
+    from .making import (
+        copy,
+        dlpack,
+        draws,
+        factories,
+        gamma_draws,
+        host_data,
+        legacy_types,
+        parametric_draws,
+        pickles,
+        storages,
+    )
     from .places import advanced_indexing, embedding, gather, index_along, indexing, masked
     from .pointwise import (
         activations,
@@ -17,11 +28,12 @@ try:
         complex_numbers,
         dropout,
         elementary,
+        powers,
         rectifiers,
         selection,
         special_functions,
     )
-    from .products import attention, distances, einsum, geometry, gradient_estimates, linear, matmul
+    from .products import added_products, attention, distances, einsum, geometry, gradient_estimates, linear, matmul
     from .reductions import (
         extremes,
         hashing,
@@ -35,7 +47,19 @@ try:
         statistics,
         vector_norms,
     )
-    from .shapes import in_place_shape, joining, pixel_shuffle, rearrange, shape, slicing, transposes, view_copies
+    from .shapes import (
+        as_strided,
+        cutting,
+        in_place_shape,
+        joining,
+        orders,
+        pixel_shuffle,
+        rearrange,
+        shape,
+        slicing,
+        transposes,
+        view_copies,
+    )
     from .signals import fourier, spectral
     from .torch_names import absent_kinds, aten_forms, older_methods
 finally:

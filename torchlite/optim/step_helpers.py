@@ -10,10 +10,7 @@ from ..autograd.grad_mode import grad_enabled
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
-from ..utils._foreach_utils import (
-    _get_foreach_kernels_supported_devices,
-    _get_fused_kernels_supported_devices,
-)
+from ..utils._foreach_utils import _get_foreach_kernels_supported_devices, _get_fused_kernels_supported_devices
 from .flat_arrays import scalar_dtype
 
 _params_doc = "params: tensors, pairs of names and tensors, or groups of such with options of their own"

@@ -8,13 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from ..core.values.errors import warn
-from ._pytree_nodes import (
-    STANDARD_DICT_TYPES,
-    SUPPORTED_NODES,
-    Context,
-    PyTree,
-    _node_type,
-)
+from ._pytree_nodes import STANDARD_DICT_TYPES, SUPPORTED_NODES, Context, PyTree, _node_type
 
 
 @dataclasses.dataclass(init=False, frozen=True, repr=False)

@@ -10,16 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from . import checks, rejection
-from .arithmetic import (
-    F4,
-    F8,
-    exp,
-    libm,
-    long_words,
-    multiply_add,
-    unit_doubles,
-    unit_floats,
-)
+from .arithmetic import F4, F8, exp, libm, long_words, multiply_add, unit_doubles, unit_floats
 from .engine import FEW_WORDS, STATE_WORDS, MT19937Engine, normal_pair
 from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words
 from .permutation import permutation

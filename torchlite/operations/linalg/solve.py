@@ -12,17 +12,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
 from ..products.matmul import Exact, H, into_exactly
-from .base import (
-    check_equation,
-    check_inexact,
-    check_info,
-    check_square,
-    columns,
-    common_batch,
-    offer,
-    spread,
-    square,
-)
+from .base import check_equation, check_inexact, check_info, check_square, columns, common_batch, offer, spread, square
 from .lu import eliminate, lu_solved
 
 # In the ops, `caller` is the function that refuses singular matrices.

@@ -12,7 +12,8 @@ from ...core.values.arrays import Backend
 from ..pointwise import special_kernels as kernels
 from ..pointwise.special_functions import PRECISE
 from ..vocabulary import undifferentiable
-from .draws import FromParameters, array_drawn, sampler, stream_of
+from .draws import array_drawn, stream_of
+from .parametric_draws import FromParameters, sampler
 
 _unknown = undifferentiable("the derivative for '_standard_gamma_grad' is not implemented.", NotImplementedError)
 _gamma_shift = Elementwise(

@@ -17,7 +17,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
 from ...core.values.device import device as Device
 from ...core.values.pickling import Shown
-from ..shapes.shape import extent
+from ..shapes.as_strided import extent
 from .factories import empty_strided
 
 MOST_DIMS = 64  # that an array can have

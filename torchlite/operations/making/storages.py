@@ -19,7 +19,7 @@ from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
 from ...core.values.errors import type_text
-from ..shapes.shape import extent
+from ..shapes.as_strided import extent
 
 # ---- storages
 

@@ -17,7 +17,7 @@ from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
 from ..making.copy import expands
-from ..shapes.shape import inverse
+from ..shapes.orders import inverse
 from .writing import Writing, check_range, combine, from_front, not_boolean, out_of_bounds
 
 _INDEX_TYPES = (dt.int64, dt.bool_, dt.int32, dt.uint8)

@@ -15,16 +15,7 @@ from ...core.values.determinism import determinism
 from ...core.values.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..vocabulary import undifferentiable
-from .writing import (
-    Picking,
-    Writing,
-    check_range,
-    combine,
-    flat_places,
-    from_front,
-    grid,
-    out_of_bounds,
-)
+from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds
 
 _INDEX_TYPES = (dt.int32, dt.int64)
 

@@ -1,23 +1,19 @@
-"""Arithmetic: sums, products, quotients, powers, and what is close to them."""
+"""Arithmetic: sums, products, quotients, magnitude, and what lies between two values."""
 
 from __future__ import annotations
 
-import cmath
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Elementwise, Scaled, Unary, conj, contiguous
+from ...core.declare.elementwise import Binary, Elementwise, Scaled, Unary, conj
 from ...core.declare.public_forms import left_to_other
-from ...core.declare.publish import function, method, publish, publish_python
+from ...core.declare.publish import method, publish, publish_python
 from ...core.machine import fast
-from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
-from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
-from ...core.machine.registry import functions
+from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import broadcast_shapes
@@ -299,179 +295,6 @@ publish(reciprocal, inplace=True)
 def rtruediv(self: Tensor, other: Any) -> Any:
     """`other / self`, as the reciprocal times `other`."""
     return self.reciprocal() * other
-
-
-# ---- powers
-
-# Exponents that are only a few operations.
-_SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
-    0: lambda xp, x: xp.ones_like(x),
-    1: lambda xp, x: x.copy(),
-    2: lambda xp, x: xp.multiply(x, x),
-    3: lambda xp, x: x * x * x,
-    0.5: lambda xp, x: xp.sqrt(x),
-    -0.5: lambda xp, x: 1 / xp.sqrt(x),
-    -1: _reciprocal,
-    -2: lambda xp, x: _reciprocal(xp, x * x),
-}
-
-
-def _power_of_inexact(xp: Namespace, self: Any, exponent: Any) -> Any:
-    value = xp.power(self, exponent)
-    if value.dtype.kind != "c":
-        return value
-    return xp.where((self == 0) & (exponent.real < 0), value.dtype.type(_POLE), value)
-
-
-def _pow(xp: Namespace, self: Any, exponent: Any) -> Any:
-    if self.dtype.kind != "i":
-        value = _power_of_inexact(xp, self, exponent)
-        if value.dtype.kind == "c":  # by logarithms, of which 0 has none
-            value = xp.where((self == 0) & (exponent == 0), value.dtype.type(complex(math.nan, math.nan)), value)
-        return value
-    value = xp.power(self, xp.maximum(exponent, 0))
-    sign = xp.where(exponent % 2 == 0, 1, self)
-    return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)
-
-
-def _pow_scalar(xp: Namespace, self: Any, exponent: Any) -> Any:
-    short = _SHORT_POWERS.get(exponent)
-    if short is None or (self.dtype.kind in "iu" and exponent < 0):
-        return _power_of_inexact(xp, self, exponent)
-    return short(xp, self)
-
-
-def _with_number(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
-    """The exponent counts for the result's dtype, but stays a number."""
-    base, exponent = values
-    if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
-        return [base.array, exponent], dt.bool_
-    if exponent.__class__ is int and base.dtype.category < dt.FLOAT:
-        fitting_array(exponent, dt.int64, backend)  # which refuses ints beyond it
-    (array, _), out_dtype = Elementwise.prepare(op, values, backend)
-    return [array, exponent], out_dtype
-
-
-def _no_negative_power(self: Tensor, exponent: Any) -> None:
-    if self.dtype.category < dt.FLOAT and isinstance(exponent, int) and exponent < 0:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
-
-
-def _next_lower_power(self: Tensor, exponent: Any) -> Tensor:
-    squared = exponent.__class__ in (int, float) and exponent == 2
-    return self if squared and not requires_grad(self) else self ** (exponent - 1)  # whose own derivative knows `self`
-
-
-def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
-    return where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
-
-
-def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
-    return zero_gradient(g) if exponent == 0 else g * conj(exponent * _next_lower_power(self, exponent))
-
-
-def _pow_of_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
-    """Where the base is 0, the power is constant 0 on the right half-plane."""
-    constant = (self == 0) & (
-        (exponent.imag == 0) & (exponent.real >= 0) if exponent.dtype.is_complex else exponent >= 0
-    )
-    return g * where(constant, 0, conj(result * self.log()))
-
-
-def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
-    if self == 0:
-        return g * where(exponent.real >= 0, 0, conj(result) * -math.inf)
-    log: Any = cmath.log(self) if self == self else math.nan
-    if not (isinstance(self, complex) or exponent.dtype.is_complex):
-        log = math.nan if self < 0 else log.real
-    return g * conj(result * log)
-
-
-pow_scalar = Binary(
-    "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
-    schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
-    check_form=_no_negative_power, prepare=_with_number, numbers_count=False, by_form=True,
-)  # fmt: skip
-gradients_on_arrays(
-    pow_scalar,
-    lambda xp, g, edges, self, exponent: [
-        xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
-    ],
-)
-pow_tensor = Elementwise(
-    "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
-    dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",
-)  # fmt: skip
-pow_of_scalar = Elementwise(
-    "pow.Scalar(Operand self, Tensor exponent)", _pow, {"self": None, "exponent": _pow_of_exponent_scalar},
-    dtypes=dt.NUMBERS, halves="wide", node="PowBackward2", label="pow", arranged=contiguous,
-)  # fmt: skip
-any_pow = publish(
-    pow_tensor, pow_of_scalar, pow_scalar, function=False, method=False, inplace=True, operators_in_place="ipow"
-)
-number_pow = pow_scalar.function()
-
-
-def pow_(*args: Any, **kwargs: Any) -> Tensor:
-    """A power; numbers as exponents of plain tensors are the common case."""
-    if len(args) == 2 and not kwargs and args[0].__class__ is Tensor and args[1].__class__ in (int, float):
-        return number_pow(*args)
-    return any_pow(*args, **kwargs)
-
-
-pow_.__name__ = pow_.__qualname__ = "pow"
-public[any_pow] = public[number_pow] = pow_
-function("pow")(pow_)
-method("pow")(pow_)
-
-
-method("__pow__")(left_to_other(pow_))
-
-
-@method("__rpow__")
-@left_to_other
-def _power_of(self: Tensor, other: Any) -> Any:
-    """`other ** self`"""
-    return any_pow(other, self)
-
-
-publish_python("square(Tensor self)", lambda self: number_pow(self, 2))
-functions["square_"] = method("square_")(overridable(lambda self: self.pow_(2)))
-
-
-def _double(*values: Any) -> dt.dtype:
-    dtypes = [v.dtype if isinstance(v, TensorBase) else dt.of_number(v) for v in values]
-    return dt.complex128 if any(d.is_complex for d in dtypes) else dt.float64
-
-
-def float_power(self: Any, exponent: Any) -> Tensor:
-    """The power in double precision."""
-    d = _double(self, exponent)
-    number = complex if d.is_complex else float
-    return pow_(*[v.to(d) if isinstance(v, TensorBase) else number(v) for v in (self, exponent)])
-
-
-@method("float_power_")
-def float_power_(self: Tensor, exponent: Any) -> Tensor:
-    """The power in double precision, written into a tensor that has it."""
-    d = _double(self, exponent)
-    if self.dtype is not d:
-        raise RuntimeError(
-            f"the base given to float_power_ has dtype {self.dtype.legacy} but the operation's result requires dtype "
-            f"{d.legacy}"
-        )
-    return self.pow_(exponent.to(d) if isinstance(exponent, TensorBase) else exponent)
-
-
-publish_python("float_power(Operand self, Operand exponent)", float_power)
-
-sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float", operators=True)
-publish(sqrt, inplace=True)
-rsqrt = Unary(
-    "rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, result: -0.5 * g * conj(result * result * result),
-    result="float", halves="wide", operators=True,
-)  # fmt: skip
-publish(rsqrt, inplace=True)
 
 
 # ---- magnitude and sign

@@ -14,7 +14,8 @@ from ...core.values.errors import type_name, warn_once
 from ...core.values.layout import contiguous_format
 from ..making.factories import eye
 from ..pointwise.arithmetic import mul
-from ..shapes.shape import permute, reshape, spread, unsqueeze, view
+from ..shapes.orders import permute
+from ..shapes.shape import reshape, spread, unsqueeze, view
 from .matmul import bmm, matmul
 
 # What is wrong with dots: that they are no ellipsis, and that there was one.

@@ -16,8 +16,9 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..places.writing import widened
+from .added_products import addmm
 from .linear_steps import LinearNode
-from .matmul import H, addmm, matmul, product
+from .matmul import H, matmul, product
 
 if TYPE_CHECKING:
     from ...core.declare.op_node import OpNode

@@ -14,8 +14,10 @@ from ...core.declare.op_node import OpNode, shape_at
 from ...core.machine.node import Node
 from ...core.machine.tensor import wrap_shown
 from ...core.state.mode import local
-from ..shapes.shape import t, unsafe_view, view
-from .matmul import addmm, mm
+from ..shapes.orders import t
+from ..shapes.shape import unsafe_view, view
+from .added_products import addmm
+from .matmul import mm
 
 if TYPE_CHECKING:
     from ...core.declare.op import Op

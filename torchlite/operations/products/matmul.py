@@ -8,25 +8,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, flipped
-from ...core.declare.elementwise import conj, sum_to
+from ...core.declare.elementwise import conj
 from ...core.declare.op import Op
 from ...core.declare.publish import exchanged, method, publish, publish_python
 from ...core.machine import fast
 from ...core.machine.array_backward import gradients_on_arrays
 from ...core.machine.batching import Leading
 from ...core.machine.formulas import know_formulas
-from ...core.machine.operands import in_memory, result_type
+from ...core.machine.operands import in_memory
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.view import requires_grad
-from ...core.machine.write import bump, into, write
+from ...core.machine.write import into
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
 from ...core.values.arrays import Array, Namespace
 from ..places.writing import widened
-from ..pointwise.arithmetic import check_factors, mul, times
-from ..shapes.shape import expand, reshape, squeeze_dim, transpose, unsafe_view, unsqueeze
-from ..vocabulary import scaled
+from ..pointwise.arithmetic import mul, times
+from ..shapes.orders import transpose
+from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
 
 # ---- kernels
 
@@ -261,193 +261,6 @@ vdot = Exact(
 )  # fmt: skip
 publish(dot)
 publish(vdot)
-
-
-# ---- products added to something
-
-
-def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """What the ops below are made of; each says how to make the product."""
-    made = made if alpha == 1 else made * alpha
-    return made if beta == 0 else made + (self if beta == 1 else self * beta)
-
-
-def _of_base(g: Tensor, self_shape: tuple[int, ...], beta: Any) -> Tensor:
-    return sum_to(scaled(g, beta), self_shape)
-
-
-def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> None:
-    for name, t in (("self", self), ("mat1", mat1)):
-        if t.dtype is not mat2.dtype:
-            raise RuntimeError(
-                f"{name} and mat2 must have the same dtype, but got {t.dtype.legacy} and {mat2.dtype.legacy}"
-            )
-    a, b = mat1.array.shape, mat2.array.shape
-    if len(a) != 2:
-        raise RuntimeError(f"mat1 must be a matrix, got {len(a)}-D tensor")
-    if len(b) != 2:
-        raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
-    _check_inner(a, b)
-    _expandable(self, (a[0], b[1]))
-    _no_bool("addmm_impl_cpu_", self)
-    check_factors(self.dtype, self, beta, alpha)
-
-
-addmm = Exact(
-    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-    _plus_product,
-    {
-        "self": _of_base,
-        "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
-        "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
-    },
-    check_form=_check_addmm,
-    batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
-)
-publish(addmm, inplace=True)
-
-
-def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> None:
-    a, b = mat.array.shape, vec.array.shape
-    if len(a) != 2 or len(b) != 1 or self.dim() > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
-    if a[1] != b[0] or self.array.shape not in ((a[0],), (1,), ()):
-        raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    if not self.dtype is mat.dtype is vec.dtype:
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got "
-            f"{self.dtype.legacy}, {mat.dtype.legacy}, and {vec.dtype.legacy}"
-        )
-    _no_bool("addmv_impl_cpu", self)
-    check_factors(self.dtype, self, beta, alpha)
-
-
-def _addmv(xp: Namespace, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
-    if not mat.size and beta != 0:
-        return times(xp, self, beta)  # not expanded: PyTorch leaves it its shape
-    return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
-
-
-addmv = Exact(
-    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
-    _addmv,
-    {
-        "self": _of_base,
-        "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
-        "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
-    },
-    check_form=_check_addmv,
-    batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
-)
-publish(addmv, inplace=True)
-
-
-def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> None:
-    d = result_type(self, vec1, vec2)
-    for name, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, bool) and d is not dt.bool_:
-            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-        if isinstance(factor, (float, complex)) and d.category < dt.FLOAT:
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-    if vec1.dim() != 1 or vec2.dim() != 1:
-        name, t = ("vec1", vec1) if vec1.dim() != 1 else ("vec2", vec2)
-        raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t.dim()}-D")
-    _expandable(self, (vec1.numel(), vec2.numel()))
-    check_factors(d, self, beta, alpha)
-
-
-def _addr(xp: Namespace, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
-    made = xp.multiply(times(xp, vec1, alpha).reshape((-1, 1)), vec2)
-    return xp.add(times(xp, self, beta), made) if beta != 0 else made
-
-
-addr = Op(
-    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)", _addr,
-    {
-        "self": _of_base,
-        "vec1": lambda g, vec2, alpha: scaled(g.mv(conj(vec2)), alpha),
-        "vec2": lambda g, vec1, alpha: scaled(g.t().mv(conj(vec1)), alpha),
-    },
-    check_form=_check_addr,
-    promote=("self", "vec1", "vec2"),
-    batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha),
-)  # fmt: skip
-publish(addr, inplace=True)
-
-
-def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    if not self.dtype is batch1.dtype is batch2.dtype:
-        raise RuntimeError(
-            f"Input dtypes must be the same, got: input {self.dtype.cname}, batch1: {batch1.dtype.cname}, "
-            f"batch2: {batch2.dtype.cname}"
-        )
-    for batch in (batch1, batch2):
-        errors.wrap_dim(2, batch.dim())
-    _check_bmm(batch1, batch2)
-    check_factors(self.dtype, self, beta, alpha)
-
-
-def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha)
-    _expandable(self, (*batch1.array.shape[:2], batch2.array.shape[2]))
-
-
-baddbmm = Exact(
-    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
-    _plus_product,
-    {
-        "self": _of_base,
-        "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
-        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
-    },
-    check_form=_check_baddbmm,
-    batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
-)
-publish(baddbmm, inplace=True)
-
-
-def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> None:
-    _check_batches(self, batch1, batch2, beta, alpha)
-    _expandable(self, (batch1.array.shape[1], batch2.array.shape[2]))
-
-
-def _over_batch(g: Tensor, count: int) -> Tensor:
-    return g.unsqueeze(0).expand((count, *g.shape))
-
-
-def _addbmm(xp: Namespace, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
-    count, rows, inner = batch1.shape
-    if count and widened(self) is not self:  # halves are rounded after every product
-        for a, b in zip(batch1, batch2):
-            self, beta = _plus_product(xp, self, a, b, beta, alpha), 1
-        return self
-    side_by_side = xp.moveaxis(batch1, 0, 1).reshape((rows, count * inner))
-    return _plus_product(xp, self, side_by_side, batch2.reshape((count * inner, batch2.shape[2])), beta, alpha)
-
-
-def _in_shape_of_products(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> None:
-    """In place, the sum takes the shape of the products."""
-    result = op.apply(before, *values[1:])
-    if self_.array.shape == result.array.shape:
-        write(self_, result)
-    else:
-        self_.array = result.array
-        bump(self_)
-
-
-addbmm = Exact(
-    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
-    _addbmm,
-    {
-        "self": _of_base,
-        "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
-        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
-    },
-    check_form=_check_addbmm,
-    overwrite=_in_shape_of_products,
-    batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
-)
-publish(addbmm, inplace=True)
 
 
 # ---- matmul: one of the above, by the ranks of its operands

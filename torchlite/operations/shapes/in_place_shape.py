@@ -32,7 +32,9 @@ from ...core.values.layout import (
 )
 from ..making.copy import check_format
 from ..making.factories import settled
-from .shape import Ints, as_strided, extent, squeeze, squeeze_dim, squeeze_dims, t, transpose, unsqueeze
+from .as_strided import as_strided, extent
+from .orders import t, transpose
+from .shape import Ints, squeeze, squeeze_dim, squeeze_dims, unsqueeze
 
 
 class InPlaceView(Op):

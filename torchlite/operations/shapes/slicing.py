@@ -14,7 +14,8 @@ from ...core.values.arrays import Array, Backend
 from ...core.values.errors import wrap_dim
 from ...core.values.layout import contiguous_format
 from ..making.copy import clone
-from .shape import Ints, as_strided
+from .as_strided import as_strided
+from .shape import Ints
 
 
 def in_zeros(part: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor
 from ...core.values.errors import warn
-from .shape import permute, transpose
+from .orders import permute, transpose
 
 
 def _whole_transpose(self: Tensor) -> Tensor:

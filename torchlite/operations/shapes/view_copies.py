@@ -12,21 +12,19 @@ from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values.arrays import Array, Backend
 from ..pointwise.complex_numbers import view_as_complex, view_as_real
-from .joining import split, split_with_sizes, unbind
+from .as_strided import as_strided
+from .cutting import split, split_with_sizes, unbind
+from .orders import permute, t, transpose
 from .shape import (
     Ints,
     alias,
-    as_strided,
     detach,
     expand,
-    permute,
     reshape,
     reshape_alias,
     squeeze,
     squeeze_dim,
     squeeze_dims,
-    t,
-    transpose,
     unsqueeze,
     view,
     view_dtype,

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .compare import Colorize, Compare
-from .measurement import (
-    Measurement,
-    TaskSpec,
-    ordered_unique,
-    select_unit,
-    trim_sigfig,
-    unit_to_english,
-)
+from .measurement import Measurement, TaskSpec, ordered_unique, select_unit, trim_sigfig, unit_to_english
 from .timer import Language, Timer, timer
 
 

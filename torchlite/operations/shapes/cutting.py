@@ -1,0 +1,222 @@
+"""Cutting a tensor into several, which are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.declare.on_backend import LaidOp, LaidView
+from ...core.declare.op import Op
+from ...core.declare.publish import Composite, publish, publish_python
+from ...core.declare.view_op import ViewOp
+from ...core.machine.batching import LEADING
+from ...core.machine.tensor import Tensor, TensorBase
+from ...core.values import dtype as dt
+from ...core.values.arrays import Array, Backend, Namespace
+from ...core.values.errors import wrap_dim
+from .joining import cat, stack
+from .shape import Ints
+from .slicing import cut_slice, slice_
+
+
+def _cut(backend: Backend, array: Array, sizes: Sequence[int], dim: int) -> list[Any]:
+    parts, at = [], 0
+    for n in sizes:
+        parts.append(cut_slice(backend, array, dim, at, at + n, 1))
+        at += n
+    return parts
+
+
+def _split(backend: Backend, array: Array, split_size: int, dim: int) -> Any:
+    if not array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, array.ndim)
+    return _cut(backend, array, _equal_sizes(array.shape[dim], split_size), dim)
+
+
+def _equal_sizes(length: int, size: int) -> list[int]:
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if not size:
+        if length:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
+        return [0]
+    count = max(-(-length // size), 1)
+    return [size] * (count - 1) + [length - size * (count - 1)]
+
+
+def _split_with_sizes(backend: Backend, array: Array, split_sizes: Ints, dim: int) -> Any:
+    if not array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    given, dim = dim, wrap_dim(dim, array.ndim)
+    if min(split_sizes, default=0) < 0:
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
+        )
+    if sum(split_sizes) != array.shape[dim]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {array.shape[dim]} (input tensor's size at "
+            f"dimension {given}), but got split_sizes={list(split_sizes)}"
+        )
+    return _cut(backend, array, split_sizes, dim)
+
+
+def _joined(grads: Sequence[Tensor | None], self_shape: Ints, split_sizes: Sequence[int], dim: int) -> Tensor:
+    """The gradient of what was cut: those of the pieces side by side, zeros for unused ones."""
+    dim = wrap_dim(dim, len(self_shape))
+    some = next(g for g in grads if g is not None)
+    return cat.apply(
+        tuple([
+            some.new_zeros((*self_shape[:dim], n, *self_shape[dim + 1 :])) if g is None else g
+            for g, n in zip(grads, split_sizes, strict=True)
+        ]),
+        dim,
+    )  # fmt: skip
+
+
+split_vjp = {
+    "self": lambda grads, self_shape, split_size, dim: _joined(
+        grads, self_shape, _equal_sizes(self_shape[dim], split_size), dim
+    )
+}
+split_with_sizes_vjp = {
+    "self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)
+}
+split = LaidView("split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, multi=True)
+split_with_sizes = LaidView(
+    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", _split_with_sizes, split_with_sizes_vjp, multi=True
+)
+unsafe_split = LaidOp(
+    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, linear=True, batch=LEADING
+)
+unsafe_split_with_sizes = LaidOp(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
+    _split_with_sizes,
+    split_with_sizes_vjp,
+    linear=True,
+    batch=LEADING,
+)
+publish(split_with_sizes)
+publish(unsafe_split)
+publish(unsafe_split_with_sizes)
+
+
+def split_any(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of one size (the last may be smaller) or of given sizes along a dimension."""
+    if isinstance(split_size, (list, tuple)):
+        return split_with_sizes.apply(*split_with_sizes.bind((self, split_size, dim), {}))
+    return split.apply(*split.bind((self, split_size, dim), {}))
+
+
+publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0)", split_any, method=False)
+publish_python("split(Tensor self, any split_size, int dim=0)", split_any, function=False)
+
+
+def _chunk(name: str, one: Op, several: Op) -> None:
+    def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most so many pieces of equal size (the last may be smaller)."""
+        shape = self.array.shape
+        if not shape:
+            raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+        if chunks <= 0:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        length = shape[wrap_dim(dim, len(shape))]
+        size = -(-length // chunks)
+        return one.apply(self, size, dim) if size else several.apply(self, (0,) * chunks, dim)
+
+    publish_python(f"{name}(Tensor self, int chunks, int dim=0)", chunk)
+
+
+_chunk("chunk", split, split_with_sizes)
+_chunk("unsafe_chunk", unsafe_split, unsafe_split_with_sizes)
+
+
+def _cut_at(self: Tensor, ends: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    pieces = zip((0, *ends), (*ends, self.array.shape[dim]), strict=True)
+    return tuple([slice_.apply(self, dim, start, end, 1) for start, end in pieces])
+
+
+_HANDLE = 64  # bytes that a view takes at the very least
+
+
+def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """So many pieces, of sizes that differ by one at most, or pieces that end at these places."""
+    shape = self.array.shape
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap_dim(dim, len(shape))
+    if isinstance(where, TensorBase):
+        if where.dim() > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {where.dim()} dims"
+            )
+        if where.dtype is not dt.int64:
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype.legacy}"
+            )
+        if where.device.type != "cpu":
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {where.device.type}"
+            )
+        where = where.tolist()
+    if isinstance(where, (list, tuple)):
+        return _cut_at(self, [i.__index__() for i in where], dim)
+    if where <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+    self.backend.real.check_room((where, _HANDLE), dt.uint8.numpy)
+    size, larger = divmod(shape[dim], where)
+    return _cut_at(self, [i * size + min(i, larger) for i in range(1, where)], dim)
+
+
+publish(
+    Composite("tensor_split(Tensor self, int sections, int dim=0)", tensor_split),
+    Composite("tensor_split(Tensor self, int[] indices, int dim=0)", tensor_split),
+    Composite("tensor_split(Tensor self, Tensor tensor_indices_or_sections, int dim=0)", tensor_split),
+)
+
+
+def _dimension_split(name: str, least: int) -> None:
+    def split_along(self: Tensor, where: Any) -> tuple[Tensor, ...]:
+        ndim = self.dim()
+        if ndim < least:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} "
+                "dimensions!"
+            )
+        dim = {"hsplit": 0 if ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
+        length = self.array.shape[dim]
+        if where.__class__ is int and (where <= 0 or length % where):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {length} is not "
+                f"divisible by the split_size {where}!"
+            )
+        return tensor_split(self, where, dim)
+
+    split_along.__doc__ = "Equal pieces, or pieces that end at these places."
+    publish(
+        Composite(f"{name}(Tensor self, int sections)", split_along),
+        Composite(f"{name}(Tensor self, int[] indices)", split_along),
+    )
+
+
+_dimension_split("hsplit", 1)
+_dimension_split("vsplit", 2)
+_dimension_split("dsplit", 3)
+
+
+def _unbind(xp: Namespace, array: Array, dim: int) -> Any:
+    if not array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    before = (slice(None),) * wrap_dim(dim, array.ndim)
+    return [array[(*before, i, ...)] for i in range(array.shape[dim])]
+
+
+def _stacked(grads: Sequence[Tensor | None], dim: int) -> Tensor:
+    some = next(g for g in grads if g is not None)
+    return stack.apply(tuple([some.new_zeros(some.shape) if g is None else g for g in grads]), dim)
+
+
+unbind = ViewOp("unbind.int(Tensor self, int dim=0)", _unbind, {"self": _stacked}, multi=True)
+publish(unbind)

@@ -1,0 +1,98 @@
+"""Views with the dimensions in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.declare.publish import publish, publish_python
+from ...core.declare.view_op import ViewOp
+from ...core.machine.batching import Leading
+from ...core.machine.tensor import Tensor
+from ...core.values.arrays import Array, Namespace
+from ...core.values.errors import wrap_dim, wrap_dims
+from .shape import Ints, alias
+
+
+def _permute(xp: Namespace, array: Array, dims: Ints) -> Any:
+    ndim = array.ndim
+    if len(dims) != ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return array.transpose(wrapped)
+
+
+def inverse(order: Sequence[int]) -> Ints:
+    """The order of dimensions that undoes another."""
+    return tuple([order.index(d) for d in range(len(order))])
+
+
+def _unpermute(g: Tensor, dims: Ints) -> Tensor:
+    return permute.apply(g, inverse(wrap_dims(dims, len(dims))))
+
+
+def _permute_batch(self: Tensor, dims: Ints) -> Tensor:
+    return permute.apply(self, (0, *[d + 1 for d in wrap_dims(dims, self.dim() - 1)]))
+
+
+permute = ViewOp("permute(Tensor self, int[] dims)", _permute, {"self": _unpermute}, batch=Leading(call=_permute_batch))
+publish(permute)
+
+
+def movedim(self: Tensor, source: Ints, destination: Ints) -> Tensor:
+    """The dimensions `source` put where `destination` says, the others left in order."""
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"of dims as destination ({list(destination)} dims)"
+        )
+    ndim = len(self.array.shape)
+    places: list[Ints] = []
+    for name, dims in (("source", source), ("destination", destination)):
+        places.append(tuple([wrap_dim(d, ndim) for d in dims]))
+        if len(set(places[-1])) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if not ndim:
+        return alias.apply(self)
+    goes = dict(zip(places[1], places[0], strict=True))
+    rest = iter([d for d in range(ndim) if d not in places[0]])
+    return permute.apply(self, tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
+
+
+for _name in ("movedim", "moveaxis"):
+    publish_python(f"{_name}(Tensor self, int[1] source, int[1] destination)", movedim)
+
+
+def _transpose(xp: Namespace, array: Array, dim0: int, dim1: int) -> Any:
+    ndim = array.ndim
+    a, b = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
+    return array.swapaxes(a, b) if ndim else array
+
+
+transpose = ViewOp(
+    "transpose(Tensor self, int dim0, int dim1)", _transpose, {"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)}
+)
+publish(transpose)
+publish_python("swapdims(Tensor self, int dim0, int dim1)", transpose.apply)
+publish_python("swapaxes(Tensor self, int axis0, int axis1)", transpose.apply)
+
+
+def _t(xp: Namespace, array: Array) -> Any:
+    if array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
+    return array.transpose()
+
+
+t = ViewOp(
+    "t(Tensor self)",
+    _t,
+    {"self": lambda g: g.t()},
+    node="TBackward0",
+    batch=lambda self: transpose.apply(self, 0, 1) if self.dim() == 2 else alias.apply(self),
+)
+publish(t)
