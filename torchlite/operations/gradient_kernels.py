@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.declare.elementwise import Elementwise
-from ..core.declare.reduction import Along
 from ..core.machine.array_backward import fetch
 from ..core.machine.fast import PRECISE
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op
 
-def gradient_by_kernel(
-    op: Op, back: Op, several: bool = False, renamed: Mapping[str, str] | None = None, **constants: Any
-) -> None:
-    """Let the nodes of `op` run the kernel of `back` at once.
+def by_kernel(
+    back: Op, several: bool = False, renamed: Mapping[str, str] | None = None, **constants: Any
+) -> Callable[[Op], Callable[..., Any]]:
+    """`on_arrays=` of an op whose nodes run the kernel of `back` at once.
 
-    `back` takes the gradient first, then what nodes of `op` saved, by the names that both have for it (or `renamed`),
+    `back` takes the gradient first, then what nodes of the op saved, by the names that both have for it (or `renamed`),
     or one of the `constants`; "needs" says which edges want a gradient. It gives the gradient of the one operand that
     has one or, where `several`, those of all.
     """
+    return lambda op: _by_kernel(op, back, several, renamed or {}, constants)
+
+
+def _by_kernel(
+    op: Op, back: Op, several: bool, renamed: Mapping[str, str], constants: Mapping[str, Any]
+) -> Callable[..., Any]:
     names = [p.name for p in back.signature.params]
     kept = (*op.saved_names, *op.value_names)
-    asked = [(at, (renamed or {}).get(name, name)) for at, name in enumerate(names)]
+    asked = [(at, renamed.get(name, name)) for at, name in enumerate(names)]
     places = tuple([(at, kept.index(name)) for at, name in asked if name in kept])
     blank = [constants.get(name) for name in names]
     needs = next((at for at, name in asked if name == "needs"), 0)
-    fitted = isinstance(op, (Elementwise, Along))  # whether gradients may have to be fitted to the operands
-    alone = isinstance(op, Along)  # whether `node.operand_forms` speaks of one operand
+    alone = op.fits_one
     kernels = back.kernels
 
     def on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
@@ -40,7 +43,7 @@ def gradient_by_kernel(
         if not several and (edges[0] is None or len(edges) - edges.count(None) > 1):
             return None
         shape = None
-        if fitted and node.operand_forms is not None:
+        if node.operand_forms is not None:
             form = node.operand_forms if alone else node.operand_forms[0]
             shape = form[0]
             if several or form[1] is not dtype or not shape:
@@ -57,4 +60,4 @@ def gradient_by_kernel(
             return made
         return (made,) if shape is None or made.shape == shape else None
 
-    op.node_class.on_arrays = on_arrays  # type: ignore[method-assign]
+    return on_arrays

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..machine.formulas import know_formulas
 from ..machine.node import NOT_IMPLEMENTED
 from ..machine.plan import Plans, plan_op
 from ..machine.registry import registry
@@ -97,6 +98,12 @@ class Declaration:
     node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
 
     direct: Any = None  # the result's dtype by the operands', for the dtypes that the fast path takes as they are
+    # What nodes do where no graph is asked for: given the op, a function from arrays to arrays (array_backward.py); and
+    # by the operands' names the formulas of it that the native build takes as data (formulas.py).
+    on_arrays: Callable[[Any], Callable[..., Any]] | None = None
+    formulas: Mapping[str, Callable[..., Any]] | bool = False  # True: the derivatives themselves
+    fits_one: bool = False  # whether the `operand_forms` of nodes speak of one operand
+    named: bool = True  # whether several results whose names are said come by these
     node_class: type[OpNode]
     words: frozenset[str] = frozenset()  # that may be given; of a family, those annotated like these
 
@@ -134,11 +141,15 @@ class Declaration:
         self.checks_form = check is None  # whether calls of one form pass the check alike
         self.promote = tuple([self.signature.by_name[n] for n in promote])
         names = self.signature.returns
-        self.returns = return_type(self.signature.name, names) if names and names[0] != "result0" else None
+        shown = self.named and names and names[0] != "result0"
+        self.returns = return_type(self.signature.name, names) if shown else None
         params = self.signature.params
         self.operands = tuple([i for i, p in enumerate(params) if p.is_tensor])
         self._declare_derivatives(vjp)
         self._declare_nodes(node, number_nodes or {})
+        if self.formulas is not False:
+            own = {params[i].name: rule.fn for i, rule in self.rules if rule is not None}
+            know_formulas(self, own if self.formulas is True else self.formulas)
         self.recorded = bool(self.rules)  # whether results get a history
         self.plans = Plans()
         if self.name in registry:
@@ -217,7 +228,8 @@ class Declaration:
             self.node_class, self.number_nodes = node, ()
             return
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
-        self.node_class = made(title, self.node_base, op=self, apply=self.backward_function())
+        on_arrays = {} if self.on_arrays is None else {"on_arrays": self.on_arrays(self)}
+        self.node_class = made(title, self.node_base, op=self, apply=self.backward_function(), **on_arrays)
         alike: dict[str, list[str]] = {}
         for operand, title in number_nodes.items():
             alike.setdefault(title, []).append(operand)

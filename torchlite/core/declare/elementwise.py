@@ -9,7 +9,6 @@ from typing import Any
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
 from ..machine.batching import BROADCAST
-from ..machine.formulas import know_formulas
 from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
@@ -123,10 +122,9 @@ class Elementwise(Op):
         direct: Container[dt.dtype] = dt.DTYPES,
         **words: Any,
     ) -> None:
-        super().__init__(schema, kernel, vjp, **words)
         if operators:
-            self.node_class.on_arrays = backward_on_arrays(self)
-            know_formulas(self)
+            words |= {"on_arrays": backward_on_arrays, "formulas": True}
+        super().__init__(schema, kernel, vjp, **words)
         params = self.signature.params
         self.promoted = tuple([i for i in self.operands if params[i].name not in self.apart])
         self.floating = "float" in (result, integers)

@@ -43,7 +43,7 @@ class Along(Op):
     """
 
     batch = LEADING
-    by_form = lays = True
+    by_form = lays = fits_one = True
     real_parts: bool = False  # as of elementwise ops
 
     def __init__(

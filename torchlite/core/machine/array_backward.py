@@ -11,12 +11,15 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..parts import know
 from ..state.mode import local
 from ..values.arrays import Backend
 from ..values.device import CPU, find_backend
 from ..values.dtype import FLOAT
 from .fast import PRECISE
+from .formulas import Symbol, as_code
 from .tensor import Tensor
 
 
@@ -88,12 +91,16 @@ def _product_backward(formulas: Any) -> Callable[..., Any]:
     return product_on_arrays
 
 
-def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
-    """Let nodes of `op` run `formula(xp, g, edges, …)`, arrays to arrays, where no graph is asked for.
+def by_formula(formula: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
+    """`on_arrays=` of an op whose nodes run `formula(xp, g, edges, …)`, arrays to arrays.
 
     The other parameters are named as in a derivative. It gives a gradient for each edge, None where the edge is None;
     the general derivative stays for all else.
     """
+    return lambda op: _by_formula(op, formula)
+
+
+def _by_formula(op: Any, formula: Callable[..., Any]) -> Callable[..., Any]:
     names = formula.__code__.co_varnames[3 : formula.__code__.co_argcount]
     known = (*op.saved_names, *op.value_names)
     places = tuple([(at, known.index(name)) for at, name in enumerate(names)])
@@ -112,7 +119,7 @@ def gradients_on_arrays(op: Any, formula: Callable[..., Any]) -> None:
         results = quiet(formula, backend.xp, g, node.next_edges, *arguments)
         return results if inputs is None else _summed(results, inputs, backend, quiet)
 
-    op.node_class.on_arrays = on_arrays
+    return on_arrays
 
 
 def fetch(node: Any, places: Sequence[tuple[int, int]], arguments: list[Any], backend: Backend, dtype: Any) -> bool:
@@ -189,16 +196,6 @@ def share_on_arrays(node: Any, g: Any, quiet: Callable[..., Any]) -> list[Any] |
     return [quiet(operator.truediv, form[2].spread(g, shape), math.prod(shape))]
 
 
-class _Symbol:
-    """Stands for an operand while a formula is looked at: what it does with it comes out as a tuple."""
-
-    def __mul__(self, other: Any) -> tuple[Any, ...]:
-        return operator.mul, self, other
-
-    def __truediv__(self, other: Any) -> tuple[Any, ...]:
-        return operator.truediv, self, other
-
-
 def _on_numbers(rule: Any, count: int) -> tuple[Callable[..., Any] | None, int | None, tuple[int, ...]]:
     """What a formula does on real numbers: a function, which saved value it takes beside the gradient, its sources.
 
@@ -206,21 +203,16 @@ def _on_numbers(rule: Any, count: int) -> tuple[Callable[..., Any] | None, int |
     gradient and one saved value has the second.
     """
     fn, sources = rule.fn, rule.sources
-    g, x = _Symbol(), _Symbol()
-    if sources == (-1,):
-        try:
-            return (None if fn(g) is g else fn), None, sources
-        except (AttributeError, TypeError):
-            return fn, None, sources
-    if len(sources) != 2 or sources[0] != -1 or not 0 <= sources[1] < count:
-        return fn, None, sources
-    try:
-        done = fn(g, x)
-    except (AttributeError, TypeError):
-        done = None
-    if done.__class__ is tuple and done[1:] == (g, x):
-        fn = done[0]
-    return fn, sources[1], sources
+    code = as_code(fn, [Symbol(s) for s in sources])
+    kept = sources[1] if len(sources) == 2 and sources[0] == -1 and 0 <= sources[1] < count else None
+    if code == (-1,):
+        return None, kept, sources
+    if kept is not None and code is not None and code[:-1] == (-1, kept):
+        fn = _OPERATORS.get(code[-1], fn)
+    return fn, kept, sources
+
+
+_OPERATORS: dict[Any, Callable[..., Any]] = {np.multiply: operator.mul, np.divide: operator.truediv}
 
 
 def _source(node: Any, source: int, g: Any) -> Any:

@@ -77,18 +77,15 @@ def as_code(formula: Callable[..., Any], operands: Sequence[Any]) -> Code | None
         return None
 
 
-def know_formulas(op: Any, formulas: Mapping[str, Callable[..., Any]] | None = None, whole: bool = False) -> None:
-    """Hand the native build the formulas of an op's nodes: its derivatives or, by the operands' names, others.
-
-    `whole` says that a node's `operand_forms` speak of its one operand.
-    """
+def know_formulas(op: Any, formulas: Mapping[str, Callable[..., Any]]) -> None:
+    """Hand the native build the formulas of an op's nodes, by the operands' names: its derivatives, or others."""
     if native is None:
         return
     kept = (*op.saved_names, *op.value_names)
     edges = []
     for at, rule in op.rules:
-        fn = rule.fn if formulas is None else formulas[op.signature.params[at].name]
-        names = rule.names if formulas is None else fn.__code__.co_varnames[: fn.__code__.co_argcount]
+        fn = formulas[op.signature.params[at].name]
+        names = rule.names if fn is rule.fn else fn.__code__.co_varnames[: fn.__code__.co_argcount]
         code = None
         if all([name == "g" or name in kept for name in names]):
             # `alpha` is noted as 1 by whatever is recorded without it, which is all that the code is for.
@@ -97,5 +94,5 @@ def know_formulas(op: Any, formulas: Mapping[str, Callable[..., Any]] | None = N
             return
         edges.append(code)
     for node_class in (op.node_class, *[named for _, named in op.number_nodes]):
-        native.add_program(node_class, len(op.saved_names), "alpha" in op.value_names, whole, tuple(edges))
+        native.add_program(node_class, len(op.saved_names), "alpha" in op.value_names, op.fits_one, tuple(edges))
 

@@ -213,7 +213,7 @@ Known = list[tuple[dtype, Any]] | None  # the dtypes of results that may be wrap
 
 
 def _known(results: Sequence[Any]) -> Known:
-    return None if None in results else [(r.dtype, r.array.dtype) for r in results]
+    return None if any([r is None for r in results]) else [(r.dtype, r.array.dtype) for r in results]
 
 
 def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:

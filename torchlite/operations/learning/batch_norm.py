@@ -13,7 +13,7 @@ from ...core.machine.view import requires_grad
 from ...core.machine.write import write
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import wrap_dim
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
 from .group_norm import channels_last
 from .layer_norm import (
@@ -239,6 +239,9 @@ native_batch_norm = Op(
         None,
     ),
     check=_check_batch_norm, batch=_batch_norm_in_steps, constant=("running_mean", "running_var"), differentiable=1,
+    on_arrays=by_kernel(native_batch_norm_backward, several=True, renamed={
+        "save_mean": "result1", "save_invstd": "result2", "train": "training", "output_mask": "needs",
+    }),
 )  # fmt: skip
 publish(native_batch_norm, method=False)
 _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
@@ -282,9 +285,4 @@ def instance_norm(
 publish_python(
     f"instance_norm({_PARAMETERS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
     instance_norm, method=False,
-)  # fmt: skip
-gradient_by_kernel(
-    native_batch_norm, native_batch_norm_backward, several=True, renamed={
-        "save_mean": "result1", "save_invstd": "result2", "train": "training", "output_mask": "needs",
-    },
 )  # fmt: skip

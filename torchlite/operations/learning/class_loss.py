@@ -12,7 +12,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..formulas import tensors
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from ..reductions.softmax import log_softmax
 from .losses import MEAN, NONE, SUM
@@ -183,10 +183,9 @@ def _likelihood(name: str, node: str, check: Any) -> Op:
             ),
             "target": None, "weight": None,
         },
-        check_form=check, node=node, batch=_nll_in_steps, differentiable=1,
+        check_form=check, node=node, batch=_nll_in_steps, differentiable=1, named=False,
+        on_arrays=by_kernel(back),
     )  # fmt: skip
-    op.returns = None  # a plain pair
-    gradient_by_kernel(op, back)
     return op
 
 

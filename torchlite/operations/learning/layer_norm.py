@@ -18,7 +18,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ...kernels.summing import add_reduce
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from ..reductions.summing import COLUMNS, sum_along, sum_of_products
 
@@ -309,6 +309,9 @@ native_layer_norm = Op(
         grads[0], input, normalized_shape, result1, result2, weight, bias, needs
     ),
     check_form=_check_layer_norm, batch=widely(_layer_norm_in_steps), differentiable=1,
+    on_arrays=by_kernel(native_layer_norm_backward, several=True, renamed={
+        "mean": "result1", "rstd": "result2", "output_mask": "needs",
+    }),
 )  # fmt: skip
 publish(native_layer_norm, method=False)
 
@@ -352,7 +355,3 @@ publish_python(
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", rms_norm, method=False
 )
 
-gradient_by_kernel(
-    native_layer_norm, native_layer_norm_backward, several=True,
-    renamed={"mean": "result1", "rstd": "result2", "output_mask": "needs"},
-)  # fmt: skip

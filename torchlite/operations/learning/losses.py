@@ -15,7 +15,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes, cannot_cast, not_implemented_for, within
 from ..formulas import Formula, tensors
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 
@@ -126,9 +126,9 @@ def pairwise(
         arranged=contiguous if in_rows else None, **shared,
     )  # fmt: skip
     op = Elementwise(
-        schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False, **shared, **more
-    )
-    gradient_by_kernel(op, back)
+        schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False, **shared, **more,
+        on_arrays=by_kernel(back),
+    )  # fmt: skip
     return op
 
 

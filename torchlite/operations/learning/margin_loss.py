@@ -12,7 +12,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..formulas import tensors
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from .losses import MEAN, NONE, SUM, reduced
 
 # ---- margins between the wanted class and the others
@@ -112,8 +112,8 @@ multi_margin_loss_ = Op(
         "target": None, "weight": None,
     },
     check=_check_multi_margin, batch=_multi_margin_in_steps,
+    on_arrays=by_kernel(multi_margin_loss_backward),
 )  # fmt: skip
-gradient_by_kernel(multi_margin_loss_, multi_margin_loss_backward)
 multi_margin_loss = publish(multi_margin_loss_, function=False, method=False)
 
 
@@ -215,11 +215,10 @@ multilabel_margin_loss_forward = Op(
         ),
         "target": None,
     },
-    check=_check_multilabel, node="MultilabelMarginLossBackward0", batch=_multilabel_in_steps,
+    check=_check_multilabel, node="MultilabelMarginLossBackward0", batch=_multilabel_in_steps, named=False,
     differentiable=1,
+    on_arrays=by_kernel(multilabel_margin_loss_backward),
 )  # fmt: skip
-multilabel_margin_loss_forward.returns = None
-gradient_by_kernel(multilabel_margin_loss_forward, multilabel_margin_loss_backward)
 
 
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:

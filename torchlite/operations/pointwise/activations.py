@@ -17,7 +17,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ...core.values.layout import result_strides
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from ..shapes.joining import cat
 from ..vocabulary import REAL, zero_gradient
@@ -65,8 +65,8 @@ hardtanh_ = Elementwise(
     _hardtanh,
     {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
     dtypes=REAL, refuse=_hardtanh_refuses, check=_check_limits,
+    on_arrays=by_kernel(hardtanh_backward),
 )  # fmt: skip
-gradient_by_kernel(hardtanh_, hardtanh_backward)
 hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace()
 
 hardsigmoid_backward = Elementwise(
@@ -81,8 +81,8 @@ hardsigmoid_ = Unary(
     lambda xp, x: xp.minimum(xp.maximum(x + 3, 0), 6) / 6,
     lambda g, self: hardsigmoid_backward.apply(g, self),
     **_FLOATS,
+    on_arrays=by_kernel(hardsigmoid_backward),
 )
-gradient_by_kernel(hardsigmoid_, hardsigmoid_backward)
 hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, function=False, method=False), hardsigmoid_.inplace()
 
 hardswish_backward = Elementwise(
@@ -99,8 +99,8 @@ hardswish_ = Unary(
     lambda xp, x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6,
     lambda g, self: hardswish_backward.apply(g, self),
     **_FLOATS,
+    on_arrays=by_kernel(hardswish_backward),
 )
-gradient_by_kernel(hardswish_, hardswish_backward)
 hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False), hardswish_.inplace()
 
 
@@ -115,8 +115,8 @@ def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -
     op = Elementwise(
         f"{name}(Tensor self, Scalar lambd=0.5)", kernel, {"self": lambda g, self, lambd: back.apply(g, self, lambd)},
         **_FLOATS, **more,
+        on_arrays=by_kernel(back),
     )  # fmt: skip
-    gradient_by_kernel(op, back)
     return op
 
 
@@ -317,8 +317,8 @@ gelu_ = Elementwise(
     gelu_kernel,
     {"self": lambda g, self, approximate: gelu_backward.apply(g, self, approximate)},
     check=_check_approximate, label="GeluKernelImpl", **_FLOATS,
+    on_arrays=by_kernel(gelu_backward),
 )  # fmt: skip
-gradient_by_kernel(gelu_, gelu_backward)
 gelu = publish(gelu_, function=False, method=False)
 
 
@@ -341,8 +341,8 @@ silu_backward = Elementwise(
 silu_ = Unary(
     "silu", lambda xp, x: x / (1 + xp.exp(-x)), lambda g, self: silu_backward.apply(g, self),
     dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide",
+    on_arrays=by_kernel(silu_backward),
 )  # fmt: skip
-gradient_by_kernel(silu_, silu_backward)
 silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace()
 
 
@@ -364,9 +364,9 @@ mish_backward = Elementwise(
     node="MulBackward0", **_FLOATS,
 )  # fmt: skip
 mish_ = Unary(
-    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), lambda g, self: mish_backward.apply(g, self), **_FLOATS
-)
-gradient_by_kernel(mish_, mish_backward)
+    "mish", lambda xp, x: x * xp.tanh(xp.log1p(xp.exp(x))), lambda g, self: mish_backward.apply(g, self), **_FLOATS,
+    on_arrays=by_kernel(mish_backward),
+)  # fmt: skip
 mish, mish_in_place = publish(mish_, function=False, method=False), mish_.inplace()
 
 
@@ -394,8 +394,8 @@ softplus_ = Elementwise(
     _softplus,
     {"self": lambda g, self, beta, threshold: softplus_backward.apply(g, self, beta, threshold)},
     **_FLOATS,
+    on_arrays=by_kernel(softplus_backward),
 )
-gradient_by_kernel(softplus_, softplus_backward)
 softplus = publish(softplus_, function=False, method=False)
 
 
@@ -415,8 +415,8 @@ log_sigmoid_ = Unary(
     lambda xp, x: xp.minimum(x, 0) - xp.log1p(xp.exp(-abs(x))),
     lambda g, self: log_sigmoid_backward.apply(g, self),
     **_FLOATS,
+    on_arrays=by_kernel(log_sigmoid_backward),
 )
-gradient_by_kernel(log_sigmoid_, log_sigmoid_backward)
 log_sigmoid = publish(log_sigmoid_, function=False, method=False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
 from ...core.declare.publish import function, method, publish, publish_python
-from ...core.machine.array_backward import gradients_on_arrays
+from ...core.machine.array_backward import by_formula
 from ...core.machine.operands import fitting_array
 from ...core.machine.overrides import overridable, public
 from ...core.machine.registry import functions
@@ -110,13 +110,10 @@ pow_scalar = Binary(
     "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
     schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
     check_form=_no_negative_power, prepare=_with_number, numbers_count=False, by_form=True,
-)  # fmt: skip
-gradients_on_arrays(
-    pow_scalar,
-    lambda xp, g, edges, self, exponent: [
+    on_arrays=by_formula(lambda xp, g, edges, self, exponent: [
         xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
-    ],
-)
+    ]),
+)  # fmt: skip
 pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},
     dtypes=dt.NUMBERS, halves="wide", node="PowBackward1", label="pow",

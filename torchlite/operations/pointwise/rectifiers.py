@@ -15,7 +15,7 @@ from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from ..making.draws import stream_of
 from ..vocabulary import zero_gradient
 from .selection import where
@@ -58,12 +58,12 @@ leaky_relu_ = Elementwise(
     _leaky_relu,
     {"self": lambda g, self, negative_slope: leaky_relu_backward.apply(g, self, negative_slope, False)},
     **_FLOATS,
+    on_arrays=by_kernel(leaky_relu_backward, self_is_result=False),
 )
 leaky_relu_in_place = Elementwise(
     "leaky_relu._(Tensor self, Scalar negative_slope=0.01)", _leaky_relu, {"self": _leaky_relu_in_place_vjp},
     node="LeakyReluBackward1", label="leaky_relu_cpu", **_FLOATS,
 )  # fmt: skip
-gradient_by_kernel(leaky_relu_, leaky_relu_backward, self_is_result=False)
 leaky_relu, leaky_relu_inplace = publish(leaky_relu_, function=False, method=False), leaky_relu_in_place.inplace()
 
 # ---- a share that is learned
@@ -91,8 +91,8 @@ prelu_kernel = Elementwise(
     lambda xp, x, weight: xp.where(x > 0, x, x * weight),
     lambda g, self, weight: prelu_kernel_backward.apply(g, self, weight),
     label="prelu_cpu", **_FLOATS,
+    on_arrays=by_kernel(prelu_kernel_backward, several=True),
 )  # fmt: skip
-gradient_by_kernel(prelu_kernel, prelu_kernel_backward, several=True)
 
 
 def prelu(self: Tensor, weight: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from . import attention_kernels
 from .matmul import matmul
@@ -223,8 +223,8 @@ attention = Op(
     "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, "
     "float scale) -> (Tensor result0, Tensor result1)",
     _attention, _gradients, node="ScaledDotProductFlashAttentionForCpuBackward0", batch=_in_steps, differentiable=1,
+    on_arrays=by_kernel(attention_backward, several=True),
 )  # fmt: skip
-gradient_by_kernel(attention, attention_backward, several=True)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.declare.elementwise import conj, sum_to
 from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
-from ...core.machine.array_backward import gradients_on_arrays
-from ...core.machine.formulas import know_formulas
+from ...core.machine.array_backward import by_formula
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
@@ -68,14 +67,33 @@ _GRADIENTS = {
     "input": lambda g, weight: product_with.apply(g, H(weight)),
     "weight": lambda g, input: _rows(g).t().mm(conj(_rows(input))),
 }
+def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
+    to_input, to_weight = edges[-2:]
+    rows = _rows(g)
+    of_input = of_weight = None
+    if to_input is not None:
+        of_input = rows.dot(weight)
+        if rows is not g:
+            of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
+    if to_weight is not None:
+        of_weight = product(xp, rows.T, _rows(input))
+    if len(edges) == 2:
+        return [of_input, of_weight]
+    return [None if edges[0] is None else rows.sum(0), of_input, of_weight]
+
+
+_OF_MATRICES = {
+    "bias": lambda g: g.sum_rows(), "input": lambda g, weight: g @ weight, "weight": lambda g, input: g.T @ input,
+}  # fmt: skip
+_BACKWARD: dict[str, Any] = {"on_arrays": by_formula(_array_gradients), "formulas": _OF_MATRICES}
 product_with = Linear(
     "_linear(Tensor input, Tensor weight)", _product, _GRADIENTS, node="MmBackward0", view="UnsafeViewBackward0",
-    linear="each", batch=lambda input, weight: matmul.apply(input, weight.t()),
+    linear="each", batch=lambda input, weight: matmul.apply(input, weight.t()), **_BACKWARD,
 )  # fmt: skip
 sum_with = Linear(
     "_linear.bias(Tensor bias, Tensor input, Tensor weight)", _sum,
     {"bias": lambda g, bias_shape: sum_to(g, bias_shape), **_GRADIENTS}, node="AddmmBackward0", view="ViewBackward0",
-    batch=lambda bias, input, weight: matmul.apply(input, weight.t()) + bias,
+    batch=lambda bias, input, weight: matmul.apply(input, weight.t()) + bias, **_BACKWARD,
 )  # fmt: skip
 
 
@@ -114,29 +132,6 @@ def _step_by_step(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 linear = publish_python(
     "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, function=False, method=False, comes_to=_as_one
 )
-
-
-def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
-    to_input, to_weight = edges[-2:]
-    rows = _rows(g)
-    of_input = of_weight = None
-    if to_input is not None:
-        of_input = rows.dot(weight)
-        if rows is not g:
-            of_input = of_input.reshape((*g.shape[:-1], of_input.shape[1]))
-    if to_weight is not None:
-        of_weight = product(xp, rows.T, _rows(input))
-    if len(edges) == 2:
-        return [of_input, of_weight]
-    return [None if edges[0] is None else rows.sum(0), of_input, of_weight]
-
-
-_OF_MATRICES = {
-    "bias": lambda g: g.sum_rows(), "input": lambda g, weight: g @ weight, "weight": lambda g, input: g.T @ input,
-}  # fmt: skip
-for _op in (product_with, sum_with):
-    gradients_on_arrays(_op, _array_gradients)
-    know_formulas(_op, _OF_MATRICES)
 
 
 # ---- of two inputs

@@ -12,9 +12,8 @@ from ...core.declare.elementwise import conj
 from ...core.declare.op import Op
 from ...core.declare.publish import exchanged, method, publish, publish_python
 from ...core.machine import fast
-from ...core.machine.array_backward import gradients_on_arrays
+from ...core.machine.array_backward import by_formula
 from ...core.machine.batching import Leading
-from ...core.machine.formulas import know_formulas
 from ...core.machine.operands import in_memory
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.view import requires_grad
@@ -144,23 +143,22 @@ _FAST: dict[str, Any] = {
     "fast": fast.binary,
     "direct": {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)},
 }
-mm = Exact(
-    "mm(Tensor self, Tensor mat2)", _mm,
-    {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
-    check_form=_check_mm,
-    linear="each",
-    batch=Leading(call=_mm_of_batches), **_FAST,
-)  # fmt: skip
-publish(mm)
-
-
 def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Any, self: Any) -> list[Any]:
     to_self, to_mat2 = edges
     return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
 
 
-gradients_on_arrays(mm, _gradients_of_mm)
-know_formulas(mm, {"self": lambda g, mat2: g @ mat2.T, "mat2": lambda g, self: self.T @ g})
+mm = Exact(
+    "mm(Tensor self, Tensor mat2)", _mm,
+    {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
+    check_form=_check_mm,
+    linear="each",
+    batch=Leading(call=_mm_of_batches),
+    on_arrays=by_formula(_gradients_of_mm),
+    formulas={"self": lambda g, mat2: g @ mat2.T, "mat2": lambda g, self: self.T @ g},
+    **_FAST,
+)  # fmt: skip
+publish(mm)
 
 
 def _check_bmm(self: Tensor, mat2: Tensor) -> None:

@@ -11,7 +11,6 @@ from ...core.declare.publish import publish, publish_as, publish_python
 from ...core.declare.reduction import Reduction, reduced_count
 from ...core.machine import fast
 from ...core.machine.array_backward import share_on_arrays, spread_on_arrays
-from ...core.machine.formulas import know_formulas
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.state.mode import local
 from ...core.values import dtype as dt
@@ -35,6 +34,9 @@ sum_all = Reduction(
     integers="int64",
     linear=True,
     batch=lambda self, dtype: sum_dim.apply(self, None, False, dtype),
+    direct={d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)},
+    on_arrays=lambda op: spread_on_arrays,
+    formulas={"self": lambda g: g.spread()},
 )
 sum_dim = Reduction(
     f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True
@@ -48,9 +50,6 @@ def publish_total(whole: Any, along: Any) -> None:
     publish_as(name, fast.total(whole, getattr(Tensor, name)), function=False)
 
 
-sum_all.direct = {d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)}
-sum_all.node_class.on_arrays = spread_on_arrays
-know_formulas(sum_all, {"self": lambda g: g.spread()}, whole=True)
 publish_total(sum_all, sum_dim)
 
 
@@ -115,11 +114,11 @@ mean_all = Reduction(
     check_form=_check_mean,
     linear=True,
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
+    direct={d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)},
+    on_arrays=lambda op: share_on_arrays,
+    formulas={"self": lambda g, self_numel: (g / self_numel).spread()},
 )
 mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True)
-mean_all.direct = {d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)}
-mean_all.node_class.on_arrays = share_on_arrays
-know_formulas(mean_all, {"self": lambda g, self_numel: (g / self_numel).spread()}, whole=True)
 publish_total(mean_all, mean_dim)
 
 

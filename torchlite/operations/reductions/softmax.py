@@ -13,7 +13,7 @@ from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import wrap_dim
 from ...kernels.summing import add_reduce
-from ..gradient_kernels import gradient_by_kernel
+from ..gradient_kernels import by_kernel
 
 NOT_FLOAT = (dt.bool_, *dt.INTEGERS, *dt.COMPLEXES)
 
@@ -127,8 +127,10 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     )
     publish(inner, method=False)
     schema = f"{name}.int(Tensor self, int dim, ScalarType? dtype=None)"
-    op = Along(schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True)
-    gradient_by_kernel(op, back, renamed={"output": "result"})
+    op = Along(
+        schema, kernel, vjp, check_form=check, refuse=refuse, exact_out=True,
+        on_arrays=by_kernel(back, renamed={"output": "result"}),
+    )  # fmt: skip
     publish(op)
     return op
 

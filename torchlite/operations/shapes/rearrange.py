@@ -238,8 +238,8 @@ def _triangle(name: str) -> Op:
         {"self": lambda g, diagonal: op.apply(g, diagonal)},
         linear=True,
         batch=LEADING,
+        repeats=True,
     )
-    op.repeats = True
     publish(op, inplace=True)
     return op
 
