@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import inspect
 import pickle
 import subprocess
 import sys
@@ -290,6 +291,14 @@ def test_event_files(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     torch = pytest.importorskip("torch")
     assert logged(torchlite, tmp_path / "lite") == logged(torch, tmp_path / "torch")
+
+
+def test_what_is_logged_has_pytorchs_arguments() -> None:
+    pytest.importorskip("tensorboard")
+    ours, theirs = [part(t, "utils.tensorboard").SummaryWriter for t in (torchlite, pytest.importorskip("torch"))]
+    for name in "scalar tensor histogram histogram_raw pr_curve pr_curve_raw text image images audio".split():
+        found, wanted = [inspect.signature(getattr(w, f"add_{name}")).parameters.values() for w in (ours, theirs)]
+        assert [(p.name, p.default) for p in found] == [(p.name, p.default) for p in wanted], name
 
 
 def test_pictures_and_points(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -64,16 +65,26 @@ def get_device_capability(device: DeviceLike = None) -> dict[str, Any]:
     return {"supported_dtypes": set(dt.DTYPES)}
 
 
-def current_stream(device: DeviceLike = None) -> Any:
-    return _needed().current_stream(device)
+def _of_cuda(name: str, there: str = "") -> Callable[..., Any]:
+    """The function of `torch.cuda` with this name, or another, asked of a device that must be there."""
+
+    def asked(device: DeviceLike = None) -> Any:
+        return getattr(_needed(), there or name)(device)
+
+    asked.__name__ = asked.__qualname__ = name
+    return asked
+
+
+current_stream, synchronize = _of_cuda("current_stream"), _of_cuda("synchronize")
+get_memory_info, memory_stats = _of_cuda("get_memory_info", "mem_get_info"), _of_cuda("memory_stats")
+memory_allocated, memory_reserved = _of_cuda("memory_allocated"), _of_cuda("memory_reserved")
+max_memory_allocated, max_memory_reserved = _of_cuda("max_memory_allocated"), _of_cuda("max_memory_reserved")
+reset_accumulated_memory_stats = _of_cuda("reset_accumulated_memory_stats")
+reset_peak_memory_stats = _of_cuda("reset_peak_memory_stats")
 
 
 def set_stream(stream: Any) -> None:
     _needed().set_stream(stream)
-
-
-def synchronize(device: DeviceLike = None) -> None:
-    _needed().synchronize(device)
 
 
 def empty_cache() -> None:
@@ -82,35 +93,3 @@ def empty_cache() -> None:
 
 def empty_host_cache() -> None:
     _needed()
-
-
-def get_memory_info(device: DeviceLike = None) -> tuple[int, int]:
-    return _needed().mem_get_info(device)
-
-
-def memory_allocated(device: DeviceLike = None) -> int:
-    return _needed().memory_allocated(device)
-
-
-def memory_reserved(device: DeviceLike = None) -> int:
-    return _needed().memory_reserved(device)
-
-
-def max_memory_allocated(device: DeviceLike = None) -> int:
-    return _needed().max_memory_allocated(device)
-
-
-def max_memory_reserved(device: DeviceLike = None) -> int:
-    return _needed().max_memory_reserved(device)
-
-
-def memory_stats(device: DeviceLike = None) -> Any:
-    return _needed().memory_stats(device)
-
-
-def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
-    _needed().reset_accumulated_memory_stats(device)
-
-
-def reset_peak_memory_stats(device: DeviceLike = None) -> None:
-    _needed().reset_peak_memory_stats(device)

@@ -46,8 +46,9 @@ def _shape(*sizes: int) -> TensorShapeProto:
     return TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in sizes])
 
 
-def scalar(tag: str, value: Any, new_style: bool, double_precision: bool) -> Summary:
-    number = as_numpy(value).squeeze()
+def scalar(tag: str, scalar_value: Any, new_style: bool = False, double_precision: bool = False) -> Summary:
+    """Log a number."""
+    number = as_numpy(scalar_value).squeeze()
     if number.ndim != 0:
         raise AssertionError(
             "Tensor should contain one element (0 dimensions).             Was given size: "
@@ -62,13 +63,15 @@ def scalar(tag: str, value: Any, new_style: bool, double_precision: bool) -> Sum
     return _one(tag, tensor=tensor, metadata=_metadata("scalars"))
 
 
-def text(tag: str, content: str) -> Summary:
-    tensor = TensorProto(dtype="DT_STRING", string_val=[content.encode()], tensor_shape=_shape(1))
+def text(tag: str, text_string: str) -> Summary:
+    """Log text, which may be Markdown."""
+    tensor = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=_shape(1))
     return _one(tag + "/text_summary", tensor=tensor, metadata=_metadata("text"))
 
 
-def tensor(tag: str, value: Any) -> Summary:
-    array = as_numpy(value)
+def tensor(tag: str, tensor: Any) -> Summary:
+    """Log a tensor."""
+    array = as_numpy(tensor)
     kind = {"f": ("DT_FLOAT", "float_val"), "i": ("DT_INT64", "int64_val"), "u": ("DT_INT64", "int64_val")}
     if array.dtype.kind not in kind:
         raise NotImplementedError(f"torchlite cannot log tensors of dtype {array.dtype}")
@@ -77,8 +80,8 @@ def tensor(tag: str, value: Any) -> Summary:
     return _one(tag, tensor=message, metadata=_metadata("tensor"))
 
 
-def histogram(tag: str, values: Any, bins: Any, max_bins: int | None) -> Summary:
-    """Bins are "tensorflow", whose widths grow, or what `numpy.histogram` takes."""
+def histogram(tag: str, values: Any, bins: Any = "tensorflow", max_bins: int | None = None) -> Summary:
+    """Log how values are distributed. Bins are "tensorflow", whose widths grow, or what `numpy.histogram` takes."""
     array = as_numpy(values).reshape(-1).astype(np.float64)
     if not array.size:
         raise ValueError("The input has no element.")
@@ -105,41 +108,52 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None) -> Summary
 
 
 def histogram_raw(
-    tag: str, least: Any, most: Any, count: Any, total: Any, squares: Any, limits: list[float], counts: list[float]
-) -> Summary:
+    tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: list[float],
+    bucket_counts: list[float],
+) -> Summary:  # fmt: skip
+    """Log a histogram that is there already."""
+    if len(bucket_limits) != len(bucket_counts):
+        raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
     message = HistogramProto(
-        min=least, max=most, num=count, sum=total, sum_squares=squares, bucket_limit=limits, bucket=counts
+        min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
     )
     return _one(tag, histo=message)
 
 
-def image(tag: str, value: Any, form: str) -> Summary:
-    picture = images.as_bytes(images.with_channels_last(as_numpy(value), form))
+def image(tag: str, img_tensor: Any, dataformats: str = "CHW") -> Summary:
+    """Log a picture: bytes, or numbers between 0 and 1."""
+    picture = images.as_bytes(images.with_channels_last(as_numpy(img_tensor), dataformats))
     height, width, channels = picture.shape
     file = images.png(picture)
     return _one(tag, image=Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=file))
 
 
-def audio(tag: str, value: Any, rate: int) -> Summary:
-    samples = as_numpy(value).squeeze()
+def images_as_one(tag: str, img_tensor: Any, dataformats: str = "NCHW") -> Summary:
+    """Log several pictures as one."""
+    return image(tag, img_tensor, dataformats)
+
+
+def audio(tag: str, snd_tensor: Any, sample_rate: int = 44100) -> Summary:
+    """Log a sound: samples between -1 and 1."""
+    samples = as_numpy(snd_tensor).squeeze()
     if samples.ndim != 1:
         raise AssertionError("input tensor should be 1 dimensional.")
     file = io.BytesIO()
     with wave.open(file, "wb") as out:
         out.setnchannels(1)
         out.setsampwidth(2)
-        out.setframerate(rate)
+        out.setframerate(sample_rate)
         out.writeframes((samples.clip(-1, 1) * np.iinfo(np.int16).max).astype("<i2").tobytes())
     message = Summary.Audio(
-        sample_rate=rate, num_channels=1, length_frames=len(samples), encoded_audio_string=file.getvalue(),
+        sample_rate=sample_rate, num_channels=1, length_frames=len(samples), encoded_audio_string=file.getvalue(),
         content_type="audio/wav",
     )  # fmt: skip
     return _one(tag, audio=message)
 
 
-def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: Any) -> Summary:
-    """Precision and recall at so many thresholds between 0 and 1."""
-    thresholds = min(thresholds, 127)
+def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Summary:
+    """Log the precision and the recall of predictions of true and false, at so many thresholds between 0 and 1."""
+    thresholds = min(num_thresholds, 127)
     true = as_numpy(labels).reshape(-1).astype(float)
     weight = np.ones_like(true) if weights is None else as_numpy(weights).reshape(-1)
     bucket = np.floor(as_numpy(predictions).reshape(-1) * (thresholds - 1)).astype(int)
@@ -151,9 +165,14 @@ def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: 
     return pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, thresholds)
 
 
-def pr_curve_raw(tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any, thresholds: int) -> Summary:
-    thresholds = min(thresholds, 127)
-    data = np.stack([as_numpy(a) for a in (tp, fp, tn, fn, precision, recall)])
+def pr_curve_raw(
+    tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+    false_negative_counts: Any, precision: Any, recall: Any, num_thresholds: int = 127, weights: Any = None,
+) -> Summary:  # fmt: skip
+    """Log such a curve that is there already."""
+    thresholds = min(num_thresholds, 127)
+    counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
+    data = np.stack([as_numpy(a) for a in (*counts, precision, recall)])
     content = pr_curve_pb2.PrCurvePluginData(version=0, num_thresholds=thresholds).SerializeToString()
     message = TensorProto(dtype="DT_FLOAT", float_val=data.reshape(-1).tolist(), tensor_shape=_shape(*data.shape))
     return _one(tag, tensor=message, metadata=_metadata("pr_curves", content))

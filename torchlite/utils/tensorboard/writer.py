@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import socket
 import time
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -12,9 +14,12 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from ...nn.headers import binder
 from . import embedding, images, summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class FileWriter:
@@ -45,6 +50,24 @@ class FileWriter:
 
     def reopen(self) -> None:
         self.event_writer.reopen()
+
+
+def _logs(make: Callable[..., Summary], step: int, walltime: int | None = None) -> Callable[..., None]:
+    """The method that logs what `make` makes of its arguments, among which the step and the time have these places."""
+    header = list(inspect.signature(make).parameters.values())
+    for name, at in (("global_step", step), ("walltime", walltime or step + 1)):
+        header.insert(at, inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None))
+    name = "add_images" if make is summary.images_as_one else f"add_{make.__name__}"
+    bind = binder(name, header)
+
+    def add(self: SummaryWriter, *args: Any, **kwargs: Any) -> None:
+        given = bind(*args, **kwargs)
+        when = given.pop("global_step"), given.pop("walltime")
+        self._add(make(**given), *when)
+
+    add.__name__, add.__qualname__, add.__doc__ = name, f"SummaryWriter.{name}", make.__doc__
+    add.__signature__ = inspect.Signature([_SELF, *header])  # type: ignore[attr-defined]
+    return add
 
 
 class SummaryWriter:
@@ -91,17 +114,12 @@ class SummaryWriter:
 
     # ---- numbers
 
-    def add_scalar(
-        self,
-        tag: str,
-        scalar_value: Any,
-        global_step: int | None = None,
-        walltime: float | None = None,
-        new_style: bool = False,
-        double_precision: bool = False,
-    ) -> None:
-        """Log a number."""
-        self._add(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
+    add_scalar = _logs(summary.scalar, 2)
+    add_tensor = _logs(summary.tensor, 2)
+    add_histogram = _logs(summary.histogram, 2, 4)
+    add_histogram_raw = _logs(summary.histogram_raw, 8)
+    add_pr_curve = _logs(summary.pr_curve, 3, 6)
+    add_pr_curve_raw = _logs(summary.pr_curve_raw, 7, 10)
 
     def add_scalars(
         self,
@@ -119,74 +137,8 @@ class SummaryWriter:
                 self.all_writers[directory] = FileWriter(
                     directory, self.max_queue, self.flush_secs, self.filename_suffix
                 )
-            made = summary.scalar(main_tag, value, False, False)
+            made = summary.scalar(main_tag, value)
             self.all_writers[directory].add_summary(made, global_step, walltime)
-
-    def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
-        """Log a tensor."""
-        self._add(summary.tensor(tag, tensor), global_step, walltime)
-
-    def add_histogram(
-        self,
-        tag: str,
-        values: Any,
-        global_step: int | None = None,
-        bins: Any = "tensorflow",
-        walltime: float | None = None,
-        max_bins: int | None = None,
-    ) -> None:
-        """Log how values are distributed."""
-        self._add(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
-
-    def add_histogram_raw(
-        self,
-        tag: str,
-        min: Any,
-        max: Any,
-        num: Any,
-        sum: Any,
-        sum_squares: Any,
-        bucket_limits: list[float],
-        bucket_counts: list[float],
-        global_step: int | None = None,
-        walltime: float | None = None,
-    ) -> None:
-        """Log a histogram that is there already."""
-        if len(bucket_limits) != len(bucket_counts):
-            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
-        made = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
-        self._add(made, global_step, walltime)
-
-    def add_pr_curve(
-        self,
-        tag: str,
-        labels: Any,
-        predictions: Any,
-        global_step: int | None = None,
-        num_thresholds: int = 127,
-        weights: Any = None,
-        walltime: float | None = None,
-    ) -> None:
-        """Log the precision and the recall of predictions of true and false."""
-        self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
-
-    def add_pr_curve_raw(
-        self,
-        tag: str,
-        true_positive_counts: Any,
-        false_positive_counts: Any,
-        true_negative_counts: Any,
-        false_negative_counts: Any,
-        precision: Any,
-        recall: Any,
-        global_step: int | None = None,
-        num_thresholds: int = 127,
-        weights: Any = None,
-        walltime: float | None = None,
-    ) -> None:
-        """Log such a curve that is there already."""
-        counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
-        self._add(summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds), global_step, walltime)
 
     def add_hparams(
         self,
@@ -209,33 +161,10 @@ class SummaryWriter:
 
     # ---- what is read, seen and heard
 
-    def add_text(
-        self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
-    ) -> None:
-        """Log text, which may be Markdown."""
-        self._add(summary.text(tag, text_string), global_step, walltime)
-
-    def add_image(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: int | None = None,
-        walltime: float | None = None,
-        dataformats: str = "CHW",
-    ) -> None:
-        """Log a picture: bytes, or numbers between 0 and 1."""
-        self._add(summary.image(tag, img_tensor, dataformats), global_step, walltime)
-
-    def add_images(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: int | None = None,
-        walltime: float | None = None,
-        dataformats: str = "NCHW",
-    ) -> None:
-        """Log several pictures as one."""
-        self._add(summary.image(tag, img_tensor, dataformats), global_step, walltime)
+    add_text = _logs(summary.text, 2)
+    add_image = _logs(summary.image, 2)
+    add_images = _logs(summary.images_as_one, 2)
+    add_audio = _logs(summary.audio, 2, 4)
 
     def add_figure(
         self,
@@ -252,17 +181,6 @@ class SummaryWriter:
             tag, summary.np.stack(pictures) if several else pictures[0], global_step, walltime,
             "NCHW" if several else "CHW",
         )  # fmt: skip
-
-    def add_audio(
-        self,
-        tag: str,
-        snd_tensor: Any,
-        global_step: int | None = None,
-        sample_rate: int = 44100,
-        walltime: float | None = None,
-    ) -> None:
-        """Log a sound: samples between -1 and 1."""
-        self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_embedding(
         self,
