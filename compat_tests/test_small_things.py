@@ -296,7 +296,11 @@ def test_event_files(tmp_path: Path) -> None:
 def test_what_is_logged_has_pytorchs_arguments() -> None:
     pytest.importorskip("tensorboard")
     ours, theirs = [part(t, "utils.tensorboard").SummaryWriter for t in (torchlite, pytest.importorskip("torch"))]
-    for name in "scalar tensor histogram histogram_raw pr_curve pr_curve_raw text image images audio".split():
+    names = [
+        "scalar", "tensor", "histogram", "histogram_raw", "pr_curve", "pr_curve_raw", "text", "image", "images",
+        "audio",
+    ]  # fmt: skip
+    for name in names:
         found, wanted = [inspect.signature(getattr(w, f"add_{name}")).parameters.values() for w in (ours, theirs)]
         assert [(p.name, p.default) for p in found] == [(p.name, p.default) for p in wanted], name
 

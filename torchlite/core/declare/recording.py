@@ -129,6 +129,7 @@ class Recording(Declaration):
         rules = tuple([(rule.fn, rule.sources, rule.saved) for _, rule in self.rules])
         lists = [self.signature.params[i].sequence for i, _ in self.rules]
         together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
+        named = len(self.signature.returns[: self.differentiable])  # formulas are told of the last ones too
 
         def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
             saved = node.saved_entries
@@ -162,7 +163,8 @@ class Recording(Declaration):
                                 continue
                         arguments.append(node.read(entry))
                     else:
-                        arguments.append(grads if s == -2 else tuple([e is not None for e in node.next_edges]))
+                        of_all = [*grads, *[None] * (named - len(grads))]
+                        arguments.append(of_all if s == -2 else tuple([e is not None for e in node.next_edges]))
                 results.append(fn(*arguments))
             if together:
                 results = [None] * len(node.next_edges) if edges[0] is None else results[0]
