@@ -19,7 +19,6 @@ from ..machine.registry import registry
 from ..values.return_types import return_type
 from .op_node import OpNode
 from .schema import Signature
-from .shown_values import SHOWN
 
 # What a call is made of. A family has these as methods; a declaration may give functions of its own, called with the op
 # first. Where either does of those that plans have, it says itself whether calls of one form are alike.
@@ -94,6 +93,9 @@ class Declaration:
     follows_edges: bool = False  # whether the shape of a gradient is that of what the edge leads to
     differentiable: int | None = None  # through how many results, the first ones, gradients go; None: all
     constant: Sequence[str] = ()  # operands that the one derivative for all of them has none for
+    # Which plain values its nodes show as `_saved_*`; None: the arguments that derivatives name, and `self_sym_sizes`
+    # where they name `self_shape`.
+    shows: str | None = None
     planner: Any = staticmethod(plan_op)  # what makes plans of its calls, see plan.py
     node_base: type[OpNode] = OpNode  # what the classes of its nodes derive from
 
@@ -185,11 +187,12 @@ class Declaration:
         for n in plain:
             if n not in self.signature.by_name and not any(n.startswith(f"{t}_") for t in (*tensors, *outputs)):
                 raise ValueError(f"op '{self.name}': a derivative names '{n}', which is no argument or result")
-        shown = SHOWN.get(self.name)
-        if shown is None:
+        if self.shows is None:
             arguments = [n for n in plain if n in self.signature.by_name]
             shapes = [f"{n[:-6]}_sym_sizes" for n in plain if n.endswith("_shape") and n not in arguments]
             shown = (*arguments, *self.shown_besides(), *shapes)
+        else:
+            shown = tuple(self.shows.split())
         self.shown_names: tuple[str, ...] = tuple(dict.fromkeys(shown)) if used else ()
         noted = [n for n in self.shown_names if n in self.signature.by_name]
         self.value_names: tuple[str, ...] = tuple(dict.fromkeys([*plain, *noted]))

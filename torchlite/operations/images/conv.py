@@ -301,6 +301,7 @@ convolution = LaidOp(
     _gradients,
     check=_check,
     batch=Leading(call=_convolution_of_batch),
+    shows="bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
 )
 convolution_backward = LaidOp(
     f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, {_OPTIONS}, "

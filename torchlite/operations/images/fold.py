@@ -59,6 +59,7 @@ im2col = LaidOp(
     node="Im2ColBackward0",
     linear=True,
     batch=LEADING,
+    shows="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
 )
 col2im = LaidOp(
     f"col2im(Tensor self, int[] output_size, {_OPTIONS})",

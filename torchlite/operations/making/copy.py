@@ -311,6 +311,7 @@ copy_ = Op(
     check_memory=_check_copied,
     overwrite=_overwrite_converted,
     overwrite_inside=lambda op, self_, before, values: write(self_, values[1]),
+    shows="",
 )
 publish(copy_, function=False, method=False, inplace=True)
 

@@ -332,6 +332,7 @@ index_put = Writing(
     warns="indices] = tensor",
     linear=True,
     batch=_put_by_scatter,
+    shows="accumulate",
 )
 publish(index_put, inplace=True)
 

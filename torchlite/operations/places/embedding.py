@@ -104,6 +104,7 @@ embedding_op = Op(
         "indices": None,
     },
     check=_check_embedding, linear=True, batch=_rows_of,
+    shows="padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
 )  # fmt: skip
 embedding = publish(embedding_op, method=False)
 

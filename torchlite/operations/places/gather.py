@@ -67,6 +67,7 @@ gather = Picking(
     check=_check_gather,
     linear=True,
     batch=LEADING,
+    shows="dim sparse_grad",
 )
 publish(gather)
 

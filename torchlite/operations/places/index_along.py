@@ -144,6 +144,7 @@ index_add = Writing(
     by_form=True,
     linear=True,
     batch=_add_by_scatter,
+    shows="alpha dim source_dim",
 )
 publish(index_add, inplace=True)
 
@@ -218,6 +219,7 @@ index_copy = Writing(
     check=_check_copy,
     linear=True,
     batch=_copy_by_scatter,
+    shows="dim source_dim",
 )
 publish(index_copy, inplace=True)
 

@@ -62,6 +62,7 @@ masked_fill_scalar = Writing(
     check=_check_fill,
     **_IN_PLACE,
     batch=BROADCAST,
+    shows="",
 )
 masked_fill_tensor = Writing(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
@@ -76,6 +77,7 @@ masked_fill_tensor = Writing(
     **_IN_PLACE,
     node="MaskedFillBackward1",
     batch=lambda self, mask, value: where(mask, value.to(self.dtype), self),
+    shows="",
 )
 publish(masked_fill_tensor, masked_fill_scalar, inplace=True)
 
@@ -169,6 +171,7 @@ masked_scatter = Writing(
     check=_check_scatter,
     linear=True,
     batch=_gathered,
+    shows="source_sym_sizes",
 )
 publish(masked_scatter, inplace=True)
 

@@ -245,7 +245,7 @@ divide_rounded = Elementwise(
     _divide_rounded,
     {"self": lambda g, other: zero_gradient(g), "other": lambda g, self, other: zero_gradient(g)},
     dtypes=REAL, check_form=_known_rounding, node="DivBackward2", label="div_floor_cpu",
-    numbers_count=True, of_numbers=True,
+    numbers_count=True, of_numbers=True, shows="rounding_mode",
 )  # fmt: skip
 publish(
     div, names=("div", "divide", "true_divide"),

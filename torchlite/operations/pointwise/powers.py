@@ -112,7 +112,7 @@ pow_scalar = Binary(
     check_form=_no_negative_power, prepare=_with_number, numbers_count=False, by_form=True,
     on_arrays=by_formula(lambda xp, g, edges, self, exponent: [
         xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
-    ]),
+    ]), shows="exponent",
 )  # fmt: skip
 pow_tensor = Elementwise(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent)", _pow, {"self": _pow_of_self, "exponent": _pow_of_exponent},

@@ -56,6 +56,7 @@ addmm = Exact(
     },
     check_form=_check_addmm,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
+    shows="alpha beta mat1_sym_sizes mat2_sym_sizes",
 )
 publish(addmm, inplace=True)
 
@@ -91,6 +92,7 @@ addmv = Exact(
     },
     check_form=_check_addmv,
     batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
+    shows="alpha beta",
 )
 publish(addmv, inplace=True)
 
@@ -123,7 +125,7 @@ addr = Op(
     },
     check_form=_check_addr,
     promote=("self", "vec1", "vec2"),
-    batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha),
+    batch=lambda self, vec1, vec2, beta, alpha: _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha), shows="alpha beta",
 )  # fmt: skip
 publish(addr, inplace=True)
 
@@ -155,6 +157,7 @@ baddbmm = Exact(
     },
     check_form=_check_baddbmm,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
+    shows="alpha beta",
 )
 publish(baddbmm, inplace=True)
 
@@ -199,5 +202,6 @@ addbmm = Exact(
     check_form=_check_addbmm,
     overwrite=_in_shape_of_products,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2).sum(0), beta, alpha),
+    shows="alpha beta batch1_sym_argsize_0 batch1_sym_argsize_1 batch2_sym_argsize_2",
 )
 publish(addbmm, inplace=True)

@@ -51,7 +51,7 @@ linalg_cross = Exact(
     },
     check=_check_cross,
     linear="each",
-    batch=LEADING,
+    batch=LEADING, shows="dim",
 )  # fmt: skip
 
 

@@ -156,7 +156,7 @@ mm = Exact(
     batch=Leading(call=_mm_of_batches),
     on_arrays=by_formula(_gradients_of_mm),
     formulas={"self": lambda g, mat2: g @ mat2.T, "mat2": lambda g, self: self.T @ g},
-    **_FAST,
+    **_FAST, shows="mat2_sym_sizes self_sym_sizes",
 )  # fmt: skip
 publish(mm)
 

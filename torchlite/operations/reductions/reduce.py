@@ -37,10 +37,12 @@ sum_all = Reduction(
     direct={d: d for d in (dt.float32, dt.float64, dt.int64, *dt.COMPLEXES)},
     on_arrays=lambda op: spread_on_arrays,
     formulas={"self": lambda g: g.spread()},
+    shows="self_sym_sizes",
 )
 sum_dim = Reduction(
-    f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True
-)
+    f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True,
+    shows="dim keepdim self_sym_sizes",
+)  # fmt: skip
 
 
 def publish_total(whole: Any, along: Any) -> None:
@@ -117,8 +119,12 @@ mean_all = Reduction(
     direct={d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)},
     on_arrays=lambda op: share_on_arrays,
     formulas={"self": lambda g, self_numel: (g / self_numel).spread()},
+    shows="self_sym_numel self_sym_sizes",
 )
-mean_dim = Reduction(f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True)
+mean_dim = Reduction(
+    f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True,
+    shows="dim keepdim self_sym_numel self_sym_sizes",
+)  # fmt: skip
 publish_total(mean_all, mean_dim)
 
 

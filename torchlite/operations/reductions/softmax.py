@@ -75,6 +75,7 @@ softmax_backward = Op(
         ),
     },
     **_BACK,
+    shows="dim",
 )
 publish(softmax_backward, method=False)
 

@@ -116,5 +116,6 @@ as_strided = LaidView(
     {"self": _as_strided_backward},
     linear=False,  # in the memory, not in the elements
     batch=Leading(call=_as_strided_batch),
+    shows="size stride storage_offset",
 )
 publish(as_strided)

@@ -135,6 +135,7 @@ cat = LaidOp(
     into=_into_joined,
     linear=True,
     batch=Leading(given=_filled_up),
+    shows="dim",
 )
 publish(cat, names=("cat", "concat", "concatenate"), method=False)
 
@@ -249,7 +250,7 @@ def _padded_rows(tensors: Sequence[Tensor]) -> Tensor:
 
 _block_diag_op = Op(
     "block_diag(Tensor[] tensors)", _block_diag, {"tensors": _block_diag_backward}, promote=("tensors",), linear=True,
-    batch=_padded_rows,
+    batch=_padded_rows, shows="",
 )  # fmt: skip
 
 

@@ -276,8 +276,13 @@ squeeze = ViewOp(
     squeeze_vjp,
     batch=lambda self: squeeze_dims.apply(self, tuple([d for d, n in enumerate(self.shape) if n == 1])),
 )
-squeeze_dim = ViewOp("squeeze.dim(Tensor self, int dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward1")
-squeeze_dims = ViewOp("squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward2")
+_DIMS = "dim self_sym_sizes"
+squeeze_dim = ViewOp(
+    "squeeze.dim(Tensor self, int dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward1", shows=_DIMS
+)
+squeeze_dims = ViewOp(
+    "squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward2", shows=_DIMS
+)
 publish(squeeze, squeeze_dim, squeeze_dims)
 
 

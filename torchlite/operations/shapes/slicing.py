@@ -93,6 +93,7 @@ select_scatter = LaidOp(
     },
     linear=True,
     batch=LEADING,
+    shows="dim index",
 )
 publish(select)
 publish(select_scatter)
@@ -140,6 +141,7 @@ slice_scatter = LaidOp(
     },
     linear=True,
     batch=LEADING,
+    shows="dim start end step",
 )
 publish(slice_scatter)
 
@@ -219,6 +221,7 @@ diagonal_scatter = LaidOp(
     },
     linear=True,
     batch=LEADING,
+    shows="offset dim1 dim2",
 )
 
 
@@ -322,5 +325,6 @@ as_strided_scatter = LaidOp(
         ),
     },
     linear=True,
+    shows="size stride storage_offset",
 )
 publish(as_strided_scatter)

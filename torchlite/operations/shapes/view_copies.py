@@ -54,7 +54,7 @@ def copy_of(viewed: Op) -> Op:
         schema = schema.replace(f".{overload}", "", 1)
     return LaidOp(
         schema, kernel, {"self": viewed.rules[0][1].fn} if viewed.rules else None, check=viewed.check, linear=True,
-        batch=copied, into=_into_each, node=f"{viewed.node_class.__name__}_copy",
+        batch=copied, into=_into_each, shows=viewed.shows, node=f"{viewed.node_class.__name__}_copy",
     )  # fmt: skip
 
 
