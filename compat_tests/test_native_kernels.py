@@ -200,6 +200,75 @@ def test_a_row_far_from_zero_keeps_its_digits(isa):
     assert np.abs(mean - wide.mean(1, keepdims=True)).max() < 1e-3
 
 
+# ---- convolutions
+
+CONVOLUTIONS = [  # images, weights, stride, padding, dilation, groups
+    ((2, 1, 9), (3, 1, 3), (1,), (1,), (1,), 1),
+    ((3, 4, 50), (6, 2, 4), (3,), (2,), (2,), 2),
+    ((2, 1, 28, 28), (6, 1, 5, 5), (1, 1), (2, 2), (1, 1), 1),
+    ((2, 6, 14, 14), (16, 6, 5, 5), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 3, 8, 11), (13, 3, 3, 2), (2, 1), (1, 0), (1, 2), 1),
+    ((2, 5, 7, 7), (10, 1, 3, 3), (2, 2), (1, 1), (1, 1), 5),
+    ((2, 8, 9, 9), (8, 1, 3, 3), (1, 1), (1, 1), (1, 1), 8),
+    ((1, 2, 5, 5), (3, 2, 5, 5), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 2, 5, 5), (3, 2, 3, 3), (7, 4), (0, 0), (1, 1), 1),
+    ((2, 2, 6, 6), (4, 2, 1, 1), (2, 2), (1, 0), (1, 1), 1),
+    ((1, 2, 6, 6), (4, 2, 3, 3), (1, 1), (4, 5), (1, 1), 1),
+    ((2, 17, 6, 5), (19, 17, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 3, 7, 6), (35, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 4, 9, 8), (50, 2, 3, 3), (2, 1), (1, 0), (1, 2), 2),
+    ((2, 2, 5, 6, 7), (3, 2, 2, 3, 3), (1, 2, 1), (1, 0, 1), (1, 1, 2), 1),
+]
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolutions(isa, case):
+    image, kernel, stride, padding, dilation, groups = case
+    forward, back = Pair("convolution"), Pair("convolution_backward")
+    x, w, b = numbers(image), numbers(kernel, 1), numbers(kernel[0], 2)
+    options = (stride, padding, dilation, False, (0,) * len(stride), groups)
+    for laid, taken in layouts(x):
+        forward.agree((laid, w, b, *options), 1e-4, 1e-3, taken)
+    forward.agree((x, w, None, *options), 1e-4, 1e-3)
+    g = numbers(forward.twin(x, w, b, *options).shape, 3)
+    for laid, _ in layouts(g):
+        back.agree((laid, x, w, (kernel[0],), *options, (True, True, True)), 1e-4, 1e-2)
+    back.agree((g, x, w, None, *options, (True, False, False)), 1e-4, 1e-2)
+    back.agree((g, x, w, None, *options, [False, True, False]), 1e-4, 1e-2)
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_transposed_convolutions(isa, case):
+    (n, _, *size), kernel, stride, padding, dilation, groups = case
+    forward, back = Pair("convolution"), Pair("convolution_backward")
+    x, w, b = numbers((n, kernel[0], *size)), numbers(kernel, 1), numbers(kernel[1] * groups, 2)
+    for more in ((0,) * len(stride), tuple(s - 1 for s in stride)):
+        options = (stride, padding, dilation, True, more, groups)
+        if max(padding) > 3:  # nothing is left
+            continue
+        shape = forward.twin(x, w, b, *options).shape
+        forward.agree((x, w, b, *options), 1e-4, 1e-3)
+        forward.agree((x, w, None, *options), 1e-4, 1e-3)
+        back.agree((numbers(shape, 3), x, w, b.shape, *options, (True, True, True)), 1e-4, 1e-2)
+
+
+def test_numbers_that_are_not_finite_stay_out_of_the_padding(isa):
+    x, w = numbers((1, 2, 6, 6)), numbers((3, 2, 3, 3), 1)
+    options = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+    g = numbers((1, 3, 6, 6), 2)
+    bad = w.copy()
+    bad[0, 0, 0, 0] = np.inf
+    Pair("convolution").agree((x, bad, None, *options), 1e-4, 1e-4, taken=False)
+    Pair("convolution_backward").agree((g, x, bad, None, *options, (True, True, True)), 1e-4, 1e-4, taken=False)
+    bad = x.copy()
+    bad[0, 0, 2, 3] = np.nan
+    Pair("convolution").agree((bad, w, None, *options), 1e-4, 1e-4)
+    Pair("convolution_backward").agree((g, bad, w, None, *options, (True, True, True)), 1e-4, 1e-4, taken=False)
+    bad = g.copy()
+    bad[0, 0, 2, 3] = -np.inf
+    Pair("convolution_backward").agree((bad, x, w, None, *options, (True, True, True)), 1e-4, 1e-4, taken=False)
+
+
 # ---- all of them
 
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <structmember.h>
 
-static const KernelDef *const families[] = {elementwise_kernels, row_kernels};
+static const KernelDef *const families[] = {elementwise_kernels, row_kernels, conv_kernels};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 typedef struct {

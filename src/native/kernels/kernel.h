@@ -20,7 +20,7 @@ extern const Loops *loops;  // isa.c: those of the instruction set chosen
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 
-extern const KernelDef elementwise_kernels[], row_kernels[];
+extern const KernelDef elementwise_kernels[], row_kernels[], conv_kernels[];
 
 #define INLINE_ static inline
 

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sliding.h"
+
 typedef ptrdiff_t N;
 
 // clang-format off
@@ -30,7 +32,15 @@ typedef ptrdiff_t N;
     X(layer_norm_slope, (const float *g, const float *x, const float *mean, const float *rstd, const float *w, \
                          float *dx, N rows, N n)) \
     X(layer_norm_sums, (const float *g, const float *x, const float *mean, const float *rstd, double *dw, double *db, \
-                        float *room, N rows, N n))
+                        float *room, N rows, N n)) \
+    /* sums.c */ \
+    X(all_finite, (const float *x, N n, int *finite)) \
+    X(sum_of_ends, (const float *x, float *y, N first, N keep, N last)) \
+    /* conv.c */ \
+    X(conv, (const Sliding *s, const float *x, const float *w, const float *bias, float *y, float *room)) \
+    X(conv_to_images, (const Sliding *s, const float *g, const float *w, const float *bias, float *x, float *room)) \
+    X(conv_to_many_weights, (const Sliding *s, const float *g, const float *x, float *dw, float *room, N width)) \
+    X(conv_to_weights, (const Sliding *s, const float *g, const float *x, float *dw, float *room, N together))
 // clang-format on
 
 #define FIELD(name, parameters) void (*name) parameters;

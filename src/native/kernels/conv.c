@@ -1,0 +1,215 @@
+// Convolutions, and pooling's neighbours in shape: see loops/conv.c.
+#include "kernel.h"
+
+// So many plain ints, into the last of three.
+static int numbers_of(PyObject *given, int rank, N *to)
+{
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != rank) return 0;
+    for (int d = 0; d < rank; d++)
+        if (!whole_number(PyTuple_GET_ITEM(given, d), to + 3 - rank + d)) return 0;
+    return 1;
+}
+
+// What follows from sizes and counts.
+static int complete(Sliding *s)
+{
+    N reach[3];
+    s->cells = s->phases = s->taps = s->length = 1;
+    s->longest = 0;
+    s->slack = 64;
+    for (int d = 2; d >= 0; d--) {
+        reach[d] = (s->kernel[d] - 1) * s->dilation[d];
+        if (s->count[d] < 1 || s->size[d] < 1 || s->kernel[d] < 1 || s->stride[d] < 1 || s->dilation[d] < 1 ||
+            s->padding[d] < 0 || s->padding[d] > 1 << 20 || s->dilation[d] > 1 << 20 || s->stride[d] > 1 << 20)
+            return 0;
+        if (s->count[d] == 1 && s->stride[d] > reach[d] + 1) s->stride[d] = reach[d] + 1;  // a lone window stays
+        s->grid[d] = s->count[d] + reach[d] / s->stride[d];
+        s->step[d] = s->cells;
+        s->length += (s->count[d] - 1) * s->cells;
+        s->cells *= s->grid[d];
+        s->phases *= s->stride[d];
+        s->taps *= s->kernel[d];
+        if (s->taps > MAX_TAPS || s->phases > MAX_TAPS) return 0;
+    }
+    int tap = 0;
+    for (N z = 0; z <= reach[0]; z += s->dilation[0]) {
+        for (N y = 0; y <= reach[1]; y += s->dilation[1]) {
+            for (N x = 0; x <= reach[2]; x += s->dilation[2], tap++) {
+                const N *stride = s->stride;
+                s->phase[tap] = (int)((z % stride[0] * stride[1] + y % stride[1]) * stride[2] + x % stride[2]);
+                s->shift[tap] = z / stride[0] * s->step[0] + y / stride[1] * s->step[1] + x / stride[2];
+                if (s->shift[tap] > s->longest) s->longest = s->shift[tap];
+            }
+        }
+    }
+    return 1;
+}
+
+typedef struct { Sliding s; int rank, transposed; N more[3]; } Convolution;
+
+// From an image (n, channels, *size), weights (out, in of a group, *kernel), and seven options.
+static int describe(Convolution *c, PyArrayObject *x, PyArrayObject *w, PyObject *const *options)
+{
+    Sliding *s = &c->s;
+    int rank = c->rank = PyArray_NDIM(w) - 2;
+    N groups;
+    if (rank < 1 || rank > 3 || PyArray_NDIM(x) != rank + 2 || !PyArray_SIZE(x) || !PyArray_SIZE(w)) return 0;
+    for (int d = 0; d < 3; d++) {
+        s->size[d] = s->count[d] = s->kernel[d] = s->stride[d] = s->dilation[d] = 1;
+        s->padding[d] = c->more[d] = 0;
+    }
+    c->transposed = options[3] == Py_True;
+    if (!numbers_of(options[0], rank, s->stride) || !numbers_of(options[1], rank, s->padding) ||
+        !numbers_of(options[2], rank, s->dilation) || !numbers_of(options[4], rank, c->more) ||
+        !whole_number(options[5], &groups) || groups < 1)
+        return 0;
+    s->images = PyArray_DIM(x, 0);
+    s->groups = groups;
+    s->out = PyArray_DIM(w, 0) / groups;
+    s->in = PyArray_DIM(w, 1);
+    for (int d = 3 - rank; d < 3; d++) {
+        N given = PyArray_DIM(x, d - 1 + rank), reach;
+        s->kernel[d] = PyArray_DIM(w, d - 1 + rank);
+        reach = (s->kernel[d] - 1) * s->dilation[d];
+        if (s->stride[d] < 1) return 0;
+        if (c->transposed) {
+            s->count[d] = given;
+            s->size[d] = (given - 1) * s->stride[d] - 2 * s->padding[d] + reach + c->more[d] + 1;
+        } else {
+            s->size[d] = given;
+            s->count[d] = (given + 2 * s->padding[d] - reach - 1) / s->stride[d] + 1;
+            if (given + 2 * s->padding[d] <= reach) return 0;
+        }
+    }
+    return complete(s);
+}
+
+static int all_finite(PyArrayObject *a)
+{
+    int finite;
+    loops->all_finite(data_of(a), PyArray_SIZE(a), &finite);
+    return finite;
+}
+
+static int has_padding(const Sliding *s) { return s->padding[0] || s->padding[1] || s->padding[2]; }
+
+// Whether taps read zeros, in the padding or for cells that are no windows.
+static int reads_zeros(const Sliding *s)
+{
+    return has_padding(s) || s->length != s->count[0] * s->count[1] * s->count[2];
+}
+
+static PyArrayObject *fresh_images(const Convolution *c, N channels, const N *size)
+{
+    npy_intp shape[5] = {c->s.images, channels};
+    for (int d = 0; d < c->rank; d++) shape[2 + d] = size[3 - c->rank + d];
+    return fresh(2 + c->rank, shape);
+}
+
+static PyArrayObject *correlated(const Convolution *c, PyArrayObject *x, PyArrayObject *w, PyArrayObject *bias)
+{
+    const Sliding *s = &c->s;
+    PyArrayObject *y = fresh_images(c, s->groups * s->out, s->count);
+    size_t room = s->groups * s->in * s->phases * s->cells + PyArray_SIZE(w) + 8 * (s->length + s->slack) + 2 * s->slack;
+    float *memory = y ? PyMem_Calloc(room, sizeof(float)) : NULL;
+    if (y && !memory) {
+        Py_CLEAR(y);
+        PyErr_NoMemory();
+    }
+    if (y) WORK(PyArray_SIZE(y) * s->in, loops->conv(s, data_of(x), data_of(w), data_or_null(bias), data_of(y), memory));
+    PyMem_Free(memory);
+    return y;
+}
+
+static PyArrayObject *spread_back(const Convolution *c, PyArrayObject *g, PyArrayObject *w, PyArrayObject *bias)
+{
+    const Sliding *s = &c->s;
+    PyArrayObject *x = fresh_images(c, s->groups * s->in, s->size);
+    size_t room = s->groups * s->out * (s->longest + s->cells) + PyArray_SIZE(w) +
+                  8 * (s->phases * s->cells + s->slack) + 2 * s->slack;
+    float *memory = x ? PyMem_Calloc(room, sizeof(float)) : NULL;
+    if (x && !memory) {
+        Py_CLEAR(x);
+        PyErr_NoMemory();
+    }
+    if (x)
+        WORK(PyArray_SIZE(x) * s->out,
+             loops->conv_to_images(s, data_of(g), data_of(w), data_or_null(bias), data_of(x), memory));
+    PyMem_Free(memory);
+    return x;
+}
+
+enum { MANY = 24, PAIR = 32, CACHE = 1 << 16 };  // outputs; the widest pair of vectors; numbers
+
+static PyArrayObject *of_weights(const Convolution *c, PyArrayObject *g, PyArrayObject *x, PyArrayObject *like)
+{
+    const Sliding *s = &c->s;
+    N inputs = s->groups * s->in * s->phases * s->cells, outputs = s->groups * s->out * (s->length + s->slack);
+    N reads = s->in * s->taps, width = (s->out + PAIR - 1) / PAIR * PAIR, together = CACHE / (inputs + outputs);
+    together = together < 1 ? 1 : together < s->images ? together : s->images;
+    size_t room = s->slack + reads * (sizeof(N) / sizeof(float));
+    room += s->out < MANY ? together * (inputs + outputs) : inputs + (s->length + s->groups * reads) * width;
+    PyArrayObject *dw = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(like), PyArray_DIMS(like), NPY_FLOAT32, 0);
+    float *memory = dw ? PyMem_Calloc(room, sizeof(float)) : NULL;
+    if (dw && !memory) {
+        Py_CLEAR(dw);
+        PyErr_NoMemory();
+    }
+    if (dw && s->out < MANY)
+        WORK(PyArray_SIZE(g) * s->in, loops->conv_to_weights(s, data_of(g), data_of(x), data_of(dw), memory, together));
+    else if (dw)
+        WORK(PyArray_SIZE(g) * s->in, loops->conv_to_many_weights(s, data_of(g), data_of(x), data_of(dw), memory, width));
+    PyMem_Free(memory);
+    return dw;
+}
+
+static PyObject *convolution(PyObject *const *a, Py_ssize_t count)
+{
+    Convolution c;
+    PyArrayObject *x = floats(a[0]), *w = count == 9 ? floats(a[1]) : NULL, *bias = NULL;
+    if (!x || !w || (a[2] != Py_None && !(bias = floats(a[2]))) || !describe(&c, x, w, a + 3)) return NULL;
+    if ((c.transposed ? reads_zeros(&c.s) : has_padding(&c.s)) && !all_finite(w)) return NULL;
+    return (PyObject *)(c.transposed ? spread_back(&c, x, w, bias) : correlated(&c, x, w, bias));
+}
+
+static PyArrayObject *of_bias(const Convolution *c, PyArrayObject *g)
+{
+    npy_intp channels = PyArray_DIM(g, 1);
+    N images = PyArray_DIM(g, 0);
+    PyArrayObject *made = fresh(1, &channels);
+    if (made) WORK(PyArray_SIZE(g), loops->sum_of_ends(data_of(g), data_of(made), images, channels,
+                                                       PyArray_SIZE(g) / (images * channels)));
+    return made;
+}
+
+static PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
+
+static PyObject *convolution_backward(PyObject *const *a, Py_ssize_t count)
+{
+    Convolution c;
+    int wanted[3];
+    PyArrayObject *x = count == 11 ? floats(a[1]) : NULL, *w = x ? floats(a[2]) : NULL, *given = (PyArrayObject *)a[0];
+    if (!w || !PyArray_CheckExact(a[0]) || PyArray_TYPE(given) != NPY_FLOAT32 || !PyArray_SIZE(given)) return NULL;
+    if (!describe(&c, x, w, a + 4) || !wanted_of(a[10], 3, wanted)) return NULL;
+    if (wanted[0] && reads_zeros(&c.s) && !all_finite(w)) return NULL;
+    PyArrayObject *g = (PyArrayObject *)PyArray_FROM_OF(a[0], NPY_ARRAY_CARRAY_RO);
+    if (!g) return NULL;
+    PyObject *made = NULL;
+    if (!wanted[1] || !reads_zeros(&c.s) || (all_finite(x) && all_finite(g))) {
+        PyArrayObject *small = c.transposed ? x : g, *large = c.transposed ? g : x;
+        PyArrayObject *dx = NULL, *dw = NULL, *db = NULL;
+        if (wanted[0]) dx = c.transposed ? correlated(&c, g, w, NULL) : spread_back(&c, g, w, NULL);
+        if (wanted[1]) dw = of_weights(&c, small, large, w);
+        if (wanted[2]) db = of_bias(&c, g);
+        made = Py_BuildValue("(NNN)", or_none(dx), or_none(dw), or_none(db));
+        if (PyErr_Occurred()) Py_CLEAR(made);
+    }
+    Py_DECREF(g);
+    return made;
+}
+
+const KernelDef conv_kernels[] = {
+    {"convolution", convolution},
+    {"convolution_backward", convolution_backward},
+    {NULL},
+};
