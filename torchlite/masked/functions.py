@@ -108,36 +108,21 @@ sum = _reduction(
     "The sum.",
 )
 prod = _reduction("prod", 1, _product, "The product.")
-amax = _reduction(
-    "amax",
-    _extreme("amax", -1),
-    lambda t, dim, keepdim, dtype: t.amax(_dims(dim, t), bool(keepdim)).to(_given(dtype, t.dtype)),
-    "The largest element.",
-)
-amin = _reduction(
-    "amin",
-    _extreme("amin", 1),
-    lambda t, dim, keepdim, dtype: t.amin(_dims(dim, t), bool(keepdim)).to(_given(dtype, t.dtype)),
-    "The smallest element.",
-)
-argmax = _reduction(
-    "argmax",
-    _extreme("argmax", -1),
-    lambda t, dim, keepdim, dtype: t.argmax(dim, bool(keepdim)).to(_given(dtype, t.dtype)),
-    "Where the largest element is.",
-)
-argmin = _reduction(
-    "argmin",
-    _extreme("argmin", 1),
-    lambda t, dim, keepdim, dtype: t.argmin(dim, bool(keepdim)).to(_given(dtype, t.dtype)),
-    "Where the smallest element is.",
-)
-logsumexp = _reduction(
-    "logsumexp",
-    _extreme("logsumexp", -1),
-    lambda t, dim, keepdim, dtype: t.logsumexp(_dims(dim, t), keepdim).to(_given(dtype, t.dtype)),
-    "The logarithm of the sum of exponentials.",
-)
+
+def _of_extremes(name: str, sign: int, doc: str, one: bool = False) -> Callable[..., Tensor]:
+    """A reduction for which a number beyond all others counts for nothing; `one` if along all dimensions or one."""
+
+    def reduce(t: Tensor, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
+        return getattr(t, name)(dim if one else _dims(dim, t), bool(keepdim)).to(_given(dtype, t.dtype))
+
+    return _reduction(name, _extreme(name, sign), reduce, doc)
+
+
+amax = _of_extremes("amax", -1, "The largest element.")
+amin = _of_extremes("amin", 1, "The smallest element.")
+argmax = _of_extremes("argmax", -1, "Where the largest element is.", one=True)
+argmin = _of_extremes("argmin", 1, "Where the smallest element is.", one=True)
+logsumexp = _of_extremes("logsumexp", -1, "The logarithm of the sum of exponentials.")
 
 
 def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:

@@ -90,58 +90,39 @@ def _weighted(each: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Te
     return each.sum() if reduction == loss.SUM else each.sum() / weight.sum()
 
 
-@overridable
-def mse_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
-    """The squared differences, each times its `weight`."""
-    _warn_of_sizes(input, target)
-    number = _number(reduction, size_average, reduce)
-    expanded, wanted = _broadcast_tensors(input, target)
-    if weight is None:
-        return loss.mse_loss(expanded, wanted, number)
-    return _weighted((expanded - wanted) ** 2, weight, input, number)
+def _of_difference(name: str, doc: str, op: Callable[..., Tensor], of: Callable[[Tensor], Tensor]) -> Any:
+    """A loss of the differences alone, each of which may have a weight."""
+
+    def difference_loss(
+        input: Tensor, target: Tensor, reduction: int = loss.MEAN, weight: Tensor | None = None
+    ) -> Tensor:
+        _warn_of_sizes(input, target)
+        expanded, wanted = _broadcast_tensors(input, target)
+        if weight is None:
+            return op(expanded, wanted, reduction)
+        return _weighted(of(expanded - wanted), weight, input, reduction)
+
+    difference_loss.__name__ = difference_loss.__qualname__ = name
+    difference_loss.__doc__ = doc
+    return reduced(difference_loss)
 
 
-@overridable
-def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
-    """The absolute differences, each times its `weight`."""
-    _warn_of_sizes(input, target)
-    number = _number(reduction, size_average, reduce)
-    expanded, wanted = _broadcast_tensors(input, target)
-    if weight is None:
-        return loss.l1_loss(expanded, wanted, number)
-    return _weighted((expanded - wanted).abs(), weight, input, number)
+mse_loss = _of_difference(
+    "mse_loss", "The squared differences, each times its `weight`.", loss.mse_loss, lambda away: away**2
+)
+l1_loss = _of_difference(
+    "l1_loss", "The absolute differences, each times its `weight`.", loss.l1_loss, lambda away: away.abs()
+)
 
 
-@overridable
-def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> Tensor:
+@reduced
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = loss.MEAN, beta: float = 1.0) -> Tensor:
     """Half the squared difference over `beta` where it is less than that, beyond the absolute one less `beta / 2`."""
     _warn_of_sizes(input, target)
-    number = _number(reduction, size_average, reduce)
     expanded, wanted = _broadcast_tensors(input, target)
     if beta == 0.0:
-        return loss.l1_loss(expanded, wanted, number)
-    return loss.smooth_l1_loss(expanded, wanted, number, beta)
+        return loss.l1_loss(expanded, wanted, reduction)
+    return loss.smooth_l1_loss(expanded, wanted, reduction, beta)
 
 
 @overridable

@@ -16,7 +16,7 @@ from ..parameter import UninitializedBuffer, UninitializedParameter
 from ._sizes import Spatial
 from .affine import register_affine, reset_affine
 from .fields import fields
-from .lazy import LazyModuleMixin
+from .lazy import LazyModuleMixin, lazy_twin
 from .module import Module
 
 __all__ = [
@@ -190,25 +190,10 @@ class BatchNorm3d(_BatchNorm):
     _check_input_dim = _expecting(5)
 
 
-class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A `BatchNorm1d` that takes the number of channels from its first input."""
-
-    cls_to_become = BatchNorm1d
-    _check_input_dim = _expecting(2, 3)
-
-
-class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A `BatchNorm2d` that takes the number of channels from its first input."""
-
-    cls_to_become = BatchNorm2d
-    _check_input_dim = _expecting(4)
-
-
-class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A `BatchNorm3d` that takes the number of channels from its first input."""
-
-    cls_to_become = BatchNorm3d
-    _check_input_dim = _expecting(5)
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = [
+    lazy_twin(kind, _LazyNormBase, _BatchNorm, learns="the number of channels")
+    for kind in (BatchNorm1d, BatchNorm2d, BatchNorm3d)
+]
 
 
 @fields(

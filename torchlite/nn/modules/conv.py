@@ -15,7 +15,7 @@ from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from ._sizes import Spatial, for_each
 from .fields import fields, made
-from .lazy import LazyModuleMixin
+from .lazy import LazyModuleMixin, lazy_twin
 from .utils import _pair as _pair
 from .utils import _single as _single
 from .utils import _triple as _triple
@@ -290,37 +290,10 @@ class _LazyConvTranspose(_LazyConvXdMixin):
         self._make_lazy(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyConv, Conv1d):
-    """A `Conv1d` that takes `in_channels` from its first input."""
-
-    cls_to_become = Conv1d
-
-
-class LazyConv2d(_LazyConv, Conv2d):
-    """A `Conv2d` that takes `in_channels` from its first input."""
-
-    cls_to_become = Conv2d
-
-
-class LazyConv3d(_LazyConv, Conv3d):
-    """A `Conv3d` that takes `in_channels` from its first input."""
-
-    cls_to_become = Conv3d
-
-
-class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A `ConvTranspose1d` that takes `in_channels` from its first input."""
-
-    cls_to_become = ConvTranspose1d
-
-
-class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A `ConvTranspose2d` that takes `in_channels` from its first input."""
-
-    cls_to_become = ConvTranspose2d
-
-
-class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A `ConvTranspose3d` that takes `in_channels` from its first input."""
-
-    cls_to_become = ConvTranspose3d
+LazyConv1d, LazyConv2d, LazyConv3d = [
+    lazy_twin(kind, _LazyConv, kind, learns="`in_channels`") for kind in (Conv1d, Conv2d, Conv3d)
+]
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = [
+    lazy_twin(kind, _LazyConvTranspose, kind, learns="`in_channels`")
+    for kind in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+]

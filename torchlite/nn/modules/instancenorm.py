@@ -9,6 +9,7 @@ from ...core.values.errors import warn
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 from .fields import fields
+from .lazy import lazy_twin
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -97,19 +98,7 @@ class InstanceNorm3d(_InstanceNorm, dims=3):
     """Each channel of each example, (C, D, H, W), normalized by itself."""
 
 
-class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm, dims=1):
-    """An `InstanceNorm1d` that takes the number of channels from its first input."""
-
-    cls_to_become = InstanceNorm1d
-
-
-class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm, dims=2):
-    """An `InstanceNorm2d` that takes the number of channels from its first input."""
-
-    cls_to_become = InstanceNorm2d
-
-
-class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm, dims=3):
-    """An `InstanceNorm3d` that takes the number of channels from its first input."""
-
-    cls_to_become = InstanceNorm3d
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = [
+    lazy_twin(kind, _LazyNormBase, _InstanceNorm, learns="the number of channels")
+    for kind in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+]

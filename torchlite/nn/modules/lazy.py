@@ -68,6 +68,14 @@ class LazyModuleMixin:
         )
 
 
+def lazy_twin(become: type, *bases: type, learns: str) -> Any:
+    """The class of modules that become ones of class `become`, once they know what their first input shows."""
+    own = {name: vars(become)[name] for name in ("dims", "_check_input_dim") if name in vars(become)}
+    said = f"A `{become.__name__}` that takes {learns} from its first input."
+    more = {"cls_to_become": become, "__doc__": said, "__module__": become.__module__}
+    return type(f"Lazy{become.__name__}", bases, own | more)
+
+
 # Functions, not bound methods: a module that held those would hold itself.
 
 
