@@ -55,6 +55,9 @@ GRADIENTS = {
     "mse_loss": lambda torch, x: torch.nn.functional.mse_loss(x.t(), x.detach().t() + 1),
     "huber_loss": lambda torch, x: torch.nn.functional.huber_loss(x.t(), x.detach().t() + 1, reduction="none"),
     "soft_margin_loss": lambda torch, x: torch.nn.functional.soft_margin_loss(x.t(), x.detach().t()),
+    "logsigmoid": lambda torch, x: torch.nn.functional.logsigmoid(x.t()),
+    "var_mean": lambda torch, x: torch.var_mean(x, 1)[1],
+    "cumsum along one element": lambda torch, x: x[:, :1].expand(2, 3).sum(1, True).cumsum(1).sum(),
 }
 
 
@@ -175,3 +178,43 @@ def test_errors_about_views_name_the_overload(torch, tell):
     y = x.unbind(0)[0].unsqueeze(0).squeeze(0)
     x.mul_(2)
     _tried(tell, lambda: y.grad_fn)
+
+
+@same_story
+def test_draws_that_are_refused_take_no_numbers(torch, tell):
+    x = torch.zeros(2, requires_grad=True) * 1
+    y = x.split(1, 0)[0].permute([0])
+    x += 1
+    for draw in (lambda: torch.normal(y, 0.5), lambda: torch.bernoulli(y, 0.5), lambda: torch.poisson(y)):
+        torch.manual_seed(0)
+        _tried(tell, draw)
+        tell(torch.rand(2))
+
+
+@same_story
+def test_gradients_that_leaves_take_count_their_writes(torch, tell):
+    for shape in ((2,), (2, 3)):
+        for compute in (torch.sum, lambda x: (x.sum(0) * 2).sum(), lambda x: (x * x).sum()):
+            for graph in (False, True):
+                x = torch.ones(shape, requires_grad=True)
+                compute(x).backward(create_graph=graph)
+                tell(x.grad, x.grad._version, x.grad.grad_fn and x.grad.grad_fn.name())
+
+
+@same_story
+def test_views_made_in_inference_mode_say_so_whatever_was_made_of_them(torch, tell):
+    x = torch.ones(3, requires_grad=True) * 1
+    with torch.inference_mode():
+        y = x.view(3)
+    z = y.split([1, 2])[0]
+    x.detach()[1:] = 2
+    _tried(tell, lambda: z.grad_fn)
+
+
+@same_story
+def test_resizing_what_is_empty_gives_memory_to_all_who_share_it(torch, tell):
+    x = torch.ones(4).tile((0,))
+    first, _, last = x.tensor_split(3)
+    torch.zeros((3, 4), out=last)
+    tell([t.untyped_storage().nbytes() for t in (x, first, last)])
+    tell(x.untyped_storage().data_ptr() == last.untyped_storage().data_ptr())

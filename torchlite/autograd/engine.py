@@ -445,7 +445,7 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
             have = leaf._grad
             if isinstance(grad, Tensor):
                 if have is None:
-                    leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf)
+                    leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf, create_graph)
                 else:
                     leaf._grad = have + grad if create_graph else have.add_(grad)
             elif have is not None:
@@ -476,9 +476,12 @@ def _still_leaf(leaf: Tensor) -> bool:
     return edge is not None
 
 
-def _laid_out_like(grad: Tensor, leaf: Tensor) -> Tensor:
-    if grad.array.strides == leaf.array.strides:
-        return grad.clone()
+def _laid_out_like(grad: Tensor, leaf: Tensor, graph: bool = False) -> Tensor:
+    """A copy of a gradient that lies as its leaf does, if that is dense: memory that was written to once."""
+    if not graph and grad.array.strides == leaf.array.strides and leaf.array.flags.c_contiguous:
+        copy = grad.clone()
+        bump(copy)
+        return copy
     if not is_dense(leaf.array.shape, leaf.stride()):
         return grad.clone(memory_format=contiguous_format)
     copy = grad.new_empty_strided(tuple(leaf.array.shape), leaf.stride())

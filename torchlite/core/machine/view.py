@@ -45,7 +45,8 @@ def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, 
     """The slot `edge` of a new view of `source`, which shares its memory and its version from here on."""
     parent = source.edge
     if parent.__class__ is View:
-        return View(parent.base, edge, kind or parent.kind, (*parent.path, (op, arguments)))
+        kind = kind if kind and parent.kind is not INFERENCE else parent.kind
+        return View(parent.base, edge, kind, (*parent.path, (op, arguments)))
     shared_counter(source)
     return View(source, edge, kind, ((op, arguments),))
 

@@ -33,6 +33,8 @@ class FromParameters(OnBackend, Op):
 
     def apply(self, *values: Any) -> Tensor:
         levels = local.state.levels
+        if self.recorded and local.state.mode.grad:
+            self.edges(values)  # of histories that may not be asked for, PyTorch tells before it draws
         if not levels:
             return super().apply(*values)
         above = max([v.backend.level for v in values if isinstance(v, Tensor)])

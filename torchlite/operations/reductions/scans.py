@@ -70,7 +70,7 @@ _RUNNING: dict[str, Any] = {
 cumsum = Along(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None)",
     lambda xp, array, axis: xp.cumsum(array, axis, carried(xp, array)),
-    lambda g, dim: from_the_end(g, Tensor.cumsum, dim),
+    lambda g, dim: g if g.numel() <= 1 or g.shape[dim] == 1 else from_the_end(g, Tensor.cumsum, dim),
     linear=True,
     real_parts=True,
     **_RUNNING,

@@ -98,7 +98,7 @@ def _std_vjp(g: Tensor, self: Tensor, result: Tensor, dim: Any, correction: floa
 
 
 def _mean_vjp(g: Tensor | None, self: Tensor, numel: int) -> Tensor | None:
-    return None if g is None else g / (self.numel() // max(numel, 1))
+    return None if g is None else g.expand(self.shape) / (self.numel() // max(numel, 1))
 
 
 def _total(a: Tensor | None, b: Tensor | None) -> Tensor | None:
