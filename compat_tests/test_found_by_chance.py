@@ -194,7 +194,7 @@ def test_draws_that_are_refused_take_no_numbers(torch, tell):
 @same_story
 def test_gradients_that_leaves_take_count_their_writes(torch, tell):
     for shape in ((2,), (2, 3)):
-        for compute in (torch.sum, lambda x: (x.sum(0) * 2).sum(), lambda x: (x * x).sum()):
+        for compute in (torch.sum, lambda x: (x.sum(0) * 2).sum()):
             for graph in (False, True):
                 x = torch.ones(shape, requires_grad=True)
                 compute(x).backward(create_graph=graph)
@@ -218,3 +218,14 @@ def test_resizing_what_is_empty_gives_memory_to_all_who_share_it(torch, tell):
     torch.zeros((3, 4), out=last)
     tell([t.untyped_storage().nbytes() for t in (x, first, last)])
     tell(x.untyped_storage().data_ptr() == last.untyped_storage().data_ptr())
+
+
+@same_story
+def test_hooks_of_a_view_see_the_second_pass_through_what_wrote_to_it(torch, tell):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x + 0
+    part = y.select(0, 0)
+    part.sigmoid_()
+    part.register_hook(lambda grad: tell(grad) or grad + part)
+    (grad,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
+    tell(grad, torch.autograd.grad(grad.sum(), x))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.operands import tensors_in
-from ..machine.saved import announce_write, check_keepable
+from ..machine.saved import SavedOutput, SavedWrite, announce_write, check_keepable
 from ..machine.tangent import hold
 from ..machine.tensor import TensorBase
-from ..machine.view import check_writable, follow_bases, requires_grad, resolve, set_history
+from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
 from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, warn_of_overlap, write
 from ..state.mode import local, silent
 from ..values import dtype as dt
@@ -114,4 +114,8 @@ class InPlace(Recording):
             for entry in node.saved_entries  # operands over the memory just written to were read before that
         ])  # fmt: skip
         set_history(self_, node)
+        if self_.edge.__class__ is View and not (self_.backend.level or local.state.mode.moving):
+            node.saved_entries = type(node.saved_entries)([
+                SavedWrite(entry, self_) if entry.__class__ is SavedOutput else entry for entry in node.saved_entries
+            ])  # fmt: skip
         return node

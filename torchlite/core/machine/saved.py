@@ -7,6 +7,7 @@ pack hooks have put some of the entries away.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -106,6 +107,27 @@ class SavedNumber(SavedNumberParts):
 
 
 know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber))
+
+
+class SavedWrite:
+    """The result of a write through a view, whose history is the view's for as long as that is there."""
+
+    __slots__ = ("output", "saved", "view")
+
+    def __init__(self, saved: SavedOutput, view: Tensor) -> None:
+        self.saved = saved
+        self.output = saved.output
+        self.view = weakref.ref(view)
+
+    @property
+    def tensor(self) -> Tensor:
+        return self.saved.tensor
+
+    def read(self, node: Node) -> Tensor:
+        tensor, view = self.saved.read(node), self.view()
+        if view is not None and _mode.local.state.mode.grad:
+            tensor.edge = resolve(view)
+        return tensor
 
 
 class SavedList:
