@@ -229,3 +229,39 @@ def test_hooks_of_a_view_see_the_second_pass_through_what_wrote_to_it(torch, tel
     part.register_hook(lambda grad: tell(grad) or grad + part)
     (grad,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
     tell(grad, torch.autograd.grad(grad.sum(), x))
+
+
+@same_story
+def test_what_is_computed_from_little_lies_in_rows_and_owns_its_memory(torch, tell):
+    for x in (torch.rand(3, 2).mT.unfold(-2, 1, 1), torch.rand(2, 3, 4).permute(1, 2, 0)):
+        tell(torch.nn.functional.group_norm(x, 1).stride())
+    x = torch.ones(1)
+    tell(torch.addmv(x.squeeze(0), torch.ones(2, 0), torch.ones(0)).data_ptr() != x.data_ptr())
+    tell((torch.tensor([[0.0], [1.0]]) @ torch.tensor([[-1.0, 2.0]])).signbit())
+
+
+@same_story
+def test_functions_ask_for_histories_where_something_is_recorded(torch, tell):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True) * 1
+    part = x.split(1)[0]
+    x.mul_(2)
+    for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+        with mode():
+            _tried(tell, lambda: Double.apply(part))
+
+
+@same_story
+def test_gradients_of_running_products_divide_where_nothing_is_zero(torch, tell):
+    for values in ([1.0, 2, 3], [1.0, 0, 3], [float("inf"), 1, 2], [float("nan"), 1, 2]):
+        for dtype in (torch.float64, torch.float16):
+            x = torch.tensor(values, dtype=dtype, requires_grad=True)
+            tell(torch.autograd.grad(x.cumprod(0).sum(), x))

@@ -3,13 +3,15 @@
 An entry tells what it explains by looking at the program, whose last line made the difference, and at what differs.
 """
 
+import importlib
+import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .compare import Difference
 from .observe import Json
-from .program import Program
+from .program import Program, Run
 from .rounding import largest, off_by
 
 
@@ -23,8 +25,9 @@ class Known:
 
 
 OF_STEPS = ("_is_view()", "_base", "grad_fn", "_version", "output_nr")  # by which a value tells of its last step
-OF_MEMORY = ("untyped_storage().nbytes()", "shares memory with")
+OF_MEMORY = ("storage_offset()", "untyped_storage().nbytes()", "shares memory with")
 TRANSFORM = r"torch\.func\.|torch\.autograd\.functional|checkpoint"
+NORMS = "_norm|BatchNorm|LayerNorm"
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
 
@@ -33,6 +36,7 @@ def anywhere(program: Program, pattern: str) -> bool:
 
 
 CHANCE = Known("chance", "PyTorch gives something else every time: memory that nobody has written", lambda *_: False)
+ROUNDED = Known("rounding beside draws", "only rounding, as shows where nothing is drawn", lambda *_: False)
 CRASH = Known("crash", "PyTorch itself crashes on the program, or takes longer than a minute", lambda *_: False)
 KNOWN = (
     Known(
@@ -124,9 +128,10 @@ KNOWN = (
     ),
     Known(
         "out= resized over an operand",
-        "PyTorch refuses what overlaps once it is resized; torchlite computes first and writes after",
+        "PyTorch refuses what overlaps once it is resized, or reads what it has written; torchlite computes first",
         lambda program, d: (
-            "out=" in program[-1].line and d.actual is None and says(d.expected, "refer to a single memory location")
+            ("out=" in program[-1].line and d.actual is None and says(d.expected, "refer to a single memory location"))
+            or (d.field == "values" and "overlapping" in program[-1].fills and resizes(program))
         ),
     ),
     Known(
@@ -139,7 +144,7 @@ KNOWN = (
         "PyTorch's vectors of complex numbers are negated to other signs of zero than the rest, which logarithms show",
         lambda program, d: (
             d.field == "values" and anywhere(program, r"complex") and anywhere(program, r"neg|-v|- v|rsub|conj")
-            and same_but_for_signs(d)
+            and (same_but_for_signs(d) or half_turns(d))
         ),
     ),
     Known(
@@ -153,19 +158,10 @@ KNOWN = (
     Known(
         "steps of compiled code",
         "numbers have nodes of other names there, and vectors become matrices in another way, which the last node, "
-        "counts of writes, layouts and whether it is a view show",
+        "counts of writes and whether it is a view show",
         lambda program, d: (
-            d.field in (*OF_STEPS, "stride()")
+            d.field in OF_STEPS
             and says(program[-1].line, r"trapezoid|F\.pairwise_distance|circular|F\.scaled_dot|F\.linear|pool1d")
-        ),
-    ),
-    Known(
-        "layouts of gradients",
-        "PyTorch hands each element its share of a mean's gradient in a tensor of its own, laid out row by row, and "
-        "one number for all where the gradient of a cumsum is; torchlite the other way about, and the next step has "
-        "the layout of its operand",
-        lambda program, d: (
-            d.field == "stride()" and says(program[-1].line, TRANSFORM) and anywhere(program, r"mean\(|_loss|cumsum\(")
         ),
     ),
     Known(
@@ -177,13 +173,6 @@ KNOWN = (
         "told of resized outs",
         "PyTorch resizes what it computes in and what it is given, some before it refuses that, and tells of each",
         lambda program, d: d.field == "warnings" and "out=" in program[-1].line and all_of_resizing(d),
-    ),
-    Known(
-        "zero to the power of complex zero",
-        "PyTorch takes complex powers by logarithms, so that this is NaN, where torchlite has 1",
-        lambda program, d: (
-            d.field == "values" and says(program[-1].line, r"\*\*|pow") and one_where_nan(d) and d.stage == "values"
-        ),
     ),
     Known(
         "pools of nothing",
@@ -207,6 +196,68 @@ KNOWN = (
         "names of C's types",
         "types made in C have their module in CPython's own errors, those made in Python do not",
         lambda program, d: d.field == "error's text" and says(d.expected, "'torch.return_types"),
+    ),
+    Known(
+        "kept by hooks, and then overwritten",
+        "hooks that keep a tensor itself, as save_on_cpu does on the CPU, leave it to be overwritten, which PyTorch "
+        "refuses without them; what comes of it depends on what formulas keep",
+        lambda program, d: d.stage == "gradients" and anywhere(program, "save_on_cpu") and overwritten(program),
+    ),
+    Known(
+        "bytes told of any and all",
+        "PyTorch converts numbers to bytes first where bytes are to be written to, so that 0.5 is nothing",
+        lambda program, d: d.field == "values" and says(program[-1].line, r"torch\.(any|all)\(.*out=.*uint8"),
+    ),
+    Known(
+        "elements that differ in nothing",
+        "the mean of equal numbers is one of them; in PyTorch, it may be off by rounding, and their variance not 0",
+        lambda program, d: (
+            (d.field == "values" and says(program[-1].line, f"{NORMS}|corrcoef") and nothing_instead(d))
+            or (d.stage == "gradients" and anywhere(program, NORMS) and close(d, 3e-5))
+        ),
+    ),
+    Known(
+        "layouts of batches",
+        "PyTorch's vmap leaves a batch where it is in memory or brings it to the front, op by op; torchlite brings it",
+        lambda program, d: d.field == "stride()" and says(program[-1].line, r"vmap\(.*in_dims=-"),
+    ),
+    Known(
+        "layouts of real parts",
+        "what comes back to a real operand of a transform is complex, and the half of it that is real, or a copy",
+        lambda program, d: (
+            d.field == "stride()" and says(program[-1].line, TRANSFORM) and d.expected == [2 * n for n in d.actual]
+        ),
+    ),
+    Known(
+        "gradients of columns",
+        "PyTorch's gradients of matrices that lie column by column do so too; torchlite's lie row by row",
+        lambda program, d: (
+            d.field == "stride()" and len(d.shape) == 2 and {*d.expected, *d.actual} == {1, *d.shape}
+            and anywhere(program, r"@|mm\(|matmul|inner|dot\(|cov|coef|linear")
+        ),
+    ),
+    Known(
+        "layouts of convolutions",
+        "steps along dimensions of one element let PyTorch take rows for channels, and lay out results so",
+        lambda program, d: d.field == "stride()" and says(program[-1].line, r"conv1d|conv_transpose1d|Conv1d"),
+    ),
+    Known(
+        "writes of products to out=",
+        "PyTorch's matmul hands out= on to a product that counts its own writes",
+        lambda program, d: d.field == "_version" and says(program[-1].line, r"torch\.matmul\(.*out="),
+    ),
+    Known(
+        "complex32",
+        "torchlite has no complex numbers of float16",
+        lambda program, d: (
+            says(d.actual, "torchlite has no tensors of torch.complex32")
+            or (d.field == "warnings" and all(said.startswith("UserWarning: ComplexHalf") for said in d.expected))
+        ),
+    ),
+    Known(
+        "zeros without memory",
+        "PyTorch cannot add to the gradients that functions like sgn have everywhere",
+        lambda program, d: says(d.expected, "ZeroTensors are immutable"),
     ),
     Known(
         "roots of -0.0 in float16",
@@ -242,14 +293,34 @@ def all_of_resizing(d: Difference) -> bool:
     return all(said.startswith("UserWarning: An output with one or more") for said in (*d.expected, *d.actual))
 
 
-def one_where_nan(d: Difference) -> bool:
-    """Whether numbers differ only where one library has NaN and the other 1 + 0j."""
+def half_turns(d: Difference) -> bool:
+    """Whether numbers differ only where one is an angle on the other side of the cut, or no angle."""
+    turns = (0.0, math.pi)
     pairs = zip(d.expected, d.actual)
-    return all(before == after or (before != before and after in (0.0, 1.0)) for before, after in pairs)
+    return all(a == b or all(any(abs(abs(n) - t) < 1e-2 for t in turns) for n in (a, b)) for a, b in pairs)
+
+
+def nothing_instead(d: Difference) -> bool:
+    """Whether numbers differ only where torchlite has 0, or 0 / 0."""
+    return all(a == b or b in (0.0, None) or b != b for a, b in zip(d.expected, d.actual))
+
+
+def resizes(program: Program) -> bool:
+    """Whether the last line resizes what is given as `out=`."""
+    return "was resized" in str(Run(importlib.import_module("torch"), program).warned[-1])
+
+
+def overwritten(program: Program) -> bool:
+    """Whether PyTorch refuses a program's backward where no hooks keep what it has saved."""
+    plain = tuple(replace(step, mode="") if "save" in step.mode else step for step in program)
+    return "modified by an inplace operation" in str(Run(importlib.import_module("torch"), plain).outcome())
 
 
 def same_but_for_signs(d: Difference) -> bool:
-    return repr(d.expected).replace("-", "") == repr(d.actual).replace("-", "")
+    if not isinstance(d.expected, list) or not isinstance(d.actual, list):
+        return False
+    sizes = [[abs(n) if isinstance(n, float) else n for n in numbers] for numbers in (d.expected, d.actual)]
+    return off_by(*sizes) <= 1e-6 * (1 + largest(d.expected))
 
 
 def explanation(program: Program, difference: Difference) -> Known | None:
@@ -257,4 +328,4 @@ def explanation(program: Program, difference: Difference) -> Known | None:
     return next((known for known in KNOWN if known.explains(program, difference)), None)
 
 
-CAUSES = {known.name: known.cause for known in (CHANCE, CRASH, *KNOWN)}
+CAUSES = {known.name: known.cause for known in (CHANCE, ROUNDED, CRASH, *KNOWN)}

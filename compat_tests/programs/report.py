@@ -6,9 +6,10 @@ from functools import cached_property
 from types import ModuleType
 
 from .compare import Difference, compare
-from .known import CHANCE, Known, explanation
+from .known import CHANCE, ROUNDED, Known, explanation, says
 from .prelude import pieces_for
 from .program import Program, Run
+from .rounding import DRAWS
 
 CLASSES = ("error", "values", "dtype", "shape", "stride()", "storage_offset()", "requires_grad", "is_leaf")
 
@@ -19,13 +20,13 @@ class Failure:
 
     program: Program
     differences: list[Difference]
-    chance: bool = False  # whether it differs from run to run
+    chance: Known | None = None  # why it says nothing, where it differs by chance
 
     @cached_property
     def known(self) -> list[Known]:
         """Why the libraries differ so, where all is known. From an error that only one raises, all else follows."""
         if self.chance:
-            return [CHANCE]
+            return [self.chance]
         errors = [difference for difference in self.differences if difference.field == "error"]
         causes = [error for error in errors if error.stage == "errors"] or errors or self.differences
         found = [explanation(self.program, difference) for difference in causes]
@@ -65,12 +66,22 @@ def find_failure(program: Program, torch: ModuleType, module: ModuleType) -> Fai
         else:
             agrees = middle
     failure = Failure(program[:length], differs)
-    return failure if failure.known else replace(failure, chance=by_chance(program[:length], torch, module))
+    return failure if failure.known else replace(failure, chance=by_chance(failure, torch, module))
 
 
-def by_chance(program: Program, torch: ModuleType, module: ModuleType) -> bool:
-    """Whether PyTorch differs from itself, or the libraries no longer from each other, when a program runs again."""
-    return any(compare(program, torch, torch) for _ in range(2)) or not compare(program, torch, module)
+def by_chance(failure: Failure, torch: ModuleType, module: ModuleType) -> Known | None:
+    """Why a failure says nothing: PyTorch differs from itself, or the libraries agree when the program runs again.
+
+    Or they do when nothing is drawn, so that float64 tells how far rounding goes.
+    """
+    program = failure.program
+    if any(compare(program, torch, torch) for _ in range(2)) or not compare(program, torch, module):
+        return CHANCE
+    rest = tuple(step for step in program if not DRAWS.search(step.line))
+    if len(rest) == len(program) or rest[-1] is not program[-1] or {d.field for d in failure.differences} != {"values"}:
+        return None
+    works = not says(Run(torch, rest).errors[-1], "NameError")
+    return ROUNDED if works and not compare(rest, torch, module) else None
 
 
 def find_failures(program: Program, torch: ModuleType, module: ModuleType) -> list[Failure]:

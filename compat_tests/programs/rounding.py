@@ -1,8 +1,9 @@
 """Whether numbers differ by no more than rounding may make them differ.
 
 A few units in the last place always pass. Beyond that PyTorch itself is the measure: the program runs once more with
-everything in float64, and twice with its data moved by a unit in the last place. How far PyTorch's numbers are from
-those, torchlite's may be too, some times over.
+everything in float64, and with its data, or all that is computed from them, moved by a unit in the last place. How far
+PyTorch's numbers are from those, torchlite's may be too, some times over; a number that jumps then, many times over, if
+the line that shows it was not to take only numbers whose every bit is certain.
 """
 
 import math
@@ -10,7 +11,7 @@ import re
 from dataclasses import replace
 from types import ModuleType
 
-from .observe import Json
+from .observe import Json, Tensor
 from .program import Program, Run, Step
 
 EPSILON = {
@@ -23,6 +24,8 @@ EPSILON = {
 }
 UNITS = 4  # in the last place of the largest number, which pass without a question
 TIMES = 8  # PyTorch's own error
+JUMP = 1000  # times what shaking does to a number of which it leaves few digits
+CERTAIN = re.compile(r"\{(exact|distinct|small_exact)\d*\}")  # holes for numbers whose every bit is certain
 DRAWS = re.compile(r"rand|[Nn]ormal|uniform|bernoulli|multinomial|poisson|exponential|geometric_|cauchy|dropout|nn\.")
 NARROW = re.compile(r"torch\.(float32|float16|bfloat16)\b")
 
@@ -78,7 +81,9 @@ class Truth:
         dtypes |= set(re.findall(r"torch\.\w*float\w*", text)) | ({"torch.bfloat16"} if "autocast" in text else set())
         self.coarsest = max((EPSILON[dtype] for dtype in dtypes if dtype in EPSILON), default=0.0)
         self.outcome = in_float64(program, torch) if torch and not drawn else {}
-        self.shaken = [Shaken(torch, program, by).outcome() for by in (1, -1)] if torch else []
+        shakes = [(by, everything) for everything in (False, True) for by in (1, -1)]
+        self.shaken = [Shaken(torch, program, *shake).outcome() for shake in shakes] if torch else []
+        self.certain = CERTAIN.search(program[-1].op) is not None
 
     def allows(self, stage: str, where: str, before: dict[str, Json], after: dict[str, Json]) -> bool:
         """Whether a difference in values is no larger than PyTorch's own from the truth lets expect."""
@@ -87,28 +92,50 @@ class Truth:
             return False
         scale = 1 + largest(expected)
         slack = UNITS * self.coarsest * scale * (1 if self.outcome else TIMES)
+        own_each = [0.0] * len(expected)  # how far each number is from what it is when shaken
         for other, most in ((self.outcome, math.inf), *((run, math.sqrt(self.coarsest)) for run in self.shaken)):
             near = other.get(stage, {}).get(where, {}).get("values")
-            own = off_by(expected, near) if isinstance(near, list) else 0.0
-            if math.isfinite(own) and own <= most * scale:  # beyond that, the shaken data jumped
+            if not isinstance(near, list) or len(near) != len(expected):
+                continue
+            own = off_by(expected, near)
+            if math.isfinite(own) and own <= most * scale:
                 slack = max(slack, TIMES * own)
-        return off_by(expected, actual) <= slack
+            if other is not self.outcome and not self.certain:
+                own_each = [max(far, apart(e, n)) for far, e, n in zip(own_each, expected, near)]
+        if len(expected) != len(actual):
+            return False
+        return all(apart(e, a) <= max(slack, self.jump(e, own)) for e, a, own in zip(expected, actual, own_each))
+
+    def jump(self, number: Json, own: float) -> float:
+        """How far a number may jump that a unit in the last place of the data moves so far."""
+        return JUMP * own if own > math.sqrt(self.coarsest) * abs(number) else 0.0
+
+
+def is_fresh(made: Tensor) -> bool:
+    """Whether a tensor's numbers were rounded when it was made, and nobody else shows them."""
+    return str(made.dtype) in EPSILON and made._base is None and not made.is_inference() and made.is_contiguous()
 
 
 class Shaken(Run):
-    """A run whose data are a unit in the last place larger and smaller, in turns."""
+    """A run whose data, or `everything` that is computed, are a unit in the last place larger and smaller, in turns."""
 
-    def __init__(self, torch: ModuleType, program: Program, by: int):
-        self.by = by
+    def __init__(self, torch: ModuleType, program: Program, by: int, everything: bool = False):
+        self.by, self.everything = by, everything
         super().__init__(torch, program)
 
     def step(self, step: Step) -> Exception | None:
         error = super().step(step)
-        if "{data}" in step.op and not error and not step.mode:
-            data = self.namespace[step.name].detach().view(-1)
-            signs = self.torch.tensor([self.by * (-1) ** i for i in range(data.numel())], dtype=data.dtype)
-            data.mul_(1 + signs * EPSILON[str(data.dtype)])
+        made = None if error else self.namespace.get(step.name)
+        if "{data}" in step.op and made is not None and not step.mode:
+            self.shake(made.detach())
+        elif self.everything and isinstance(made, self.torch.Tensor) and is_fresh(made):
+            self.shake(made.data)
         return error
+
+    def shake(self, made: Tensor) -> None:
+        data = made.view(-1)
+        signs = self.torch.tensor([self.by * (-1) ** i for i in range(data.numel())], dtype=data.dtype)
+        data.mul_(1 + signs * EPSILON[str(data.dtype)])
 
 
 def in_float64(program: Program, torch: ModuleType) -> dict[str, Json]:

@@ -90,14 +90,15 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
     def __init__(self, inputs: Sequence[Any] = (), level: int = 0) -> None:
         """The context of a call with these inputs. For a transform, tensors from below its level are constants."""
         tensors, needs, edges = [], [], []
+        recording = local.state.mode.grad
         for v in inputs:
             is_tensor = isinstance(v, TensorBase)
             needed = is_tensor and v.edge is not None and v.backend.level >= level and requires_grad(v)
             tensors.append(is_tensor)
             needs.append(needed)
             if is_tensor:
-                edges.append(_edge(v) if needed else None)
-        super().__init__(tuple(edges) if True in needs and local.state.mode.grad else (), ())
+                edges.append(_edge(v) if needed and recording else None)
+        super().__init__(tuple(edges) if True in needs and recording else (), ())
         self._tensors_at = tensors
         self.needs_input_grad: tuple[bool, ...] = tuple(needs)
         self._materializes = True

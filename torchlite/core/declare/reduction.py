@@ -141,9 +141,9 @@ class Along(Op):
         if g is None:
             return grads
         shape, d, _ = node.operand_forms
-        if g.dtype is not d:
-            g = fit_gradient(g, g.array.shape, d, self.real_parts)
-        return [g if g.array.shape == shape else g.expand(shape)]
+        if g.array.shape != shape:
+            g = g.expand(shape)
+        return [g if g.dtype is d else fit_gradient(g, shape, d, self.real_parts)]
 
 
 class Reduction(Along):

@@ -78,7 +78,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
 
 def _addmv(xp: Namespace, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     if not mat.size and beta != 0:
-        return times(xp, self, beta)  # not expanded: PyTorch leaves it its shape
+        return times(xp, self, beta).copy()  # not expanded: PyTorch leaves it its shape
     return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
 
 

@@ -44,7 +44,12 @@ def product(xp: Namespace, a: Array, b: Array) -> Any:
     kind = a.dtype.kind
     if kind in "fc" and a.dtype.itemsize > 2:
         if a.ndim == b.ndim == 2:
-            return a.dot(b) if a.shape[1] < _LONG else _long_product(xp, a, b)
+            inner = a.shape[1]
+            if 1 < inner < _LONG:
+                return a.dot(b)
+            if inner == 1 == b.shape[0]:
+                return xp.outer(a, b)  # products have signs of zero, sums of one do not
+            return _long_product(xp, a, b)
         return xp.matmul(a, b)
     if kind in "fV":
         return product(xp, widened(a), widened(b)).astype(a.dtype)

@@ -142,7 +142,7 @@ publish_python(f"nanmean({OPTIONAL_DIMS})", nanmean)
 
 # ---- products
 
-_TINY = 1e-8  # by less nothing is divided, since second derivatives would show the rounding
+TINY = 1e-8  # by less nothing is divided, since second derivatives would show the rounding
 
 
 def _prod(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
@@ -166,7 +166,7 @@ def products_of_others(x: Tensor, dim: int) -> Tensor:
 def _prod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     """A division, where nothing is seen near zero: PyTorch's, which shows when `self` has changed unnoticed."""
     backend = self.backend.real
-    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() <= _TINY).any()):
+    if self.dim() and backend.values and not backend.level and not bool((self.detach().abs() <= TINY).any()):
         return g * conj(result / self)
     return g * conj(products_of_others(self, dim))
 

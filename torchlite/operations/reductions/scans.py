@@ -14,6 +14,7 @@ from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
+from .reduce import TINY
 from .summing import carried
 
 
@@ -104,11 +105,16 @@ def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 
 def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
-    """The product before each element, times the sum over what follows it, without dividing: zeros do no harm."""
+    """The product before each element, times the sum over what follows it, without dividing: zeros do no harm.
+
+    Where nothing is seen near zero, a division: PyTorch's, which shows when `self` has changed unnoticed.
+    """
     if not self.dim() or not self.numel():
         return g
     g = g.float() if g.dtype in dt.HALVES else g  # products of a few small numbers would vanish
-    x = conj(self).to(g.dtype)
+    x, backend = conj(self).to(g.dtype), self.backend.real
+    if backend.values and not backend.level and not bool((self.detach().abs() <= TINY).any()):
+        return from_the_end(g * conj(result), Tensor.cumsum, dim) / x
     after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
     n = x.shape[dim]
     before = cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), conj(result).to(g.dtype).narrow(dim, 0, n - 1)], dim)
