@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import Contiguous, Elementwise, Unary
+from ...core.declare.elementwise import Elementwise, Unary, contiguous
 from ...core.declare.op import Op
 from ...core.declare.publish import function, publish, publish_python
 from ...core.declare.reduction import Along
@@ -408,21 +408,19 @@ def _in_rows(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy("C")
 
 
-log_sigmoid_backward = Contiguous(
+log_sigmoid_backward = Elementwise(
     "log_sigmoid_backward(Tensor grad_output, Tensor self)",
     lambda xp, g, x: _in_rows(g * _sigmoid(xp, -x)),
     {"grad_output": lambda g, self: log_sigmoid_backward.apply(g, self), "self": _log_sigmoid_bend},
     **_FLOATS,
+    arranged=contiguous,
 )
-class _LogSigmoid(Contiguous, Unary):
-    pass
-
-
-log_sigmoid_ = _LogSigmoid(
+log_sigmoid_ = Unary(
     "log_sigmoid",
     lambda xp, x: _in_rows(xp.minimum(x, 0) - xp.log1p(xp.exp(-abs(x)))),
     lambda g, self: log_sigmoid_backward.apply(g, self),
     **_FLOATS,
+    arranged=contiguous,
     on_arrays=by_kernel(log_sigmoid_backward),
 )
 log_sigmoid = publish(log_sigmoid_, function=False, method=False)

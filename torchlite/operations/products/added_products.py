@@ -78,7 +78,9 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
 
 def _addmv(xp: Namespace, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     if not mat.size and beta != 0:
-        return times(xp, self, beta).copy()  # not expanded: PyTorch leaves it its shape
+        if mat.shape[0] and self.shape != mat.shape[:1]:
+            errors.out_resized(mat.shape[:1], self.shape)  # which PyTorch says of what it has made itself
+        return times(xp, self, beta).copy()  # not expanded
     return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
 
 
