@@ -700,3 +700,28 @@ def test_a_step_is_a_write_to_the_state(torch, tell):
         loss.backward()
     except RuntimeError:
         tell("refused")
+
+
+_COUNTED = [
+    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adam", {}), ("Adam", {"amsgrad": True}), ("AdamW", {}),
+    ("AdamW", {"weight_decay": 0.0}), ("Adam", {"fused": True}), ("SGD", {"lr": 0.1, "momentum": 0.9, "fused": True}),
+    ("Adagrad", {}), ("RMSprop", {"momentum": 0.9, "centered": True}), ("Adadelta", {}), ("Adamax", {}), ("NAdam", {}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}), ("RAdam", {}), ("ASGD", {}),
+    ("ASGD", {"foreach": True}), ("Rprop", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "named"), _COUNTED, ids=str)
+def test_steps_count_as_many_writes_as_their_formulas_have(name: str, named: dict[str, Any]) -> None:
+    @same_story
+    def program(torch: Any, tell: Any) -> None:
+        params = [torch.ones(3, requires_grad=True), torch.ones(150, 150, requires_grad=True)]
+        optimizer = getattr(torch.optim, name)(params, **named)
+        for _ in range(3):
+            for p in params:
+                p.grad = torch.ones_like(p)
+            optimizer.step()
+            for p in params:
+                tell(p._version, {key: value._version for key, value in optimizer.state[p].items() if value is not None})
+
+    program()

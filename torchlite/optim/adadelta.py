@@ -31,6 +31,7 @@ class Adadelta(Elementwise):
     """Steps whose size follows from that of gradients and of the changes before."""
 
     formula = _formula
+    twice = ("square_avg", "acc_delta")
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ class Adam(Elementwise):
     """Steps along the mean gradient, each element divided by the root of its mean square."""
 
     formula = _formula
+    twice = ("exp_avg_sq",)
     later: ClassVar[dict[str, Any]] = {
         "amsgrad": False, **Elementwise.later, "decoupled_weight_decay": False, "fused": None,
     }  # fmt: skip

@@ -28,6 +28,7 @@ class Adamax(Elementwise):
     """Steps along the mean gradient, each element divided by its largest size, which fades."""
 
     formula = _formula
+    twice = ("exp_inf",)
 
     def __init__(
         self,

@@ -50,6 +50,9 @@ class ASGD(Elementwise):
     def counts(self, group: dict[str, Any]) -> dict[str, float]:
         return {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}
 
+    def writes(self, group: dict[str, Any], new: bool) -> dict[str, int]:
+        return {} if group["foreach"] else {"params": 2}
+
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return {"ax": 0.0}
 

@@ -104,6 +104,7 @@ class Elementwise(Optimizer):
 
     formula: ClassVar[Callable[..., None]]
     together: ClassVar[str] = "params and state_steps"  # what `capturable` wants on one device
+    twice: ClassVar[tuple[str, ...]] = ()  # what PyTorch's formula writes to in two steps
     # Options that checkpoints of older versions lack.
     later: ClassVar[dict[str, Any]] = {
         "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
@@ -123,6 +124,15 @@ class Elementwise(Optimizer):
         `new` says that the state was made for this step.
         """
         raise NotImplementedError
+
+    def writes(self, group: dict[str, Any], new: bool) -> dict[str, int]:
+        """How many writes to the parameters and to the arrays of the state PyTorch's step counts, where not one."""
+        if group.get("fused"):
+            return dict.fromkeys(("params", *self.arrays(group)), 0)
+        found = dict.fromkeys(self.twice, 2)
+        if group.get("decoupled_weight_decay") and group["weight_decay"]:
+            found["params"] = found.get("params", 1) + 1
+        return found
 
     def lacks_state(self, state: dict[str, Any]) -> bool:
         return not state
@@ -218,7 +228,8 @@ class Elementwise(Optimizer):
         maximize = group["maximize"]
         for block, places in plan.blocks:
             numbers = self.numbers(group, block.counted, block.new)
-            block.update(type(self).formula, [params[i]._grad for i in places], numbers, maximize)
+            writes = self.writes(group, block.new)
+            block.update(type(self).formula, [params[i]._grad for i in places], numbers, maximize, writes)
 
     def _planned(self, group: dict[str, Any], params: list[Tensor], names: tuple[str, ...]) -> Plan:
         """Make the state that is missing, and the blocks."""

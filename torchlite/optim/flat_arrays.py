@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from ..core.machine.node import shared_counter
 from ..core.machine.operands import computed
 from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.write import bump
 from ..core.values import dtype as dt
 from ..operations.making.factories import full_like
 
@@ -108,7 +107,7 @@ class Block:
             Role(states[0][name].backend, [s[name].array for s in states], states[0][name].array.dtype)
             for name in counts
         ]
-        self.counters = [shared_counter(s[name]) for s in states for name in (*names, *counts)]
+        self.counters = {name: [shared_counter(s[name]) for s in states] for name in (*names, *counts)}
         self.gathered = self.backend.empty((self.values.flat.size,), self.dtype) if len(params) > 1 else None
         self.on_host = self.backend.device.type == "cpu"
         self.new = False  # whether the state was made for the step to come
@@ -127,8 +126,14 @@ class Block:
                 return False
         return True
 
-    def update(self, formula: Formula, grads: Sequence[Tensor], numbers: tuple[Any, ...], maximize: bool) -> None:
-        """Run `formula(xp, values, gradients, *states, *numbers)`, which writes into values and states."""
+    def update(
+        self, formula: Formula, grads: Sequence[Tensor], numbers: tuple[Any, ...], maximize: bool,
+        writes: Mapping[str, int],
+    ) -> None:  # fmt: skip
+        """Run `formula(xp, values, gradients, *states, *numbers)`, which writes into values and states.
+
+        `writes` is how often each counts as written to, where not once.
+        """
         self.values.load()
         for role in self.states:
             role.load()
@@ -149,10 +154,13 @@ class Block:
         for role, value in zip(self.counts, self.counted):
             role.flat.fill(value)
             role.store()
+        times = writes.get("params", 1)
         for p in self.params:
-            bump(p)
-        for counter in self.counters:
-            counter.n += 1
+            shared_counter(p).n += times
+        for name, counters in self.counters.items():
+            times = writes.get(name, 1)
+            for counter in counters:
+                counter.n += times
         self.new = False
 
     def _operands(self, numbers: tuple[Any, ...], dtype: Any) -> list[Any]:

@@ -31,6 +31,7 @@ class NAdam(Elementwise):
     """Adam with Nesterov's momentum, whose strength grows over the first steps."""
 
     formula = _formula
+    twice = ("params", "exp_avg_sq")
     together = "params, mu_products and state_steps"
     later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
 

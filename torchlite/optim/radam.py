@@ -28,6 +28,7 @@ class RAdam(Elementwise):
     """Adam that divides by the root of the mean square only when it knows this well enough."""
 
     formula = _formula
+    twice = ("exp_avg_sq",)
     later: ClassVar[dict[str, Any]] = {**Elementwise.later, "decoupled_weight_decay": False}
 
     def __init__(

@@ -38,6 +38,7 @@ class RMSprop(Elementwise):
     """Steps along the gradient, each element divided by the root of its mean square."""
 
     formula = _formula
+    twice = ("square_avg", "momentum_buffer")
     later: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False, **Elementwise.later}
 
     def __init__(

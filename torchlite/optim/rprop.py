@@ -30,6 +30,7 @@ class Rprop(Elementwise):
     """Steps of an own size for each element, of which the gradient gives only the direction."""
 
     formula = _formula
+    twice = ("step_size",)
 
     def __init__(
         self,

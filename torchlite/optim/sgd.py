@@ -29,6 +29,7 @@ class SGD(Elementwise):
     """Steps along the gradient, with momentum if asked for."""
 
     formula = _formula
+    twice = ("momentum_buffer",)
     later: ClassVar[dict[str, Any]] = {
         "nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False,
     }  # fmt: skip
@@ -59,6 +60,9 @@ class SGD(Elementwise):
 
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return {"momentum_buffer": 0.0} if group["momentum"] else {}
+
+    def writes(self, group: dict[str, Any], new: bool) -> dict[str, int]:
+        return {"momentum_buffer": 0} if new and not group["fused"] else super().writes(group, new)  # a copy at first
 
     def lacks_state(self, state: dict[str, Any]) -> bool:
         return state.get("momentum_buffer") is None
