@@ -9,6 +9,7 @@ from ...core.declare.op import Op
 from ...core.declare.publish import Composite, publish_python
 from ...core.machine.batching import LEADING, Leading
 from ...core.machine.tensor import Tensor, TensorBase
+from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes
@@ -105,12 +106,18 @@ def pinv(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     return pseudoinverse.apply(*tolerances("pinv", self, atol, rtol, hermitian), hermitian)
 
 
+def _public_pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
+    """The same, whose last step is a product to autocast."""
+    made, autocast = pinv(self, atol, rtol, hermitian), local.state.mode.autocast
+    return made if autocast is None else autocast.cast("matmul", (made,))[0]
+
+
 _TOLERANCES = "*, any? atol=None, any? rtol=None, bool hermitian=False"
 offer_op(
-    Composite(f"linalg_pinv(Tensor self, {_TOLERANCES})", pinv),
+    Composite(f"linalg_pinv(Tensor self, {_TOLERANCES})", _public_pinv),
     Composite(
         "linalg_pinv(Tensor self, Operand rcond, bool hermitian=False)",
-        lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian),
+        lambda self, rcond, hermitian: _public_pinv(self, 0.0, rcond, hermitian),
     ),
 )
 publish_python("pinverse(Tensor self, float rcond=1e-15)", lambda self, rcond: pinv(self, 0.0, rcond))
