@@ -25,7 +25,7 @@ from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
 from ..state.mode import local
 from ..values import dtype as dt
-from ..values.arrays import Backend
+from ..values.arrays import Array, Backend
 from ..values.errors import out_of_memory
 from .public_forms import PublicForms
 
@@ -143,8 +143,12 @@ class Op(PublicForms):
         if not backend.strided or outputs.base is None:
             return wrap(outputs, out_dtype, backend)
         if not (outputs.size or self.lays or any(outputs.strides)):  # shows fresh memory, of which NumPy says none
-            outputs = backend.empty(outputs.shape, outputs.dtype)
+            outputs = self.empty(outputs, backend)
         return wrap_shown(outputs, out_dtype, backend)
+
+    def empty(self, array: Array, backend: Backend) -> Any:
+        """Fresh memory in place of an array without elements, row by row."""
+        return backend.empty(array.shape, array.dtype)
 
     def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
         """What calls of the form of this one come to (core/machine/plan.py); None where that is found out each time."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...backends.base import Backend
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.tangent import moves
 from ...core.machine.tensor import Tensor
@@ -13,6 +14,8 @@ from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes, not_implemented_for
+from ...core.values.layout import contiguous_strides
+from ..products.matmul import Exact
 from ..vocabulary import INEXACT
 
 linalg: dict[str, Callable[..., Any]] = {}
@@ -124,6 +127,18 @@ def differentiated(t: Tensor) -> bool:
 
 
 # ---- kernels
+
+
+class ByColumns(Exact):
+    """An op whose kernel leaves matrices column by column, where there are no elements too."""
+
+    def empty(self, array: Array, backend: Backend) -> Any:
+        shape = array.shape
+        if len(shape) < 2 or array.dtype.kind in "iu":  # counts and pivots
+            return super().empty(array, backend)
+        *batch, rows, cols = shape
+        *steps, across, down = contiguous_strides((*batch, cols, rows))
+        return backend.lay(backend.empty(shape, array.dtype), shape, (*steps, down, across))
 
 
 def columns(xp: Namespace, a: Array) -> Any:

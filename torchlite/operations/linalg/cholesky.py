@@ -11,8 +11,9 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for, warn
-from ..products.matmul import Exact, H, into_exactly
+from ..products.matmul import H, into_exactly
 from .base import (
+    ByColumns,
     adjoint,
     check_info,
     check_square,
@@ -73,7 +74,7 @@ def _cholesky_vjp(g: Tensor, upper: bool, L: Tensor) -> Tensor:
     return triangular.apply(L, triangular.apply(H(L), inner, True, True, False), False, False, False)
 
 
-cholesky_ex = Exact(
+cholesky_ex = ByColumns(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
     lambda xp, a, upper, check_errors: _cholesky(xp, a, upper, "linalg.cholesky_ex" if check_errors else None),
     {"self": _cholesky_vjp},
@@ -136,7 +137,7 @@ def _of_factor(g: Tensor, factor: Tensor, upper: bool) -> Tensor:
     return factor.matmul(both) if upper else both.matmul(factor)
 
 
-_cholesky_solve_op = Exact(
+_cholesky_solve_op = ByColumns(
     "_cholesky_solve(Tensor self, Tensor input2, bool upper)",
     _cholesky_solve,
     {
@@ -148,7 +149,7 @@ _cholesky_solve_op = Exact(
     node="CholeskySolveBackward0",
     batch=LEADING,
 )
-_cholesky_inverse_op = Exact(
+_cholesky_inverse_op = ByColumns(
     "_cholesky_inverse(Tensor self, bool upper)",
     _cholesky_inverse,
     {"self": lambda g, self, result, upper: _of_factor(-result.matmul(g).matmul(result), self, upper)},

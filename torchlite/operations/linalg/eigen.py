@@ -14,8 +14,8 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
-from ..products.matmul import Exact, H, into_exactly
-from .base import check_kernel, check_square, columns, converging, differentiated, offer, offer_op
+from ..products.matmul import H, into_exactly
+from .base import ByColumns, check_kernel, check_square, columns, converging, differentiated, offer, offer_op
 from .solve import solving
 
 
@@ -80,7 +80,7 @@ def _eigh_vjp(grads: Sequence[Tensor | None], eigenvalues: Tensor, eigenvectors:
     return V.matmul(inner).matmul(H(V))
 
 
-hermitian = Exact(
+hermitian = ByColumns(
     '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
     _eigh, {"A": _eigh_vjp}, check=_check_eigh, node="LinalgEighBackward0", batch=LEADING,
 )  # fmt: skip
@@ -145,7 +145,7 @@ def _eig_vjp(grads: Sequence[Tensor | None], self_dtype: dt.dtype, eigenvalues: 
     return fit_gradient(made, made.array.shape, self_dtype)
 
 
-eig = Exact(
+eig = ByColumns(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", _eig, {"self": _eig_vjp},
     check=lambda self: _check_eig("eig", self), batch=LEADING,
 )  # fmt: skip

@@ -11,9 +11,19 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
-from ..products.matmul import Exact, into_exactly
+from ..products.matmul import into_exactly
 from ..vocabulary import undifferentiable
-from .base import check_inexact, check_info, check_kernel, check_square, columns, common_batch, offer, one_by_one
+from .base import (
+    ByColumns,
+    check_inexact,
+    check_info,
+    check_kernel,
+    check_square,
+    columns,
+    common_batch,
+    offer,
+    one_by_one,
+)
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # bounds the growth of elements for pivots of one row and of two alike
 
@@ -97,7 +107,7 @@ def _check_factor(self: Tensor, *_: Any) -> None:
     check_kernel("ldl_factor_kernel_cpu", self)
 
 
-_factored = Exact(
+_factored = ByColumns(
     "_linalg_ldl_factor_ex(Tensor self, bool hermitian, str? caller) -> (Tensor LD, Tensor pivots, Tensor info)",
     _factor, {"self": undifferentiable("")}, check=_check_factor, node=NOT_IMPLEMENTED, batch=LEADING,
 )  # fmt: skip
@@ -162,7 +172,7 @@ def _solve(xp: Namespace, ld: Any, pivots: Any, b: Array, hermitian: bool) -> An
     return columns(xp, xp.stack(made).reshape(b.shape) if made else xp.array(b))
 
 
-_solve_op = Exact(
+_solve_op = ByColumns(
     "_linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian)", _solve, undifferentiable(""),
     node=NOT_IMPLEMENTED, batch=LEADING,
 )  # fmt: skip

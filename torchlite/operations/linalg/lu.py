@@ -15,8 +15,9 @@ from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import warn
 from ...core.values.return_types import return_type
 from ..images.padding import constant_pad_nd
-from ..products.matmul import Exact, H, into_exactly
+from ..products.matmul import H, into_exactly
 from .base import (
+    ByColumns,
     adjoint,
     check_equation,
     check_info,
@@ -136,7 +137,7 @@ def _pack(grads: Any, LU_data_shape: tuple[int, ...]) -> Tensor | None:
     return sum(parts[1:], parts[0])
 
 
-factors = Exact(
+factors = ByColumns(
     "_lu_unpack(Tensor LU_data) -> (Tensor result0, Tensor result1)", _unpack, {"LU_data": _pack},
     node="LuUnpackBackward0", batch=LEADING,
 )  # fmt: skip
@@ -221,7 +222,7 @@ def _factor(xp: Namespace, a: Array, pivot: bool, caller: str | None) -> tuple[A
 
 
 # `caller` is the function that refuses matrices with a zero on the diagonal of U.
-factored = Exact(
+factored = ByColumns(
     "_lu_factor_ex(Tensor A, bool pivot, str? caller) -> (Tensor LU, Tensor pivots, Tensor info)", _factor,
     {"A": _packed_vjp}, check=lambda A, pivot, _: _check_lu("torch.lu_factor", A, pivot),
     node="LinalgLuFactorExBackward0", batch=LEADING,
@@ -251,7 +252,7 @@ def _apart(xp: Namespace, a: Array, pivot: bool) -> tuple[Any, Any, Any]:
     return (pivots, *_unpack(xp, packed))
 
 
-_lu = Exact(
+_lu = ByColumns(
     "_linalg_lu(Tensor A, bool pivot) -> (Tensor pivots, Tensor L, Tensor U)", _apart,
     {"A": lambda grads, pivots, L, U: _lu_vjp(grads[1], grads[2], pivots, L, U)},
     check=lambda A, pivot: _check_lu("linalg.lu", A, pivot), node="LinalgLuBackward0", batch=LEADING,
@@ -322,7 +323,7 @@ def _lu_solve_vjp(
     return straight.matmul(H(U)).tril(-1) + H(L).matmul(straight).triu(), None, g_b
 
 
-solve_factored = Exact(
+solve_factored = ByColumns(
     "_linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint)", lu_solved, _lu_solve_vjp,
     node="LinalgLuSolveBackward0", batch=LEADING, constant=("pivots",),
 )  # fmt: skip

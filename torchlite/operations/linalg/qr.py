@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.declare.elementwise import conj
-from ...core.declare.op import Op
 from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.registry import functions
@@ -15,7 +14,7 @@ from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
-from .base import adjoint, any_matrices, check_kernel, columns, offer, offer_op
+from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, offer, offer_op
 from .triangular import triangular
 
 
@@ -63,12 +62,12 @@ def _qr_vjp_tall(g_q: Tensor, g_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     return triangular.apply(H(R), g_q + Q.matmul(symmetric), False, False, False)
 
 
-qr = Exact(
+qr = ByColumns(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)', _qr, {"A": _qr_vjp}, check=_check_qr,
     batch=LEADING,
 )  # fmt: skip
 offer_op(qr)
-_old_qr = Exact(
+_old_qr = ByColumns(
     "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
     lambda xp, a, some: _qr(xp, a, "reduced" if some else "complete"),
     {
@@ -93,7 +92,7 @@ def _check_geqrf(self: Tensor) -> None:
         raise not_implemented_for("geqrf_cpu", self.dtype)
 
 
-geqrf = Op(
+geqrf = ByColumns(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)", _geqrf,
     {"self": undifferentiable("the derivative for 'geqrf' is not implemented.", NotImplementedError)},
     check=_check_geqrf, batch=LEADING,

@@ -11,8 +11,19 @@ from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
-from ..products.matmul import Exact, H, into_exactly
-from .base import check_equation, check_inexact, check_info, check_square, columns, common_batch, offer, spread, square
+from ..products.matmul import H, into_exactly
+from .base import (
+    ByColumns,
+    check_equation,
+    check_inexact,
+    check_info,
+    check_square,
+    columns,
+    common_batch,
+    offer,
+    spread,
+    square,
+)
 from .lu import eliminate, lu_solved
 
 # In the ops, `caller` is the function that refuses singular matrices.
@@ -35,7 +46,7 @@ def _inv(xp: Namespace, a: Array, caller: str | None) -> tuple[Any, Any]:
     return lu_solved(xp, lu, pivots, one), info
 
 
-inverse = Exact(
+inverse = ByColumns(
     "_linalg_inv_ex(Tensor A, str? caller) -> (Tensor inverse, Tensor info)", _inv,
     {"A": lambda g, inverse: -H(inverse).matmul(g).matmul(H(inverse))},
     check=square("linalg.inv"), node="LinalgInvExBackward0", batch=LEADING,
@@ -83,7 +94,7 @@ def _gradient_of_matrix(g: Tensor, A: Tensor, result: Tensor, left: bool, vector
     return -(solved.matmul(H(result)) if left else H(result).matmul(solved))
 
 
-solving = Exact(
+solving = ByColumns(
     "_linalg_solve_ex(Tensor A, Tensor B, bool left=True, bool vectors=False, str? caller=None) "
     "-> (Tensor result, Tensor info)",
     _solve,

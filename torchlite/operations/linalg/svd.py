@@ -10,8 +10,8 @@ from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values.arrays import Array, Namespace
 from ...core.values.return_types import return_type
-from ..products.matmul import Exact, H, into_exactly
-from .base import any_matrices, columns, converging, differentiated, offer
+from ..products.matmul import H, into_exactly
+from .base import ByColumns, any_matrices, columns, converging, differentiated, offer
 from .eigen import check_phase, differences
 
 
@@ -61,7 +61,7 @@ def _svd_vjp(grads: Sequence[Tensor | None], U: Tensor, S: Tensor, Vh: Tensor) -
     return made
 
 
-decomposition = Exact(
+decomposition = ByColumns(
     "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
     "-> (Tensor U, Tensor S, Tensor Vh)",
     _svd, {"A": _svd_vjp}, check=_check_svd, node="LinalgSvdBackward0", batch=LEADING,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.op import Op
 from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import warn
 from ...core.values.return_types import return_type
-from ..products.matmul import Exact, H, into_exactly
-from .base import check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
+from ..products.matmul import H, into_exactly
+from .base import ByColumns, check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
 
 
 def solve_triangle(xp: Namespace, a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Any:
@@ -51,7 +50,7 @@ def _gradient_of_triangle(
     return -_triangle(solved.matmul(H(result)) if left else H(result).matmul(solved), upper, unitriangular)
 
 
-triangular = Exact(
+triangular = ByColumns(
     "_linalg_solve_triangular(Tensor self, Tensor B, bool upper, bool left, bool unitriangular)",
     solve_triangle,
     {
@@ -112,7 +111,7 @@ def _old_solve_vjp(
     return g_b, through if g_a is None else through + g_a
 
 
-_old_triangular = Op(
+_old_triangular = ByColumns(
     "_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) "
     "-> (Tensor result0, Tensor result1)",
     _old_solve, _old_solve_vjp, node="TriangularSolveBackward0", batch=LEADING,
