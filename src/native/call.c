@@ -185,6 +185,17 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
 
 // ---- all elements
 
+// What a reduction notes: values known beforehand, and the operand's shape where None stands.
+static PyObject *noted(PyObject *values, PyObject *shape)
+{
+    PyObject *made = PyTuple_New(PyTuple_GET_SIZE(values));
+    for (Py_ssize_t i = 0; made != NULL && i < PyTuple_GET_SIZE(values); i++) {
+        PyObject *value = PyTuple_GET_ITEM(values, i);
+        PyTuple_SET_ITEM(made, i, Py_NewRef(value == Py_None ? shape : value));
+    }
+    return made;
+}
+
 static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
@@ -222,12 +233,13 @@ static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, P
         return recorded(result, 1);
     PyObject *shape = shape_of(x);
     node->next_edges = PyTuple_Pack(1, edge);
-    node->plain_values = Py_NewRef(known.empty);
+    node->plain_values = shape == NULL ? NULL : noted(call->recipe.values, shape);
     node->saved_entries = Py_NewRef(known.empty);
     node->output_forms = forms_of(NULL, (PyArrayObject *)made, a->dtype);
     node->operand_forms = shape == NULL ? NULL : PyTuple_Pack(3, shape, a->dtype, Py_None);
     Py_XDECREF(shape);
-    if (node->next_edges == NULL || node->output_forms == NULL || node->operand_forms == NULL) {
+    if (node->next_edges == NULL || node->output_forms == NULL || node->operand_forms == NULL ||
+        node->plain_values == NULL) {
         Py_DECREF(node);
         return recorded(result, 1);
     }

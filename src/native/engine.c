@@ -321,7 +321,7 @@ static int run_node(Pass *pass, Node *node, Py_ssize_t entry, Py_ssize_t edges)
 }
 
 // Add a gradient, which it takes over, to what has arrived before.
-static int add_gradient(Pass *pass, Slot *slot, PyObject *grad)
+static int add_gradient(Pass *pass, Slot *slot, PyObject *grad, PyObject *edge)
 {
     if (slot->grad == NULL) {
         slot->grad = grad;
@@ -332,7 +332,7 @@ static int add_gradient(Pass *pass, Slot *slot, PyObject *grad)
     PyObject *sum = bare ? sum_of(slot->grad, grad, slot->made) : NULL;
     if (sum == NULL) {
         PyObject *task = task_of(pass);
-        sum = task == NULL ? NULL : PyObject_CallMethod(task, "total", "OO", slot->grad, grad);
+        sum = task == NULL ? NULL : PyObject_CallMethod(task, "total", "OOO", slot->grad, grad, edge);
         if (sum != NULL && !PyArray_CheckExact(sum) && !PyObject_TypeCheck(sum, &TensorParts))
             Py_SETREF(sum, PyArray_FROM_O(sum));
     }
@@ -446,7 +446,7 @@ static int hand_on(Pass *pass, PyObject *edges, Py_ssize_t *following)
             continue;
         }
         Entry *entry = &pass->entries[at];
-        if (grad != NULL && add_gradient(pass, &pass->slots[entry->slots + nr], grad) < 0)
+        if (grad != NULL && add_gradient(pass, &pass->slots[entry->slots + nr], grad, edge) < 0)
             return -1;
         if (--entry->left)
             continue;

@@ -5,9 +5,10 @@
 // an instruction that takes its operands from the stack.
 #include "native.h"
 
-enum { SOURCE, CONSTANT, APPLY, TRANSPOSE, DOT, SUM_ROWS, KEEP_ABOVE, SPREAD };
+enum { SOURCE, CONSTANT, APPLY, TRANSPOSE, DOT, SUM_ROWS, KEEP_ABOVE, SPREAD, COUNT };
 static const struct { const char *name; int code; } names[] = {
     {"T", TRANSPOSE}, {"dot", DOT}, {"sum_rows", SUM_ROWS}, {"keep_above", KEEP_ABOVE}, {"spread", SPREAD},
+    {"count", COUNT},
 };
 enum { DEEPEST = 8 };  // operands on the stack
 
@@ -330,6 +331,16 @@ static int spread(Value *operand, Node *node)
     return replace(operand, made);
 }
 
+// How many elements the operand of a reduction had.
+static double count_of(Node *node)
+{
+    PyObject *shape = PyTuple_CheckExact(node->operand_forms) ? PyTuple_GET_ITEM(node->operand_forms, 0) : known.empty;
+    double count = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); i++)
+        count *= (double)PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    return count;
+}
+
 static PyObject *evaluate(const Program *program, Py_ssize_t edge, Node *node, PyObject *gradient)
 {
     Value stack[DEEPEST + 1];
@@ -344,6 +355,10 @@ static PyObject *evaluate(const Program *program, Py_ssize_t edge, Node *node, P
         case CONSTANT:
             stack[top++] = (Value){NULL, instruction->number, 0};
             fine = top <= DEEPEST;
+            break;
+        case COUNT:
+            stack[top] = (Value){NULL, count_of(node), 0};
+            fine = ++top <= DEEPEST;
             break;
         case APPLY:
             fine = top >= instruction->operands && apply(instruction, &stack[top - instruction->operands]);

@@ -464,6 +464,8 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         return call
     recipe = None
     if record is not None:
-        flat = (False,) * 6 if keeps_nothing else None
-        recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, (), flat)
+        # What is noted: the operand's shape, for which None stands, and that the result is one number.
+        values = tuple([None if name == "self_shape" else 1 for name in op.value_names])
+        flat = (False,) * 6 if keeps_nothing or op.value_names == ("self_shape", "result_numel") else None
+        recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, values, flat)
     return accelerated(native.total, call, kernels, direct, False, recipe)

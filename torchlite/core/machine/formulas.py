@@ -46,6 +46,10 @@ class Symbol:
         """A number in the shape of a reduction's operand."""
         return self.then("spread")
 
+    def count(self) -> Symbol:
+        """How many elements a reduction's operand has."""
+        return Symbol("count")
+
     def keep_above(self, value: Symbol, limit: float) -> Symbol:
         """This gradient where `value` is above a limit, and 0 elsewhere."""
         return self.then("keep_above", value, limit)

@@ -118,7 +118,7 @@ mean_all = Reduction(
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
     direct={d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)},
     on_arrays=lambda op: share_on_arrays,
-    formulas={"self": lambda g, self_numel: (g / self_numel).spread()},
+    formulas={"self": lambda g: g.spread() / g.count()},
     shows="self_sym_numel self_sym_sizes",
 )
 mean_dim = Reduction(
