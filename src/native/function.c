@@ -32,7 +32,7 @@ static int function_traverse(Function *f, visitproc visit, void *arg)
 static void function_dealloc(Function *f)
 {
     PyObject_GC_UnTrack(f);
-    PyMem_Free(f->own);
+    PyMem_Free(f->own);  // functions that hold more live as long as the process
     Py_XDECREF(f->held);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->general);

@@ -43,6 +43,8 @@ static PyMethodDef methods[] = {
     {"in_place", make_in_place, METH_VARARGS, "An in-place method of two operands."},
     {"backward", make_backward, METH_VARARGS, "The method `backward` of tensors."},
     {"add_program", add_program, METH_VARARGS, "Say what nodes of a class do to a gradient."},
+    {"planned", make_planned, METH_VARARGS, "A function that knows calls again by their form."},
+    {"remember", remember, METH_VARARGS, "Let a function know calls of the form of this one again."},
     {"total", make_total, METH_VARARGS, "The sum, or mean, of all elements."},
     {NULL},
 };

@@ -40,7 +40,7 @@
 #define SAVED_OUTPUT_FIELDS(X) X(tensor, "tensor") X(version, "version") X(output, "output")
 #define SAVED_NUMBER_FIELDS(X) X(value, "value")
 #define MODE_FIELDS(X) X(plain, "plain") X(grad, "grad") X(direct, "direct")
-#define STATE_FIELDS(X) X(mode, "mode") X(task, "task")
+#define STATE_FIELDS(X) X(mode, "mode") X(task, "task") X(quiet, "quiet")
 #define FIELD(field, name) PyObject *field;
 
 typedef struct { PyObject_HEAD TENSOR_FIELDS(FIELD) PyObject *dict, *weak; } Tensor;
@@ -68,7 +68,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(relu) X(sum) X(mean) X(mode_without_grad) X(make_task) \
-    X(accumulate) X(sum_to_shape)
+    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -177,6 +177,8 @@ PyObject *version_pair(Tensor *t);                       // `(tensor, version)`
 int counts_plainly(Tensor *t);
 int count_write(Tensor *t);
 void hang(PyObject *result, Node *node);                 // takes the node over: the result is its first output
+PyObject *saved_output(Tensor *result);                  // the entry for a result that its node keeps
+int is_as_recorded(PyObject *edge, PyArrayObject *array);
 int record_unary(const Recipe *recipe, Tensor *a, PyObject *result);
 int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result);
 
@@ -195,6 +197,14 @@ PyObject *sum_of(PyObject *a, PyObject *b, int into_a);  // a new reference; NUL
 
 extern PyTypeObject WaitingType;
 PyObject *make_backward(PyObject *module, PyObject *args);
+
+// ---- plan.c
+
+PyObject *make_planned(PyObject *module, PyObject *args);
+PyObject *remember(PyObject *module, PyObject *args);
+int has_no_history(Tensor *t);
+PyObject *shown(PyArrayObject *array, int ndim, const npy_intp *dims, const npy_intp *strides, npy_intp offset);
+PyObject *view_of(Tensor *source, PyObject *array, PyObject *step, PyObject *edge, int grad);
 
 // ---- call.c
 

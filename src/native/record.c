@@ -68,7 +68,7 @@ PyObject *version_pair(Tensor *t)
 }
 
 // Whether the operand behind an edge has the shape that the edge says, as a view reshaped in place has not.
-static int is_as_recorded(PyObject *edge, PyArrayObject *array)
+int is_as_recorded(PyObject *edge, PyArrayObject *array)
 {
     if (!PyTuple_CheckExact(edge))
         return 1;
@@ -124,7 +124,7 @@ static int by_python(const Recipe *recipe, PyObject *a, PyObject *b, PyObject *r
 }
 
 // The entry for a result that its node keeps: an alias without history.
-static PyObject *saved_output(Tensor *result)
+PyObject *saved_output(Tensor *result)
 {
     SavedOutput *saved = (SavedOutput *)new_of(known.SavedOutput);
     if (saved == NULL)

@@ -114,7 +114,7 @@ class _Unversioned(Counter):
 
 
 UNVERSIONED = _Unversioned()
-know(LEAF=LEAF, sequence=sequence, Counter=Counter)
+know(LEAF=LEAF, UNVERSIONED=UNVERSIONED, sequence=sequence, Counter=Counter)
 
 
 def version_of(t: Tensor) -> int:

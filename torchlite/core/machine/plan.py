@@ -12,13 +12,14 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..native import native
 from ..state.mode import local
 from ..values.arrays import Backend
 from ..values.device import device
 from ..values.dtype import dtype
 from ..values.layout import layout, memory_format
 from ..values.size import Size
-from .fast import view_of_plain
+from .fast import accelerated, view_of_plain
 from .node import UNVERSIONED, shared_counter
 from .operands import common_backend
 from .overrides import PLAIN
@@ -103,6 +104,8 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
             if form is not None and tensors:
                 plan = get(form, UNKNOWN)
                 if plan and plan is not UNKNOWN:
+                    if made is not call:
+                        native.remember(made, args, kwargs, plan)
                     return plan(state, mode, tensors)
                 results = general(*args, **kwargs)
                 if plan is not False:
@@ -110,7 +113,8 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
                 return results
         return general(*args, **kwargs)
 
-    return call
+    made = call if native is None else accelerated(native.planned, call)
+    return made
 
 
 def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: Any) -> Plan | None:
@@ -200,6 +204,11 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             results = finish(results, bound(tensors))
         return results if returns is None else returns(results)
 
+    if single and known is not None and check is None and run_kernel is None and returns is None:
+        run.native = (  # type: ignore[attr-defined]
+            kernel, tuple(template), tuple(singles), tuple(sequences), known_type, numpy_type,
+            lambda outputs: wrap_results(outputs, out_dtype, backend), record, bound,
+        )  # fmt: skip
     return run
 
 
@@ -296,4 +305,10 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         result.backend = shown
         return result
 
+    if array.base is not None and (check is None or op.checks_form):
+        offset = array.__array_interface__["data"][0] - source.array.__array_interface__["data"][0]
+        run.native = (  # type: ignore[attr-defined]
+            step, lambda source: apply(source, *tail), array.shape, array.strides, offset, dtype, shown, record,
+            lambda tensors: (*tensors, *tail),
+        )  # fmt: skip
     return run

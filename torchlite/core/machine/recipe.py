@@ -90,6 +90,10 @@ def _by_recipe(
         node.saved_entries = tuple(saved)
         return None
 
+    if single and not moving and through == [0]:
+        record.native = (  # type: ignore[attr-defined]
+            node_class, tuple(edges_from), tuple(keeping), tuple(notes), operand_forms, reshaped,
+        )  # fmt: skip
     return record
 
 

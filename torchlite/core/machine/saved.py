@@ -106,7 +106,6 @@ class SavedNumber(SavedNumberParts):
         return self.value
 
 
-know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber))
 
 
 class SavedWrite:
@@ -140,6 +139,9 @@ class SavedList:
 
     def read(self, node: Node) -> Any:
         return [read(e, node) for e in self.entries]
+
+
+know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber), SavedList=SavedList)
 
 
 class Packed:

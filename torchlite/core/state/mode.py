@@ -123,7 +123,7 @@ class State(StateParts):
     """
 
     __slots__ = (
-        "adopted", "default_device", "entered", "hooks_refused", "leaves_allowed", "levels", "multithreading", "quiet",
+        "adopted", "default_device", "entered", "hooks_refused", "leaves_allowed", "levels", "multithreading",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Any
 
+from ..parts import know
 from .pickling import Shown, bear_name
 
 
@@ -58,6 +59,7 @@ class Size(tuple):
 
 
 bear_name(Size, "torch")
+know(Size=Size)
 
 
 def size(dims: Any) -> Size:
