@@ -89,30 +89,9 @@ int is_tail(PyArrayObject *row, PyArrayObject *whole)
 
 // ---- loops
 
-static void relu_float(char **args, const npy_intp *count, const npy_intp *steps, void *data)
-{
-    for (npy_intp i = 0; i < *count; i++) {
-        const float x = *(float *)(args[0] + i * steps[0]);
-        *(float *)(args[1] + i * steps[1]) = x < 0 ? 0 : x;
-    }
-}
-
-static void relu_double(char **args, const npy_intp *count, const npy_intp *steps, void *data)
-{
-    for (npy_intp i = 0; i < *count; i++) {
-        const double x = *(double *)(args[0] + i * steps[0]);
-        *(double *)(args[1] + i * steps[1]) = x < 0 ? 0 : x;
-    }
-}
-
 int find_loops(PyObject *kernel, Loop *loops)
 {
     memset(loops, 0, SLOTS * sizeof *loops);
-    if (kernel == known.relu) {
-        loops[FLOAT32] = (Loop){relu_float, NULL, FLOAT32};
-        loops[FLOAT64] = (Loop){relu_double, NULL, FLOAT64};
-        return 1;
-    }
     if (!PyObject_TypeCheck(kernel, &PyUFunc_Type))
         return 0;
     PyUFuncObject *ufunc = (PyUFuncObject *)kernel;

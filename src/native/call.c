@@ -9,6 +9,7 @@ typedef struct {
     int bound;                   // whether the loops are known
     int numbers;                 // whether the second operand may be a number
     int mean;
+    PyObject *kernel;            // borrowed: of a function of one operand, where it is no ufunc
     Loop loops[SLOTS];           // those without a `run` are not for C
     Recipe recipe;
 } Call;
@@ -24,10 +25,13 @@ static int bind_loops(Call *call)
         return 0;
     }
     call->bound = find_loops(kernel, call->loops) ? 1 : -1;
+    call->kernel = kernel;
     for (int slot = 0; slot < SLOTS; slot++) {
         PyObject *dtype = PyDict_GetItemWithError(call->direct, dtype_at(slot));
         if (dtype == NULL || dtype != dtype_at(call->loops[slot].result))
             call->loops[slot].run = NULL;
+        if (call->bound < 0)
+            call->loops[slot].result = dtype == NULL ? -1 : slot_of(dtype);
     }
     PyErr_Clear();
     return call->bound > 0;
@@ -57,19 +61,44 @@ static inline PyObject *recorded(PyObject *result, int failed)
 
 // ---- one operand
 
+// An array from a kernel that is no ufunc, run without NumPy's warnings; NULL, without an error, where it is not for C.
+static PyArrayObject *by_kernel(Call *call, Tensor *a, int *result)
+{
+    const int slot = slot_of(a->dtype);
+    if (call->bound >= 0 || slot < 0 || (*result = call->loops[slot].result) < 0)
+        return NULL;
+    PyObject *const given[] = {call->kernel, a->array};
+    PyObject *made = PyObject_Vectorcall(thread_state()->quiet, given, 2, NULL);
+    if (made != NULL && PyArray_CheckExact(made) && PyArray_DESCR((PyArrayObject *)made) == descrs[*result] &&
+        PyArray_BASE((PyArrayObject *)made) == NULL)
+        return (PyArrayObject *)made;
+    if (made == NULL && PyErr_ExceptionMatches(PyExc_Exception))  // which the function in Python will raise again
+        PyErr_Clear();
+    Py_XDECREF(made);
+    return NULL;
+}
+
 static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
     Mode *mode;
     Tensor *a;
     const Loop *loop;
-    PyArrayObject *x, *made;
+    PyArrayObject *made;
+    int slot;
     if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL ||
-        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL ||
-        (made = result_like(loop, x = (PyArrayObject *)a->array)) == NULL)
+        (a = host_tensor(args[0])) == NULL)
         return decline(f, args, nargsf, kwnames);
-    run_unary(loop, x, made);
-    PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
+    if ((loop = loop_for(call, a)) != NULL) {
+        slot = loop->result;
+        if ((made = result_like(loop, (PyArrayObject *)a->array)) != NULL)
+            run_unary(loop, (PyArrayObject *)a->array, made);
+    } else {
+        made = by_kernel(call, a, &slot);
+    }
+    if (made == NULL)
+        return PyErr_Occurred() ? NULL : decline(f, args, nargsf, kwnames);
+    PyObject *result = wrap((PyObject *)made, dtype_at(slot));
     if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True && has_history(a))
         return recorded(result, record_unary(&call->recipe, a, result));
     return result;

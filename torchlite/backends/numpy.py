@@ -64,7 +64,7 @@ def mean(array: np.ndarray, axis: None, keepdim: bool) -> Any:
     return total(array, axis, keepdim) / array.size
 
 
-know(relu=relu, sum=total, mean=mean)
+know(sum=total, mean=mean)
 
 
 class NumPyBackend(Backend):

@@ -19,10 +19,12 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..machine.fast import accelerated
 from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
 from ..machine.plan import UNKNOWN, form_of_call, plan_of
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import follow_bases
+from ..native import native
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values.arrays import Array, Backend
@@ -57,12 +59,22 @@ class Op(PublicForms):
             if form is not None and tensors:
                 plan = self.plans.get(form, UNKNOWN)
                 if plan and plan is not UNKNOWN:
-                    return plan(state, mode, tensors)
+                    results = plan(state, mode, tensors)
+                    if native is not None:
+                        self.know_again(values, plan)
+                    return results
                 results = self.run_generally(state, mode, values)
                 if plan is not False:
                     self.plans.met(form, tensors, lambda: plan_of(self, values, results), plan)
                 return results
         return self.run_generally(state, mode, values)
+
+    def know_again(self, values: tuple[Any, ...], plan: Any) -> None:
+        """Let the native build run what is called like this by its plan."""
+        if "apply" not in self.__dict__:
+            self.apply = accelerated(native.planned, self.apply)  # type: ignore[method-assign]
+        if type(self.apply) is native.function:  # and not one of the op's own
+            native.remember(self.apply, values, {}, plan)
 
     def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
         """Check, lift, compute, wrap, record."""

@@ -104,9 +104,10 @@ def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Cal
             if form is not None and tensors:
                 plan = get(form, UNKNOWN)
                 if plan and plan is not UNKNOWN:
+                    results = plan(state, mode, tensors)
                     if made is not call:
                         native.remember(made, args, kwargs, plan)
-                    return plan(state, mode, tensors)
+                    return results
                 results = general(*args, **kwargs)
                 if plan is not False:
                     plans.met(form, tensors, lambda: _of_call(find, args, kwargs, results), plan)
@@ -185,6 +186,8 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
         if arranging:
             made, outputs = outputs, arranged(outputs, bound(tensors))
             arranging = not _same(made, outputs)
+            if not arranging and in_native:
+                run.native = in_native  # type: ignore[attr-defined]
         if known is None:
             results = wrap_results(outputs, out_dtype, backend)
         elif single:
@@ -204,11 +207,10 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             results = finish(results, bound(tensors))
         return results if returns is None else returns(results)
 
-    if single and known is not None and check is None and run_kernel is None and returns is None:
-        run.native = (  # type: ignore[attr-defined]
-            kernel, tuple(template), tuple(singles), tuple(sequences), known_type, numpy_type,
-            lambda outputs: wrap_results(outputs, out_dtype, backend), record, bound,
-        )  # fmt: skip
+    in_native = single and known is not None and check is None and finish is None and returns is None and (
+        kernel, tuple(template), tuple(singles), tuple(sequences), known_type, numpy_type,
+        lambda outputs: wrap_results(outputs, out_dtype, backend), record, bound,
+    )  # fmt: skip
     return run
 
 
