@@ -10,6 +10,7 @@ from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference
 from .backends import register_backend
 from .constants import *
 from .core.machine.format import set_printoptions
+from .core.machine.generator import Generator
 from .core.machine.registry import functions as _functions
 from .core.machine.tensor import Tensor
 from .core.memory.storage import UntypedStorage
@@ -19,7 +20,6 @@ from .core.values import dtype as _dtype
 from .core.values import layout as _layout
 from .core.values.device import device, get_default_device, set_default_device
 from .core.values.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
-from .core.values.generator import Generator
 from .core.values.layout import layout, memory_format
 from .core.values.size import Size
 from .queries import *

@@ -14,6 +14,7 @@ from ..autograd.running import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from ..core.machine.generator import Generator
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
 from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
@@ -22,7 +23,6 @@ from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.mode import local
 from ..core.values.device import device
 from ..core.values.dtype import dtype
-from ..core.values.generator import Generator
 from ..core.values.layout import layout, memory_format
 from ..core.values.size import Size
 from ..cpu import _get_cpu_capability

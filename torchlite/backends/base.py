@@ -12,20 +12,30 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.values.arrays import Array, Namespace
-from ..core.values.device import CPU, KNOWN_TYPES, device, find_backend, find_types
+from ..core.values.device import (
+    backend_names,
+    device,
+    find_installed,
+    get_backend,
+    register_backend,
+    register_on_demand,
+)
 from ..core.values.errors import missing_kernel, warn
 from ..core.values.layout import contiguous_strides
+from ..kernels.cpu_random import MT19937Stream
 from ..kernels.summing import add_reduce
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..core.declare.op import Op
+
+
+__all__ = ["Backend", "backend_names", "cast_array", "find_installed", "get_backend", "register_backend"]
 
 
 class Backend:
@@ -85,6 +95,10 @@ class Backend:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         return self.xp.empty(shape, dtype)
+
+    def random_stream(self, seed: int) -> Any:
+        """The random numbers of a generator of this device: they are drawn on the host, and then moved."""
+        return MT19937Stream(seed)
 
     def sum(self, array: Array, axis: Any, keepdims: bool) -> Any:
         """The sum along an axis, several or all (None)."""
@@ -200,78 +214,5 @@ def cast_array(array: Array, to: np.dtype) -> Any:
     return array.astype(to)
 
 
-# ---- the registry
-
-_makers: dict[str, Callable[[device], Backend]] = {}
-_current: dict[str, Callable[[], int]] = {}
-_made: dict[device, Backend] = {}
-
-_ONLY_ONE = frozenset(("cpu", "meta"))  # types whose devices have no number
-_ON_DEMAND = {"cuda": "cupy", "meta": "meta"}  # modules beside this one that register a type when it is first used
-
-
-def register_backend(name: str, make: Callable[[device], Backend], current: Callable[[], int] = lambda: 0) -> None:
-    """Let `torch.device(name)` stand for the backend that `make(device)` returns.
-
-    Several devices of the type have numbers; `current()` is that of the one which the name alone means.
-    """
-    _makers[name] = make
-    _current[name] = current
-    if name not in KNOWN_TYPES:
-        KNOWN_TYPES.append(name)
-
-
-def backend_names() -> list[str]:
-    """The device types that have a backend, those included that are loaded when first used."""
-    find_installed()
-    return list(dict.fromkeys((*_makers, *_ON_DEMAND)))
-
-
-def find_installed() -> None:
-    """Register the backends that installed packages offer."""
-    import importlib.metadata
-
-    for entry in importlib.metadata.entry_points(group="torchlite.backends"):
-        if entry.name not in _makers:
-            register_backend(entry.name, lambda d, entry=entry: entry.load()(d))
-
-
-find_types.append(find_installed)
-
-
-def get_backend(where: device | str | int | None = None) -> Backend:
-    """The backend of a device; the same object every time."""
-    d = CPU if where is None else where if isinstance(where, device) else device(where)
-    found = _made.get(d)
-    return _make(d) if found is None else found
-
-
-def _make(d: device) -> Backend:
-    if d.type in _ON_DEMAND and d.type not in _makers:
-        try:
-            importlib.import_module(f".{_ON_DEMAND[d.type]}", __package__)
-        except ImportError as error:
-            raise _unavailable(d.type) from error
-    make = _makers.get(d.type)
-    if make is None:
-        raise _unavailable(d.type)
-    if d.type in _ONLY_ONE:
-        if d.index is not None:
-            return get_backend(d.type)
-    elif d.index is None:
-        return get_backend(device(d.type, _current[d.type]()))
-    found = _made[d] = make(d)
-    return found
-
-
-def _unavailable(type_: str) -> Exception:
-    """The error for a type that PyTorch knows and nothing here computes on."""
-    if type_ in ("cuda", "xpu"):
-        return AssertionError(f"Torch not compiled with {type_.upper()} enabled")
-    return NotImplementedError(
-        f"Could not run 'aten::empty.memory_format' with arguments from the '{type_.upper()}' backend. "
-        f"torchlite has no backend of this name; there are {', '.join(backend_names())}."
-    )
-
-
-find_backend.append(get_backend)
+for _type, _module in (("cuda", "cupy"), ("meta", "meta")):
+    register_on_demand(_type, f"{__package__}.{_module}")

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
+from ..core.machine.generator import Generator
 from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, wrap
 from ..core.state.mode import local
 from ..core.values.dtype import HALVES
 from ..core.values.errors import not_implemented_for, warn
-from ..core.values.generator import Generator
 from ..operations.making.draws import randperm
 from ..operations.making.factories import empty_like
 from ..operations.making.factories import eye as identity

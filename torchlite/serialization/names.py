@@ -10,6 +10,7 @@ import importlib
 import pickle
 from typing import Any
 
+from ..core.machine.generator import Generator
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
 from ..core.memory.storage import UntypedStorage
@@ -17,7 +18,6 @@ from ..core.memory.typed_storage import STORAGES, storage_name
 from ..core.native import FUNCTIONS
 from ..core.values import dtype as dt
 from ..core.values import return_types
-from ..core.values.generator import Generator
 from ..operations.making.legacy_types import TYPES
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..backends.base import get_backend
 from ..core.declare.op import Op
+from ..core.machine.generator import Generator
 from ..core.machine.tensor import Tensor, wrap
 from ..core.values import dtype as dt
 from ..core.values.arrays import Backend
-from ..core.values.generator import Generator
 from ..core.values.layout import contiguous_format
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from ..core.machine.generator import default_generator
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state.context import Context
 from ..core.state.mode import State, local
 from ..core.values.device import device
-from ..core.values.generator import default_generator
 from ..random import kept_streams, put_streams
 from ._pytree import tree_leaves
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..parts import know
 from ..state.mode import local
 from ..values.arrays import Backend
-from ..values.device import CPU, find_backend
+from ..values.device import CPU, get_backend
 from ..values.dtype import FLOAT
 from .fast import PRECISE
 from .formulas import Symbol, as_code
@@ -170,7 +170,7 @@ def _summed(results: Sequence[Any], inputs: tuple[Any, ...], backend: Backend, q
 
 def sum_to_shape(array: Any, shape: tuple[int, ...]) -> Any:
     """A gradient of the CPU summed along the dimensions that its operand was broadcast along."""
-    backend = find_backend[0](CPU)
+    backend = get_backend(CPU)
     quiet = local.state.quiet
     return backend.asarray(_summed((array,), ((shape,),), backend, quiet)[0])
 

@@ -10,7 +10,7 @@ from ..state.mode import local
 from ..values import dtype as dt
 from ..values import errors
 from ..values.arrays import Backend
-from ..values.device import CPU, find_backend
+from ..values.device import CPU, get_backend
 from .overrides import PLAIN
 from .tensor import TensorBase, wrap, wrap_shown
 from .view import requires_grad, resolve
@@ -203,7 +203,7 @@ def _mixed_backends(op: Op, values: Sequence[Any]) -> Any:
     tensors = [t for i in op.operands for t in tensors_in(values[i])]
     if not tensors:
         if op.of_numbers:
-            return find_backend[0](CPU)
+            return get_backend(CPU)
         raise TypeError(f"{op.signature.name}(): expected a tensor among the arguments")
     found = max([t.backend.real for t in tensors], key=_level)
     if found.level:

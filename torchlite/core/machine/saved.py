@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from ..parts import SavedNumberParts, SavedOutputParts, know, whole
 from ..state import mode as _mode
 from ..values import dtype as dt
-from ..values.device import CPU, find_backend
+from ..values.device import CPU, get_backend
 from ..values.dtype import FLOAT
 from ..values.errors import freed, type_text
 from .node import UNVERSIONED, Counter, DetachedCounter, Node, short_name, version_of
@@ -226,7 +226,7 @@ def shown(entry: Any, node: Node) -> Any:
 
 def _number_tensor(value: Any) -> Tensor:
     """A number as a 0-dim tensor of the widest dtype of its kind."""
-    backend, d = find_backend[0](CPU), dt.of_number(value)
+    backend, d = get_backend(CPU), dt.of_number(value)
     d = dt.complex128 if d.is_complex else dt.float64 if d.is_floating_point else d
     return wrap(backend.asarray(value, d.numpy), d, backend)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..machine.tensor import TensorBase, wrap
 from ..values import dtype as dt
 from ..values.arrays import Backend, DeviceLike
-from ..values.device import CPU, device, find_backend
+from ..values.device import CPU, device, get_backend
 from ..values.device import device as _device  # which a parameter is called too
 from ..values.errors import type_name
 from .relocation import StorageBase, resize, share
@@ -37,7 +37,7 @@ class UntypedStorage(StorageBase):
     is_sparse = is_sparse_csr = False
 
     def __init__(self, size: Any = 0, *, device: DeviceLike = None) -> None:
-        self.backend = find_backend[0](CPU if device is None else device)
+        self.backend = get_backend(CPU if device is None else device)
         if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
             self.bytes = self.backend.full((_checked_size(int(size)),), 0, _BYTE)
         elif isinstance(size, (dict, TensorBase)) or not hasattr(size, "__getitem__"):
@@ -55,7 +55,7 @@ class UntypedStorage(StorageBase):
     def over(cls, memory: Any, backend: Backend = None) -> UntypedStorage:
         """A storage over a flat array of bytes."""
         self = object.__new__(cls)
-        self.backend = backend or find_backend[0](CPU)
+        self.backend = backend or get_backend(CPU)
         self.bytes = memory
         return self
 
@@ -176,7 +176,7 @@ class UntypedStorage(StorageBase):
 
     def to(self, *, device: DeviceLike, non_blocking: bool = False) -> UntypedStorage:
         """This storage, or a copy of it, on a device."""
-        backend = find_backend[0](device)
+        backend = get_backend(device)
         if backend is self.backend:
             return self
         return UntypedStorage.over(backend.bring(self.bytes, self.backend), backend)

@@ -11,7 +11,7 @@ import numpy as np
 from ..machine.operands import fitting_array
 from ..values import dtype as dt
 from ..values.arrays import DeviceLike
-from ..values.device import CPU, device, find_backend
+from ..values.device import CPU, device, get_backend
 from ..values.errors import type_name, warn_once
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
@@ -44,7 +44,7 @@ def _bytes(given: Any, d: dt.dtype) -> np.ndarray:
     if wrong != 0:
         raise TypeError(f"must be real number, not {type_name(wrong)}")
     if d.category == dt.INT:
-        given = [fitting_array(item, d, find_backend[0](CPU)) for item in given]
+        given = [fitting_array(item, d, get_backend(CPU)) for item in given]
     return np.array(given, d.numpy).ravel().view(np.uint8)
 
 
@@ -63,7 +63,7 @@ class TypedStorage:
             warn_typed_storage_removal()
             if len(args) > 1:
                 raise RuntimeError(f"{_FORMS}Too many positional arguments")
-            backend = find_backend[0](device or CPU)
+            backend = get_backend(device or CPU)
             wrap_storage = UntypedStorage.over(backend.from_host(_bytes(args[0] if args else 0, self.dtype)), backend)
         elif not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(f"{_FORMS}Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")

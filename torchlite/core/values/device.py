@@ -1,15 +1,19 @@
-"""Devices: `torch.device`, and which one a tensor is made on when nobody says."""
+"""Devices: `torch.device`, which one a tensor is made on when nobody says, and the backends that compute on them."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..state import mode as _mode
 from ..state.context import Context
 from .errors import type_name
 from .pickling import Shown, bear_name
+
+if TYPE_CHECKING:
+    from ...backends.base import Backend
 
 _PATTERN = re.compile(r"([a-z_0-9]*[a-z_][a-z_0-9]*)(?::(0|[1-9]\d*))?")
 
@@ -18,13 +22,6 @@ KNOWN_TYPES: list[str] = [
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
     "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
 ]  # fmt: skip
-
-# Called before a type is refused, to add those that installed packages offer. backends/base.py puts it here.
-find_types: list[Callable[[], None]] = []
-
-
-# backends/base.py puts `get_backend` here: what computes stands above this room.
-find_backend: list[Callable[[Any], Any]] = []
 
 
 class device(Context):
@@ -51,8 +48,7 @@ class device(Context):
         elif ":" in type:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
         if type not in KNOWN_TYPES:
-            for find in find_types:
-                find()
+            find_installed()
             if type not in KNOWN_TYPES:
                 raise RuntimeError(
                     f"Expected one of {', '.join(KNOWN_TYPES)} device type at start of device string: {type}"
@@ -129,3 +125,79 @@ def set_default_device(device_: device | str | int | None) -> None:
 
 
 CPU = device("cpu")
+
+
+# ---- the backends of devices
+
+_makers: dict[str, Callable[[device], Backend]] = {}
+_current: dict[str, Callable[[], int]] = {}
+_made: dict[device, Backend] = {}
+
+_ONLY_ONE = frozenset(("cpu", "meta"))  # types whose devices have no number
+_on_demand: dict[str, str] = {}  # modules that register a type when it is first used
+
+
+def register_backend(name: str, make: Callable[[device], Backend], current: Callable[[], int] = lambda: 0) -> None:
+    """Let `torch.device(name)` stand for the backend that `make(device)` returns.
+
+    Several devices of the type have numbers; `current()` is that of the one which the name alone means.
+    """
+    _makers[name] = make
+    _current[name] = current
+    if name not in KNOWN_TYPES:
+        KNOWN_TYPES.append(name)
+
+
+def register_on_demand(name: str, module: str) -> None:
+    """Let a module be imported, which registers a type, when that is first used."""
+    _on_demand[name] = module
+
+
+def backend_names() -> list[str]:
+    """The device types that have a backend, those included that are loaded when first used."""
+    find_installed()
+    return list(dict.fromkeys((*_makers, *_on_demand)))
+
+
+def find_installed() -> None:
+    """Register the backends that installed packages offer."""
+    import importlib.metadata
+
+    for entry in importlib.metadata.entry_points(group="torchlite.backends"):
+        if entry.name not in _makers:
+            register_backend(entry.name, lambda d, entry=entry: entry.load()(d))
+
+
+def get_backend(where: device | str | int | None = None) -> Backend:
+    """The backend of a device; the same object every time."""
+    d = CPU if where is None else where if isinstance(where, device) else device(where)
+    found = _made.get(d)
+    return _make(d) if found is None else found
+
+
+def _make(d: device) -> Backend:
+    if d.type in _on_demand and d.type not in _makers:
+        try:
+            importlib.import_module(_on_demand[d.type])
+        except ImportError as error:
+            raise _unavailable(d.type) from error
+    make = _makers.get(d.type)
+    if make is None:
+        raise _unavailable(d.type)
+    if d.type in _ONLY_ONE:
+        if d.index is not None:
+            return get_backend(d.type)
+    elif d.index is None:
+        return get_backend(device(d.type, _current[d.type]()))
+    found = _made[d] = make(d)
+    return found
+
+
+def _unavailable(type_: str) -> Exception:
+    """The error for a type that PyTorch knows and nothing here computes on."""
+    if type_ in ("cuda", "xpu"):
+        return AssertionError(f"Torch not compiled with {type_.upper()} enabled")
+    return NotImplementedError(
+        f"Could not run 'aten::empty.memory_format' with arguments from the '{type_.upper()}' backend. "
+        f"torchlite has no backend of this name; there are {', '.join(backend_names())}."
+    )

@@ -15,25 +15,20 @@ from ...backends.base import get_backend
 from ...core.declare.op import Op
 from ...core.declare.publish import function, publish
 from ...core.machine.batching import FILLING, drawn
+from ...core.machine.generator import default_generator
 from ...core.machine.node import Counter
 from ...core.machine.overrides import overridable
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.write import bump
 from ...core.state.mode import local
 from ...core.values import dtype as dt
-from ...core.values import generator as generators
 from ...core.values.arrays import Backend
 from ...core.values.device import CPU
-from ...core.values.generator import default_generator
 from ...core.values.layout import contiguous_strides
 from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import zero_gradient
 from .factories import like, uninitialized
 from .factory import factory
-from .host_data import from_numpy
-
-generators.make_stream.append(MT19937Stream)
-generators.as_tensor.append(from_numpy)
 
 
 def stream_of(generator: Any, backend: Backend) -> MT19937Stream:

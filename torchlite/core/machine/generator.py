@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
-from .device import device, find_backend
-
-# Set by operations/making/draws.py: makes the stream behind a generator, and turns its state into a tensor and back.
-make_stream: list[Callable[[int], Any]] = []
-as_tensor: list[Callable[[Any], Any]] = []
+from ..values import dtype as dt
+from ..values.device import CPU, device, get_backend
+from .tensor import wrap
 
 _FIRST_SEED = 67280421310721
 
@@ -20,9 +17,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu", *, _seed: int = _FIRST_SEED) -> None:
         self._device = _device("cpu" if device is None else device)
-        if self._device.type != "cpu":
-            find_backend[0](self._device)
-        self.stream = make_stream[0](_seed)
+        self.stream = get_backend(self._device).random_stream(_seed)
 
     @property
     def device(self) -> device:
@@ -49,7 +44,8 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state as a uint8 tensor, byte for byte PyTorch's."""
-        return as_tensor[0](self.stream.get_state())
+        backend = get_backend(CPU)
+        return wrap(backend.from_host(self.stream.get_state()), dt.uint8, backend)
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from a state that `get_state` gave."""
@@ -122,6 +118,7 @@ def default_generator(where: device) -> Generator:
     """The generator that a device's draws use when none is named."""
     found = _defaults.get(where)
     if found is None:
-        found = _defaults[where] = Generator(where)
+        found = _defaults[where] = Generator()
+        found._device = where  # `meta` too, of which nobody may make one
         found.seed()
     return found
