@@ -63,6 +63,7 @@ _WIDEST = {
     """),
 }
 _DTYPES = {"cpu": dt.bfloat16, "cuda": dt.float16}  # what is lower, where nobody says
+_TYPES = ("cpu", "cuda", "mtia", "maia", "xpu", "ipu", "hpu", "xla", "mps", "privateuseone")  # that PyTorch casts on
 _SUPPORTED = {"cpu": (dt.bfloat16, dt.float16), "cuda": (dt.float16, dt.bfloat16)}
 
 
@@ -197,6 +198,8 @@ def is_autocast_available(device_type: str) -> bool:
 @taking("is_autocast_enabled(str device_type='cuda')")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether ops on such a device choose their precision in this thread."""
+    if Device(device_type).type not in _TYPES:
+        raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
     casts = local.state.mode.autocast
     return casts is not None and device_type in casts.dtypes
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.declare.schema import taking
 from ..core.state.mode import local
 from ..core.values import dtype as dt
-from ..core.values.errors import warn
+from ..core.values.errors import type_name, warn
 from .autocast_mode import (
     Casts,
     get_autocast_dtype,
@@ -35,14 +35,15 @@ _FORMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
 def _older(form: str, named: str, device: str) -> Callable[..., Any]:
     given, instead, function = _FORMS[form]
     name, option = form.format(named), "enabled" if form.endswith("enabled") else "dtype"
-    kind = "bool" if option == "enabled" else "ScalarType"
 
-    @taking(f"{name}({kind} {given})" if given else f"{name}()")
+    @taking(f"{name}({'any' if given == 'dtype' else 'bool'} {given})" if given else f"{name}()")
     def call(*values: Any) -> Any:
         warn(
             f"torch.{name}({given}) is deprecated. Please use torch.{instead.format(device)} instead.",
             DeprecationWarning,
         )
+        if given == "dtype" and not isinstance(values[0], dt.dtype):
+            raise TypeError(f"dtype must be a torch.dtype (got {type_name(values[0])})")
         if device not in _UNUSED:
             return function(device, *values)
         if given:

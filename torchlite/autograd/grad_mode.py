@@ -81,8 +81,13 @@ class _OptionalCall(Switch, _Decorating):
     switches = ("grad",)
     plain: Mode  # inside a plain mode
 
-    def __new__(cls, orig_func: Any = None) -> Any:
-        return _new(cls) if orig_func is None else _new(cls)(orig_func)
+    def __new__(cls, *orig_func: Any) -> Any:
+        if not orig_func:
+            return _new(cls)
+        (decorated,) = orig_func
+        if decorated is None:
+            raise TypeError(f"{cls.__name__}.__init__() takes 1 positional argument but 2 were given")
+        return _new(cls)(decorated)
 
     def _inside(self, mode: Mode) -> Mode:
         return self.plain if mode.plain else with_grad(mode, self.plain.grad)

@@ -83,6 +83,9 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        if not isinstance(device_type, str):
+            raise TypeError(f"attribute name must be string, not {type(device_type).__name__!r}")
+
         def pack(tensor: Tensor) -> tuple[Any, Tensor]:
             if not pin_memory or tensor.device.type != device_type:
                 return tensor.device, tensor.cpu()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -45,6 +46,9 @@ class Variable(metaclass=_VariableMeta):
             warn(
                 "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
             )
+        if operator.index(requires_grad) not in range(256):
+            beyond = "greater than maximum" if requires_grad > 0 else "less than minimum"
+            raise OverflowError(f"unsigned byte integer is {beyond}")
         made = Tensor() if data is None else data.detach()
         return made._require_grad(True) if requires_grad else made
 

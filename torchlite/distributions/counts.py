@@ -89,7 +89,7 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
         given = self._give(probs, logits)
         if probs is not None:
             (probs,) = broadcast_all(probs)
-            if validate_args and not constraints.unit_interval.check(probs).all():
+            if validate_args is not None and not constraints.unit_interval.check(probs).all():
                 raise ValueError("The parameter probs has invalid values")
             given = {"probs": clamp_probs(probs)}
         self._settle(validate_args, **given)

@@ -42,7 +42,7 @@ def _window(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         if layout is not strided:
             raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-        dtype = dtype or dt.get_default_dtype()
+        dtype = dt.get_default_dtype() if dtype is None else dtype
         if dtype not in (dt.float32, dt.float64):
             raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
         options: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": requires_grad}

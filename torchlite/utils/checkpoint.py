@@ -371,7 +371,7 @@ def checkpoint_sequential(
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     length = len(steps) // segments
-    begin = length * (segments - 1)
+    begin = max(0, length * (segments - 1))
     for start in range(0, begin, length):
         stretch = _in_turn(steps[start : start + length])
         input = checkpoint(stretch, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)

@@ -134,6 +134,7 @@ class Elementwise(Op):
         self.refuse = refuse
         self.label = label or f"{self.signature.name}_cpu"
         self.halves = halves
+        self.scalars = [i for i, p in enumerate(self.signature.params) if p.type == "Scalar" and not p.sequence]
         # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
         self.direct: dict[dt.dtype, dt.dtype] = {}
         for d in dt.DTYPES:
@@ -158,11 +159,25 @@ class Elementwise(Op):
         return common
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
+        if self.scalars:
+            values = self.fit_scalars(values, self.compute_dtype(values), backend)
         known = self.prepare_alike(values, backend)
         if known is not None:
             return known
         common = self.compute_dtype(values)
         return local.state.quiet(self.convert, values, common, backend), result_dtype(self.result, common)
+
+    def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
+        """The values, with numbers that the dtype of the computation has room for, or an error."""
+        d = dt.float32 if self.halves != "own" and common in dt.HALVES else common
+        fitting = list(values)
+        for i in self.scalars:
+            value = values[i]
+            if value is not None and value.__class__ is not bool:
+                fitting_array(value, d, backend)
+                if value.__class__ is complex and not d.is_complex:
+                    fitting[i] = value.real
+        return fitting
 
     def prepare_alike(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype] | None:
         """`prepare` for tensors of one dtype that needs no conversion, and numbers after them that do not change it."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.tensor import Tensor
+from ..machine.tensor import Tensor, TensorBase
 from ..values.device import device
 from ..values.dtype import bool_, dtype
 from ..values.errors import too_long, warn_once
@@ -75,7 +75,7 @@ def longs(function: str, argument: str, values: Sequence[Any]) -> tuple[int, ...
 
 
 def is_tensor(value: Any) -> bool:
-    return hasattr(value, "backend") or hasattr(type(value), "__torch_function__")
+    return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
 
 
 def _scalar(value: Any) -> Any:

@@ -69,7 +69,7 @@ def unary(op: Any, method: bool = False) -> Callable[..., Any]:
             return op.apply(input)
         return op.call(call, (input,), {} if out is None else {"out": out}, method)
 
-    made = _without_out(call) if method else call
+    made = _without(call, "out") if method else call
     return made if native is None else _native_unary(op, made, record)
 
 
@@ -127,7 +127,9 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
         return op.call(call, (input, other) if third is _ABSENT else (input, other, third), named, method)
 
     call.__code__ = _renamed(call.__code__, "other", op.signature.params[1].name)
-    made = _without_out(call) if method else call
+    made = _without(call, "out") if method else call
+    if "alpha" not in op.signature.by_name:
+        _without(made, "alpha")
     return made if native is None else _native_binary(op, made, numbers, record)
 
 
@@ -136,10 +138,10 @@ def _renamed(code: CodeType, old: str, new: str) -> CodeType:
     return code.replace(co_varnames=tuple([new if name == old else name for name in code.co_varnames]))
 
 
-def _without_out(call: Any) -> Any:
-    """A function, as a method: nobody can give its `out` by a name that is no identifier."""
-    call.__code__ = _renamed(call.__code__, "out", "out=")
-    call.__kwdefaults__ = {"out=" if name == "out" else name: value for name, value in call.__kwdefaults__.items()}
+def _without(call: Any, option: str) -> Any:
+    """A function without one of its options: nobody can give it by a name that is no identifier."""
+    call.__code__ = _renamed(call.__code__, option, f"{option}=")
+    call.__kwdefaults__ = {f"{n}=" if n == option else n: value for n, value in call.__kwdefaults__.items()}
     return call
 
 
@@ -196,6 +198,8 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
         named = {} if alpha is _ONE else {"alpha": alpha}
         return op.call_in_place(call, (self, other) if third is _ABSENT else (self, other, third), named)
 
+    if not scales:
+        _without(call, "alpha")
     if native is None or not writes:
         return call
     return accelerated(native.in_place, call, kernels, direct, numbers, None)
@@ -392,7 +396,7 @@ def reshape(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(self: Tensor, *shape: Any, **named: Any) -> Any:
         mode = local.state.mode
-        if mode.plain and not named and self.__class__ is Tensor:
+        if mode.plain and shape and not named and self.__class__ is Tensor:
             edge = self.edge
             if edge is None or (edge.__class__ is View and not requires_grad(self)):
                 array = self.array

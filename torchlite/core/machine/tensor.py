@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..parts import TensorParts, know, whole
 from ..state import mode as _mode
 from ..values.arrays import Array, Backend
-from ..values.dtype import FLOAT
+from ..values.dtype import FLOAT, bool_
 from ..values.dtype import dtype as _dtype_class
 from ..values.errors import warn
 from ..values.layout import contiguous_strides, strided
@@ -80,6 +80,12 @@ class TensorBase(TensorParts):
     counter: Counter | None
     _grad: Tensor | None
     extra: Extra | None
+
+
+def _as_dim(name: str, dim: Any) -> int:
+    if isinstance(dim, bool) or getattr(dim, "dtype", None) is bool_ or not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+    return dim.__index__()
 
 
 def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
@@ -152,7 +158,7 @@ class Tensor(TensorBase):
 
         if not shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return shape[wrap_dim(dim.__index__(), len(shape))]
+        return shape[wrap_dim(_as_dim("size", dim), len(shape))]
 
     def dim(self) -> int:
         return len(self.array.shape)
@@ -186,7 +192,7 @@ class Tensor(TensorBase):
             return strides
         from ..values.errors import wrap_dim
 
-        return strides[wrap_dim(dim, len(strides))]
+        return strides[wrap_dim(_as_dim("stride", dim), len(strides))]
 
     def storage_offset(self) -> int:
         return self.backend.offset(self.array)

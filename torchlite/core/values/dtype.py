@@ -257,11 +257,14 @@ def _promoted_from(low: dtype, high: dtype) -> dtype:
     return promote_types(low, high) if low is bool_ and high.category == INT else high
 
 
+_DEFAULT = object()  # stands for a type that is not given
+
+
 class finfo:
     """The limits of a floating-point type (of the default dtype when none is given)."""
 
-    def __init__(self, type: dtype | None = None) -> None:
-        d = get_default_dtype() if type is None else type
+    def __init__(self, type: Any = _DEFAULT) -> None:
+        d = get_default_dtype() if type is _DEFAULT else type
         if not isinstance(d, dtype):
             raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {d.__class__.__name__}")
         if d.category < FLOAT:

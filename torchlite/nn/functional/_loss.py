@@ -8,10 +8,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...core.declare.schema import Signature
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values.errors import warn
+from ...core.values.errors import warn, within
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
 from ...operations.pointwise.activations import log_sigmoid
@@ -231,6 +232,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """How unlikely values are that are normally distributed around `input`, with variance `var` (at least `eps`)."""
     if not isinstance(var, TensorBase):
+        if not isinstance(var, float):
+            raise TypeError(f"any() received an invalid combination of arguments - got ({type(var < 0).__name__})")
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * functions["ones_like"](input)
@@ -253,13 +256,17 @@ def gaussian_nll_loss(
 
 # ---- classes
 
+_CLASSES = "Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index"
+_NLL = Signature(f"nll_loss_nd({_CLASSES})")
+_CROSS_ENTROPY = Signature(f"cross_entropy_loss({_CLASSES}, float label_smoothing)")
+
 
 @reduced(before="ignore_index")
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: int = loss.MEAN
 ) -> Tensor:
     """Minus the inputs (logarithms of probabilities) of the target's classes, which lie along dimension 1."""
-    return class_loss.nll_loss_nd(input, target, weight, reduction, ignore_index)
+    return class_loss.nll_loss_nd(*_NLL.bind((input, target, weight, reduction, ignore_index), {}))
 
 
 @reduced(before="ignore_index")
@@ -272,7 +279,8 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """How unlikely the target's classes are by the softmax of `input`; it may give their probabilities instead."""
-    return class_loss.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
+    given = _CROSS_ENTROPY.bind((input, target, weight, reduction, ignore_index, label_smoothing), {})
+    return class_loss.cross_entropy_loss(*given)
 
 
 @reduced
@@ -327,8 +335,6 @@ def linear_cross_entropy(
     `options` say how PyTorch is to cut the computation into chunks; here it is done at once, in the precision that they
     ask for.
     """
-    if options is not None:
-        options.check()
     shape = linear_weight.shape
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
@@ -372,6 +378,7 @@ def linear_cross_entropy(
 @reduced
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = loss.MEAN) -> Tensor:
     """`log(1 + exp(-target * input))`, for targets of 1 and -1."""
+    within(input.shape, target.shape)  # PyTorch computes in what was made of the input
     return loss.soft_margin_loss(input, target, reduction)
 
 

@@ -154,5 +154,7 @@ def boolean_dispatch(
         return (if_true if flag else if_false)(*args, **kwargs)
 
     chosen.__name__, chosen.__module__ = func_name, module_name
+    if if_true.__doc__ is not None and if_false.__doc__ is not None:
+        raise RuntimeError("only one function can have a docstring")
     chosen.__doc__ = if_true.__doc__ or if_false.__doc__
     return chosen

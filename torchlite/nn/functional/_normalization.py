@@ -25,6 +25,11 @@ def _verify_spatial_size(size: Sequence[int]) -> None:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
 
 
+def _verify_both(mean: Tensor | None, var: Tensor | None) -> None:
+    if (mean is None) != (var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+
+
 @overridable
 def batch_norm(
     input: Tensor,
@@ -39,6 +44,10 @@ def batch_norm(
     """Each channel normalized over the batch in `training`, and else by the running statistics."""
     if training:
         _verify_batch_size(input.size())
+        _verify_both(running_mean, running_var)
+    if eps < 0 or (training and eps == 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
@@ -56,6 +65,7 @@ def instance_norm(
     """Each channel of each element normalized by itself, or else by the running statistics."""
     if use_input_stats:
         _verify_spatial_size(input.size())
+        _verify_both(running_mean, running_var)
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 

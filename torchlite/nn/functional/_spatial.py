@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any
 
 from ...core.declare.schema import longs
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values.errors import warn
+from ...core.values.errors import type_name, warn
 from ...operations.images import adaptive_max_pool as adaptive
 from ...operations.images import average_pool, max_pool
 from ...operations.images import grid_sample as sampling
@@ -237,7 +238,9 @@ def interpolate(
 ) -> Tensor:
     """Images in another size, given as such or by factors."""
     if mode in _ALIGNING:
-        align_corners = bool(align_corners)
+        if not isinstance(align_corners, (bool, NoneType)):
+            given = f"(Tensor, size, {type_name(align_corners)}, scale_factors)"
+            raise TypeError(f"upsample_{mode}() received an invalid combination of arguments - got {given}")
     elif align_corners is not None and mode != "lanczos":
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
@@ -290,12 +293,12 @@ def _size_and_factors(input: Tensor, dims: int, size: Any, scale_factor: Any) ->
         )
     if size is None:
         return None, tuple(map(_float, given if several else (given,) * dims))
-    if several and not all(hasattr(n, "__index__") for n in size):
+    if several and not all(hasattr(n, "__index__") and not isinstance(n, bool) for n in size):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(n) for n in size]}"
         )
-    if not several and not hasattr(size, "__index__"):
+    if not several and (not hasattr(size, "__index__") or isinstance(size, bool)):
         raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, not {type(size).__name__}")
     return longs("interpolate", "size", size if several else (size,) * dims), None
 

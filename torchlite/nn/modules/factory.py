@@ -12,7 +12,7 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
 
     An entry "factory_kwargs" holds those that would be taken for arguments of the module.
     """
-    given = dict(kwargs or {})
+    given = {} if kwargs is None else {name: kwargs[name] for name in kwargs.keys()}  # noqa: SIM118  # of a mapping
     result = dict(given.pop("factory_kwargs", {}))
     if not given.keys() <= _KNOWN:
         raise TypeError(f"unexpected kwargs {given.keys() - _KNOWN}")

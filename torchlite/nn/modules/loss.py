@@ -209,6 +209,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     linear: Linear = made()
 
     def complete(self, in_features: int, bias: bool, device: DeviceLike, dtype: Any) -> None:
+        if self.weight is not None and self.weight.shape != (self.num_classes,):
+            raise RuntimeError(f"expected weight shape to be ({self.num_classes},), got {tuple(self.weight.shape)}")
+        if self.label_smoothing < 0 or self.label_smoothing > 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {self.label_smoothing}")
         out_features = self.num_classes * math.prod(self.out_features)
         self.linear = Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
 

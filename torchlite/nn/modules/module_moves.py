@@ -10,6 +10,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.declare.misfits import invalid_combination
 from ...core.declare.schema import Signature
 from ...core.values.arrays import DeviceLike
+from ...core.values.device import device as Device
 from ...core.values.errors import warn
 from ...operations.making.factories import empty_like
 from ...utils.swapping import swap_tensors
@@ -151,6 +152,8 @@ class ModuleMoves:
 
     def cuda(self, device: DeviceLike = None) -> Self:
         """Move to a CUDA device."""
+        if device is not None and Device(device).type != "cuda":
+            raise RuntimeError("Invalid device, must be cuda device")
         return self._apply(lambda t: t.cuda(device))
 
     def xpu(self, device: DeviceLike = None) -> Self:

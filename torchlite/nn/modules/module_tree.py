@@ -103,7 +103,7 @@ class ModuleTree:
     def get_submodule(self, target: str) -> Any:
         """The module inside this one with a dotted name."""
         module: Any = self
-        for name in target.split(".") if target else ():
+        for name in target.split(".") if target != "" else ():
             module = _child(module, name)
         return module
 

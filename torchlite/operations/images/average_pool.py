@@ -153,7 +153,7 @@ avg_pool2d, avg_pool3d = _declare(2), _declare(3)
 
 def check_one(name: str, **given: Ints) -> None:
     for argument, numbers in given.items():
-        if len(numbers) > 1:
+        if len(numbers) != 1:
             raise RuntimeError(f"{name}() argument '{argument}' should contain one int (got {len(numbers)})")
 
 
@@ -170,7 +170,7 @@ def _avg_pool1d(
 ) -> Tensor:
     """The mean of every window."""
     check_row("avg_pool1d", self)
-    check_one("avg_pool1d", kernel_size=kernel_size, stride=stride, padding=padding)
+    check_one("avg_pool1d", kernel_size=kernel_size, stride=stride or kernel_size, padding=padding)
     window, step = (1, *kernel_size), (1, *(stride or kernel_size))
     return avg_pool2d(self.unsqueeze(-2), window, step, (0, *padding), ceil_mode, count_include_pad).squeeze(-2)
 

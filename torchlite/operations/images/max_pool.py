@@ -32,6 +32,8 @@ def options(
     ):
         if len(numbers) not in (1, dims):
             raise RuntimeError(f"{name}: {message}")
+        if not -(1 << 31) <= min(numbers) <= max(numbers) < 1 << 31:
+            raise RuntimeError("value cannot be converted to type int without overflow")
     return (
         spread(kernel_size, dims), spread(stride or kernel_size, dims), spread(padding, dims), spread(dilation, dims)
     )  # fmt: skip

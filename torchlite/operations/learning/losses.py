@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.declare.elementwise import Elementwise, contiguous
 from ...core.declare.publish import publish, publish_loss, publish_python
+from ...core.machine.operands import fitting_array
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.state.mode import local
@@ -370,7 +371,7 @@ publish_python(
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     """The input where the target is 1, and how far it is below the margin where that is -1."""
     zeros = self.new_zeros(())
-    margin = margin if self.is_floating_point() or self.is_complex() else int(margin)
+    margin = fitting_array(margin, self.dtype, self.backend.real).item()
     apart = tensors.where(target != 1, (margin - self).clamp_min(0), zeros)
     return reduced(apart + tensors.where(target != -1, self, zeros), reduction)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core.declare.op import Op
 from ...core.declare.publish import Composite, publish_python
 from ...core.machine.batching import LEADING, Leading
@@ -12,7 +14,7 @@ from ...core.machine.tensor import Tensor, TensorBase
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import broadcast_shapes
+from ...core.values.errors import broadcast_shapes, type_name
 from ...core.values.return_types import return_type
 from ..products.matmul import H
 from ..vocabulary import INEXACT
@@ -37,6 +39,8 @@ def _epsilon(d: dt.dtype) -> float:
 def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
     """`A`, and the absolute and the relative tolerance, as tensors of one batch."""
     for called, t in (("atol", atol), ("rtol", rtol)):
+        if t is not None and not isinstance(t, (TensorBase, float, int, np.number)):
+            raise TypeError(f"linalg_{name}(): argument '{called}' must be float or Tensor, not {type_name(t)}")
         if isinstance(t, TensorBase) and t.is_complex():
             raise RuntimeError(
                 f"torch.linalg.{name}: {called} tensor of complex type is not supported. Got {t.dtype.legacy}"
@@ -101,9 +105,10 @@ def pinv(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
             f"linalg.pinv({self.dtype.legacy}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
+    found = tolerances("pinv", self, atol, rtol, hermitian)
     if not self.numel():
-        atol = rtol = None
-    return pseudoinverse.apply(*tolerances("pinv", self, atol, rtol, hermitian), hermitian)
+        found = tolerances("pinv", self, None, None, hermitian)
+    return pseudoinverse.apply(*found, hermitian)
 
 
 def _public_pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:

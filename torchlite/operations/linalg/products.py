@@ -72,5 +72,5 @@ def vander(x: Tensor, N: int | None) -> Tensor:
 
 
 offer("linalg_multi_dot(Tensor[] tensors)", multi_dot, into=into_exactly)
-offer("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1)", vecdot)
+offer("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1)", vecdot, into=into_exactly)
 offer("linalg_vander(Tensor x, *, int? N=None)", vander)

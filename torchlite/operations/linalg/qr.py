@@ -10,6 +10,7 @@ from ...core.declare.publish import publish, publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
+from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
@@ -88,7 +89,7 @@ def _geqrf(xp: Namespace, a: Array) -> Any:
 def _check_geqrf(self: Tensor) -> None:
     if self.dim() < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    if self.dtype not in INEXACT:
+    if self.dtype not in INEXACT or self.dtype in dt.HALVES:
         raise not_implemented_for("geqrf_cpu", self.dtype)
 
 

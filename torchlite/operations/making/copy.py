@@ -224,7 +224,7 @@ def _cuda_device(where: Any) -> device:
 
 
 @method("is_contiguous")
-def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
+def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps."""
     shape = self.array.shape
     if memory_format is contiguous_format or memory_format is preserve_format:

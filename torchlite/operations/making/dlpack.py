@@ -14,6 +14,7 @@ from ...core.machine.overrides import overridable
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
+from ...core.values.device import device as Device
 from ...core.values.errors import type_name
 from .host_data import from_numpy
 
@@ -118,6 +119,10 @@ def to_dlpack(tensor: Tensor) -> Any:
 @function("from_dlpack")
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's tensor."""
+    if device is not None and not isinstance(device, (str, Device)):
+        raise AssertionError(f"from_dlpack: unsupported device type: {type(device)}")
+    if device is not None and Device(device).type == "meta":
+        raise BufferError("Cannot pack tensors on meta")
     if not hasattr(ext_tensor, "__dlpack__"):
         t = _imported(ext_tensor)
     elif int(ext_tensor.__dlpack_device__()[0]) == DLDeviceType.kDLCUDA:

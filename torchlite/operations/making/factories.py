@@ -295,17 +295,20 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
-@factory("range(Scalar start, Scalar? end=None, Scalar step=1)", flat=True)
+@factory("range(Scalar start, Scalar end, Scalar step=1)", flat=True)
 def range_(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
     """The numbers from start to end, both included."""
     warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
     )
-    if end is None:
-        start, end = 0, start
+    d = d or dt.get_default_dtype()
+    if d is dt.bool_ or d.is_complex:
+        raise not_implemented_for("range_cpu", d)
     _check_range(start, end, step)
-    return _range(start, math.floor((end - start) / step) + 1, step, d or dt.get_default_dtype(), backend)
+    count = math.floor((end - start) / step) + 1
+    backend.check_room((count,), d.numpy)
+    return _range(start, count, step, d, backend)
 
 
 def _evenly(start: Any, end: Any, steps: int, d: dt.dtype, wide: np.dtype) -> np.ndarray:
@@ -444,7 +447,7 @@ def vander(x: Tensor, n: int | None, increasing: bool, d: Any, backend: Backend)
 
 
 def _window(name: str, schema: str, shape: Callable[..., np.ndarray]) -> None:
-    @factory(f"{name}(int window_length, bool periodic=True{schema})")
+    @factory(f"{name}(int window_length, bool periodic=True{schema})", takes_out=False)
     def make(length: int, periodic: bool, *rest: Any) -> Tensor:
         *parameters, d, backend = rest
         d = d or dt.get_default_dtype()

@@ -29,17 +29,22 @@ _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resi
 
 
 def factory(
-    schema: str, function: bool = True, method: bool = False, flat: bool = False, warns: bool = False
+    schema: str,
+    function: bool = True,
+    method: bool = False,
+    flat: bool = False,
+    warns: bool = False,
+    takes_out: bool = True,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
     `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
-    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning.
+    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning. Methods take none.
     """
 
     def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        call = Factory(schema, f, method, flat, warns).caller()
+        call = Factory(schema, f, method, flat, warns, takes_out and not method).caller()
         publish_as(call.__name__, call, function, method)
         return call
 
@@ -61,7 +66,9 @@ def refuse_pinned(backend: Any) -> None:
 class Factory:
     """How calls of one such function are bound, and what becomes of them."""
 
-    def __init__(self, schema: str, make: Callable[..., Tensor], method: bool, flat: bool, warns: bool) -> None:
+    def __init__(
+        self, schema: str, make: Callable[..., Tensor], method: bool, flat: bool, warns: bool, takes_out: bool
+    ) -> None:
         self.name, _, params = schema.partition("(")
         params = params.rstrip(")")
         star = "" if "*" in params else "*, "
@@ -69,7 +76,7 @@ class Factory:
         self.own = len(self.signature.params) - 6
         self.like = "self" in self.signature.by_name
         self.spread = self.signature.positional == 1 + self.like and self.signature.params[self.like].sequence
-        self.make, self.method, self.flat, self.warns = make, method, flat, warns
+        self.make, self.method, self.flat, self.warns, self.takes_out = make, method, flat, warns, takes_out
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
     def caller(self) -> Callable[..., Tensor]:
@@ -123,6 +130,8 @@ class Factory:
         if laid not in (None, strided):
             raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
         if out is not None:
+            if not self.takes_out:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
             return self.into(out, own, d, where)
         d, backend = self.options(own, d, where)
         if pinned:

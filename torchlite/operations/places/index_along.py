@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare.publish import publish
-from ...core.machine.operands import scalar_array
+from ...core.machine.operands import fitting_array
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
@@ -115,7 +115,7 @@ def _with_factor(op: Writing, values: Any, backend: Backend) -> Any:
     arguments, out_dtype = Writing.prepare(op, values, backend)
     d, alpha = values[0].dtype, values[4]
     if alpha != 1:
-        arguments[4] = scalar_array(alpha if d.category >= dt.FLOAT else int(alpha), d, backend)
+        arguments[4] = fitting_array(alpha if d.category >= dt.FLOAT else int(alpha), d, backend)
     return arguments, out_dtype
 
 

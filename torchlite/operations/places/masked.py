@@ -198,7 +198,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """The places of the elements that are not zero: a row for each, or a vector for each dimension."""
     if needs_dispatch((input, out), {}):
         return dispatch(nonzero, (input,), {"out": out, "as_tuple": as_tuple})
-    if as_tuple.__class__ is not bool:
+    if as_tuple.__class__ is not bool or not isinstance(input, TensorBase):
         _NONZERO.bind((input,), {"as_tuple": as_tuple})
     if out is not None:
         return nonzero_op.into(out, (input,))

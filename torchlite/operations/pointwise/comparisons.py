@@ -57,7 +57,7 @@ def _comparable(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan
     if self.dtype is not other.dtype:
         raise RuntimeError(f"{self.dtype.legacy} did not match {other.dtype.legacy}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
 
 
@@ -96,8 +96,9 @@ publish_python("equal(Tensor self, Tensor other)", equal)
 
 def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:
     for t in (elements, test_elements):
-        if isinstance(t, Tensor) and t.dtype in (dt.bool_, *dt.COMPLEXES):
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype.legacy}")
+        d = t.dtype if isinstance(t, Tensor) else dt.complex128 if isinstance(t, complex) else dt.of_number(t)
+        if d in (dt.bool_, *dt.COMPLEXES):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {d.legacy}")
 
 
 def _is_in(elements: Tensor, test_elements: Any, assume_unique: bool, invert: bool) -> Tensor:

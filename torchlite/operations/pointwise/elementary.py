@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj
 from ...core.declare.publish import publish
+from ...core.machine.operands import fitting_array
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Namespace
@@ -97,6 +98,11 @@ def _logit(xp: Namespace, x: Array, eps: float | None) -> Any:
     return xp.log(x / (1 - x))
 
 
+def _check_eps(self: Tensor, eps: float | None) -> None:
+    if eps is not None:
+        fitting_array(eps, self.dtype if self.is_floating_point() else dt.get_default_dtype(), self.backend.real)
+
+
 def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
     slope = g / (self * (1 - self)).abs()  # of -0 as of 0
     if eps is None:
@@ -105,8 +111,9 @@ def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
 
 
 logit = Elementwise(
-    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS
-)
+    "logit(Tensor self, float? eps=None)", _logit, {"self": _logit_vjp}, result="float", dtypes=dt.FLOATS,
+    check=_check_eps,
+)  # fmt: skip
 publish(logit, inplace=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ _with_noise_in_place = Elementwise(
 def _noise_for(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
     if any([level.elements is not None for level in local.state.levels]):
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
-    if lower > upper:
+    if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return self.new_zeros(())
@@ -195,6 +196,9 @@ def _noise_for(self: Tensor, lower: float, upper: float, training: bool, generat
 
 def rrelu(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
     """What is below zero times a number drawn for it, or outside `training` the mean of those."""
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     noise = _noise_for(self, lower, upper, training, generator)
     return _with_noise.apply(self, noise, lower, upper, training)
 

@@ -24,6 +24,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     common = result_type(x1, x2)
     if common not in dt.FLOATS:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
     units = []
     for t in (x1, x2):

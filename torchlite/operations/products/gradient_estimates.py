@@ -68,6 +68,8 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
     `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
     """
     several = isinstance(spacing, (list, tuple))
+    if isinstance(spacing, TensorBase) and spacing.dim():
+        raise TypeError("gradient() received an invalid combination of arguments - got (Tensor, spacing=Tensor)")
     if dim is None:
         _require(
             not several or len(spacing) == input.dim(),

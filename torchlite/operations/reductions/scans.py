@@ -269,18 +269,16 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
 
     def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
         dim = wrap_dim(dim, y.dim())
-        if not y.dim() or not y.shape[dim]:
+        if not y.size(dim):
             return empty(y, dim)
         if x.dtype is dt.bool_ or y.dtype is dt.bool_:
             raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
         return total(_strips(y, _widths(y, x, dim, name), dim), dim) / 2
 
     def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
-        if not y.dim():
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        if not y.size(dim):
+            return empty(y, wrap_dim(dim, y.dim()))
         dim = wrap_dim(dim, y.dim())
-        if not y.shape[dim]:
-            return empty(y, dim)
         if y.dtype is dt.bool_:
             raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):

@@ -152,9 +152,18 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
 
 
 publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm)
+
+
+def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The norm of matrices, as of vectors."""
+    if len(dim) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
+    return vector_norm.apply(self, 2.0, dim, keepdim, None)
+
+
 publish_python(
     "frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)",
-    lambda self, dim, keepdim: vector_norm.apply(self, 2.0, dim, keepdim, None),
+    frobenius_norm,
     method=False,
 )
 
@@ -182,7 +191,11 @@ publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)",
 
 
 def _check_dist(t: Tensor, other: Tensor, p: float) -> None:
+    if dt.bool_ in (t.dtype, other.dtype):
+        t - other  # tells what is wrong with it
     d = result_type(t, other)
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if d.category < dt.FLOAT:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {d.legacy} instead.")
 
@@ -217,9 +230,9 @@ def _check_renorm(t: Tensor, p: float, dim: int, maxnorm: float) -> None:
         )
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise RuntimeError("renorm: p and maxnorm must be real-valued")
-    if p <= 0:
+    if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
-    if maxnorm < 0:
+    if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if t.dim() < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {t.dim()} dimensions")
@@ -262,6 +275,7 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norms of the slices along `dim`, as a tensor that broadcasts against `v`; of all of it for -1."""
     if dim == -1:
         return vector_norm.apply(v, pow, None, False, None)
+    v.size(dim)  # which there must be
     return vector_norm.apply(v, pow, _other_dims(v.dim(), dim) or None, v.dim() > 1, None)
 
 

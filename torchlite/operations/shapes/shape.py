@@ -375,7 +375,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @function("broadcast_shapes")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes have when broadcast together."""
-    given = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]
+    for shape in shapes:
+        if not isinstance(shape, (int, Sequence)):
+            raise RuntimeError(
+                f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}"
+            )
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max([len(s) for s in given], default=0)
     for at, shape in enumerate(given):
         for back in range(1, len(shape) + 1):

@@ -54,7 +54,8 @@ def copy_of(viewed: Op) -> Op:
         schema = schema.replace(f".{overload}", "", 1)
     return LaidOp(
         schema, kernel, {"self": viewed.rules[0][1].fn} if viewed.rules else None, check=viewed.check, linear=True,
-        batch=copied, into=_into_each, shows=viewed.shows, node=f"{viewed.node_class.__name__}_copy",
+        exact_out=True, batch=copied, into=_into_each, shows=viewed.shows,
+        node=f"{viewed.node_class.__name__}_copy",
     )  # fmt: skip
 
 
@@ -84,6 +85,7 @@ narrow_copy = LaidOp(
     _narrow,
     {"self": _narrow_backward},
     linear=True,
+    exact_out=True,
     batch=LEADING,
 )
 publish(narrow_copy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -47,6 +48,14 @@ def record_stream(self: Tensor, stream: Any) -> None:
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """`reshape`, by an older name."""
     warn("non-inplace resize is deprecated")
+    asked = math.prod(sizes) if all(hasattr(n, "__index__") for n in sizes) else sizes
+    if asked != self.numel():
+        shown, have = ["x".join(map(str, shape)) for shape in (sizes, self.shape)]
+        raise RuntimeError(
+            f"requested resize to {shown} ({asked} elements in total), but the given tensor has a size of {have} "
+            f"({self.numel()} elements). autograd's resize can only change the shape of a given tensor, while "
+            "preserving the number of elements. "
+        )
     return self.reshape(*sizes)
 
 

@@ -90,7 +90,7 @@ def _function_for(sample: Any, functions: dict[Any, Callable[..., Any]]) -> Call
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
-    stacked = _stacked(batch)
+    stacked = _stacked(batch) if isinstance(batch, (list, tuple)) else None
     return functions["stack"](batch, 0) if stacked is None else stacked
 
 
