@@ -8,13 +8,15 @@ import re
 REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r".*",
-        r"not implemented for '(UInt16|UInt32|UInt64|Float8_\w+)'|(Unsupported dtype|but got) Float8_\w+",
+        r"not implemented for '(UInt16|UInt32|UInt64|Float8_\w+)'|(Unsupported dtype|but got) Float8_\w+|"
+        r"on torch\.uint\d+ input",
         "PyTorch's kernels for the CPU leave the rarer dtypes out; here they are computed like the others.",
     ),
     (
         r".*",
-        r"attempted to run this operator with Meta tensors",
-        "What has a shape here has one on the meta device too.",
+        r"attempted to run this operator with Meta tensors|found on (cpu|meta)!|`value` to be on same device|"
+        r"tensor with meta DeviceType",
+        "What has a shape here has one on the meta device too, beside numbers in tensors of the CPU as elsewhere.",
     ),
     (
         r".*",
@@ -42,7 +44,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Nothing is compiled, so a region to be compiled is like any other.",
     ),
     (
-        r"torch\.(Tag|nn\.functional\.\w+Type)",
+        r"torch\.(Tag|nn\.functional\.\w+Type|nn\.attention\.SDPBackend)",
         r"incompatible constructor arguments",
         "Python's enumerations find a member by any number that equals its own.",
     ),
@@ -50,6 +52,36 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         r"torch\.nn\.utils\.clip_grad_value_",
         r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true",
         "Where there are no gradients, nothing is to be clipped; PyTorch stumbles over an empty list.",
+    ),
+    (
+        r"torch\.nn\.utils\.\w*norm_?",
+        r"Boolean value of Tensor",
+        "Flags that say how PyTorch computes (foreach) are not looked at: there is one way.",
+    ),
+    (
+        r".*",
+        r"SymInt|negative dimension -92233\d+|split(_size can only be 0|.* but got split_size=-1)",
+        "Near the end of 64 bits PyTorch's sums of sizes overflow, or stand for symbolic sizes; here ints have no end.",
+    ),
+    (
+        r"torch\.(Tensor\.)?(norm|split)",
+        r"unexpected keyword argument '(axis|axes|keepdims|x|a|x1|x2)'",
+        "Names that NumPy's users write are known to all functions here, to those that PyTorch writes in Python too.",
+    ),
+    (
+        r"torch\.Tensor\.__(?!getitem|setitem|contains|array|deepcopy|reduce_ex|setstate)\w+__",
+        r".*",
+        "Special methods called by name leave operands, and options, that operators have not to the other operand.",
+    ),
+    (
+        r"torch\.fft\..*|torch\.(stft|istft)|torch\.(nn\.functional\.)?conv.*",
+        r"MKL FFT error|could not create a primitive descriptor",
+        "What PyTorch's libraries for transforms and convolutions stop at (no elements, vast strides) has a result.",
+    ),
+    (
+        r".*",
+        r"does not support automatic differentiation",
+        "What PyTorch has no derivative for may have one.",
     ),
 )
 

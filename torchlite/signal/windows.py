@@ -15,6 +15,7 @@ from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor
 from ..core.values import dtype as dt
 from ..core.values.device import device
+from ..core.values.errors import type_name
 from ..core.values.layout import layout, strided
 
 __all__ = [
@@ -38,6 +39,11 @@ def _window(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
         requires_grad: bool = False,
         **own: Any,
     ) -> Tensor:
+        if not hasattr(M, "__index__"):
+            raise TypeError(f"linspace() received an invalid combination of arguments - got (steps={type_name(M)})")
+        if not isinstance(requires_grad, bool):
+            got = type_name(requires_grad)
+            raise TypeError(f"linspace(): argument 'requires_grad' must be bool, not {got}")
         if M < 0:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         if layout is not strided:
@@ -62,6 +68,7 @@ def _check_positive(what: str, value: float) -> None:
 
 def _cosines(k: Tensor, last: int, a: Sequence[float]) -> Tensor:
     """The sum of cosines that make so many whole turns within the window, each next one turned round."""
+    functions["tensor"](a, dtype=k.dtype)  # which tells what are no numbers
     return sum([weight * (-1) ** i * (k * (2 * math.pi * i / last)).cos() for i, weight in enumerate(a)])
 
 

@@ -371,9 +371,10 @@ def checkpoint_sequential(
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     length = len(steps) // segments
-    begin = max(0, length * (segments - 1))
-    for start in range(0, begin, length):
-        stretch = _in_turn(steps[start : start + length])
+    begin = 0
+    for start in range(0, length * (segments - 1), length):
+        begin = start + length
+        stretch = _in_turn(steps[start:begin])
         input = checkpoint(stretch, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return _in_turn(steps[begin:])(input)
 

@@ -15,6 +15,8 @@ _FIRST_SEED = 67280421310721
 class Generator:
     """A stream of random numbers with a seed of its own. Equal seeds give equal numbers, and PyTorch's."""
 
+    __slots__ = ("__weakref__", "_device", "stream")
+
     def __init__(self, device: Any = "cpu", *, _seed: int = _FIRST_SEED) -> None:
         self._device = _device("cpu" if device is None else device)
         self.stream = get_backend(self._device).random_stream(_seed)

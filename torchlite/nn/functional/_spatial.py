@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from ...core.declare.schema import longs
 from ...core.machine.overrides import overridable
 from ...core.machine.registry import functions
@@ -46,6 +48,8 @@ adaptive_avg_pool1d = functions["adaptive_avg_pool1d"]
 
 def _numbers(value: Any, n: int) -> tuple[Any, ...]:
     """One for each dimension."""
+    if isinstance(value, TensorBase):
+        value = (*value,)  # a 0-dim tensor has nothing to give
     return tuple(value) if isinstance(value, Sequence) else (value,) * n
 
 
@@ -304,7 +308,7 @@ def _size_and_factors(input: Tensor, dims: int, size: Any, scale_factor: Any) ->
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, (int, float)) or (isinstance(value, TensorBase) and not value.dim()):
+    if isinstance(value, (int, float, np.number)):
         return float(value)
     raise TypeError(f"interpolate(): argument 'scale_factor' must be tuple of floats, not {type(value).__name__}")
 

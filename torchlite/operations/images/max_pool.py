@@ -43,6 +43,9 @@ def count_windows(size: Ints, window: Ints, stride: Ints, padding: Ints, dilatio
     """All there is to say about the windows, once it is known to make sense."""
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
+    if min(stride) < 0:
+        shown = " ".join([f"d{name}: {n}" for name, n in zip("THW"[3 - len(stride) :], stride)])
+        raise RuntimeError(f"stride should be greater than zero, but got {shown}")
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
     for p, k, d in zip(padding, window, dilation):

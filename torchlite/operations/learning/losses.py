@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.declare.elementwise import Elementwise, contiguous
 from ...core.declare.publish import publish, publish_loss, publish_python
-from ...core.machine.operands import fitting_array
+from ...core.machine.operands import fitting_array, result_type
 from ...core.machine.tensor import Tensor
 from ...core.machine.view import requires_grad
 from ...core.state.mode import local
@@ -177,6 +177,9 @@ smooth_l1_loss = publish(
 def _check_delta(self: Tensor, target: Tensor, reduction: int, delta: float) -> None:
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = result_type(self, target)
+    if not dt.can_cast(d, self.dtype):
+        raise cannot_cast(d, self.dtype)
 
 
 huber_loss = publish(

@@ -161,6 +161,11 @@ _cholesky_inverse_op = ByColumns(
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The X of AX = B, given the Cholesky factor of A."""
     check_old_system("cholesky_solve", self, input2)
+    if self.dtype is not input2.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {self.dtype.legacy} and A of type "
+            f"{input2.dtype.legacy} instead."
+        )
     return _cholesky_solve_op.apply(*common_batch(self, input2), upper)
 
 

@@ -105,6 +105,12 @@ def pinv(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
             f"linalg.pinv({self.dtype.legacy}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
+    for name, t in (("atol", atol), ("rtol", rtol)):
+        if isinstance(t, TensorBase) and t.requires_grad:
+            raise RuntimeError(
+                f"The function 'linalg_pinv' is not differentiable with respect to argument '{name}'. This input "
+                "cannot have requires_grad True."
+            )
     found = tolerances("pinv", self, atol, rtol, hermitian)
     if not self.numel():
         found = tolerances("pinv", self, None, None, hermitian)

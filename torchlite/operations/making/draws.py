@@ -55,10 +55,12 @@ def _flat(host: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(host).reshape(-1)
 
 
-def _fill(t: Tensor, draw: Callable[[int], np.ndarray]) -> None:
-    """Fill a tensor's memory with the numbers that `draw(count)` gives."""
+def _fill(t: Tensor, draw: Callable[[int], np.ndarray], checked: bool = False) -> None:
+    """Fill a tensor's memory with the numbers that `draw(count)` gives; `checked`: it sees parameters if none are."""
     backend, array = t.backend.real, t.array
     if not backend.values:
+        if checked:
+            draw(0)
         return
     values = draw(array.size)
     if t.is_contiguous():
@@ -66,6 +68,10 @@ def _fill(t: Tensor, draw: Callable[[int], np.ndarray]) -> None:
         return
     order = _in_memory_order(t.stride())
     backend.write(array.transpose(order), backend.from_fresh(values, tuple([array.shape[i] for i in order])))
+
+
+# Distributions whose parameters are looked at on the meta device too.
+_CHECKED = frozenset(("normal", "exponential", "geometric", "cauchy", "log_normal"))
 
 
 class _New(NamedTuple):
@@ -154,7 +160,8 @@ class _Draw(Op):
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         *parameters, generator = values[1:]
         stream = stream_of(generator, self_.backend.real)
-        _fill(self_, lambda n: self.numbers(stream, n, self_, parameters))
+        checked = self.signature.name in _CHECKED
+        _fill(self_, lambda n: self.numbers(stream, n, self_, parameters), checked)
         bump(self_)
 
 
