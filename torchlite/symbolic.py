@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .core.machine.tensor import Tensor
@@ -46,8 +46,9 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-def sym_sum(args: Iterable[int]) -> int:
-    return sum(args)
+def sym_sum(*args: Any) -> int:
+    numbers = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    return sum(numbers)
 
 
 def sym_fresh_size(size: int) -> int:

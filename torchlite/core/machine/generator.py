@@ -118,9 +118,10 @@ _defaults: dict[device, Generator] = {}
 
 def default_generator(where: device) -> Generator:
     """The generator that a device's draws use when none is named."""
+    if where.type == "meta":  # where nothing is drawn
+        where = CPU
     found = _defaults.get(where)
     if found is None:
-        found = _defaults[where] = Generator()
-        found._device = where  # `meta` too, of which nobody may make one
+        found = _defaults[where] = Generator(where)
         found.seed()
     return found

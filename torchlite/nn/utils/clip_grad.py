@@ -50,9 +50,11 @@ def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale gradients whose norm is `total_norm` so that it becomes at most `max_norm`."""
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for grad in _gradients(parameters):
-        grad.mul_(factor.to(grad.device))
+    grads, limit = _gradients(parameters), float(max_norm)
+    if grads:
+        factor = (limit / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor.to(grad.device))
 
 
 _get_total_norm, _clip_grads_with_norm_ = get_total_norm, clip_grads_with_norm_  # as they were called before

@@ -51,7 +51,7 @@ def _uneven_places(xp: Namespace, size: Ints, count: Ints) -> Iterator[Any]:
         for tap in range(max([stop - start for start, stop in windows], default=0)):
             at = [min(start + tap, stop - 1) * row for start, stop in windows]
             places.append(xp.asarray(at, xp.int64).reshape(shape))
-        dims.append(places or [xp.zeros(shape, xp.int64)[..., :0]])
+        dims.append(places or [xp.zeros([0 if n < 0 else n for n in shape], xp.int64)])
     for tap in itertools.product(*dims):
         yield sum(tap[1:], tap[0]).reshape(-1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...backends.base import get_backend
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
 from ...core.declare.publish import Composite, publish, publish_python
@@ -13,6 +14,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
+from ...core.values.device import CPU
 from ...core.values.errors import wrap_dim
 from .joining import cat, stack
 from .shape import Ints
@@ -165,7 +167,7 @@ def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
         return _cut_at(self, [i.__index__() for i in where], dim)
     if where <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {where}")
-    self.backend.real.check_room((where, _HANDLE), dt.uint8.numpy)
+    get_backend(CPU).check_room((where, _HANDLE), dt.uint8.numpy)
     size, larger = divmod(shape[dim], where)
     return _cut_at(self, [i * size + min(i, larger) for i in range(1, where)], dim)
 

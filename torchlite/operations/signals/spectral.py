@@ -132,8 +132,8 @@ def stft(
 
 
 publish_python(
-    "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
-    'str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, '
+    "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, any center=True, "
+    'any pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, '
     "bool? align_to_window=None)",
     stft,
 )
