@@ -42,8 +42,8 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
             return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        logits, value = broadcast_all(self.logits, self._checked(value))
-        return -torch.binary_cross_entropy_with_logits(logits, value)
+        value = self._checked(value)
+        return -torch.binary_cross_entropy_with_logits(*broadcast_all(self.logits, value))
 
     def entropy(self) -> Tensor:
         return cross_entropy(self.logits, self.probs)
