@@ -75,6 +75,11 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return function(p, q)
 
 
+def _register_formulas(formulas: dict[tuple[type, type], Callable[[Any, Any], Tensor]]) -> None:
+    for pair, formula in formulas.items():
+        register_kl(*pair)(formula)
+
+
 def _xlogx(x: Tensor) -> Tensor:
     return torch.special.xlogy(x, x)
 
@@ -158,11 +163,6 @@ def _(p: Any, q: Any) -> Tensor:
     return yes + no
 
 
-@register_kl(Bernoulli, Poisson)
-def _(p: Any, q: Any) -> Tensor:
-    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
-
-
 @register_kl(Binomial, Binomial)
 def _(p: Any, q: Any) -> Tensor:
     if (p.total_count < q.total_count).any():
@@ -178,19 +178,12 @@ def _(p: Any, q: Any) -> Tensor:
     return each.masked_fill((p.probs == 0).expand_as(each), 0).sum(-1)
 
 
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _(p: Any, q: Any) -> Tensor:
-    return kl_divergence(p._categorical, q._categorical)
-
-
-@register_kl(Geometric, Geometric)
-def _(p: Any, q: Any) -> Tensor:
-    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
-
-
-@register_kl(Poisson, Poisson)
-def _(p: Any, q: Any) -> Tensor:
-    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+_register_formulas({
+    (Bernoulli, Poisson): lambda p, q: -p.entropy() - (p.probs * q.rate.log() - q.rate),
+    (OneHotCategorical, OneHotCategorical): lambda p, q: kl_divergence(p._categorical, q._categorical),
+    (Geometric, Geometric): lambda p, q: -p.entropy() - (-q.probs).log1p() / p.probs - q.logits,
+    (Poisson, Poisson): lambda p, q: p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate),
+})
 
 
 # ---- q is normal: what counts is p's entropy, mean and variance
@@ -206,15 +199,15 @@ for _any in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uni
     register_kl(_any, Normal)(_from_normal)
 
 
-@register_kl(Pareto, Normal)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless(p.alpha <= 2, _from_normal(p, q))
-
-
 @register_kl(Normal, Normal)
 def _(p: Any, q: Any) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     return (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log()) / 2
+
+
+_register_formulas({
+    (Pareto, Normal): lambda p, q: _unless(p.alpha <= 2, _from_normal(p, q)),
+})
 
 
 # ---- q is exponential or gamma: what counts is p's entropy, its mean, and that of its logarithm
@@ -234,34 +227,9 @@ def _(p: Any, q: Any) -> Tensor:
     return -ratio.log() + ratio - 1
 
 
-@register_kl(Pareto, Exponential)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless(p.alpha <= 1, _from_exponential(p, q))
-
-
-@register_kl(Uniform, Exponential)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless(p.low < 0, _from_exponential(p, q))
-
-
 def _from_gamma(p: Any, q: Any, mean_log: Tensor) -> Tensor:
     a = q.concentration
     return -p.entropy() + a.lgamma() - a * q.rate.log() - (a - 1) * mean_log + q.rate * p.mean
-
-
-@register_kl(Beta, Gamma)
-def _(p: Any, q: Any) -> Tensor:
-    return _from_gamma(p, q, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma())
-
-
-@register_kl(Exponential, Gamma)
-def _(p: Any, q: Any) -> Tensor:
-    return _from_gamma(p, q, -p.rate.log() - euler_constant)
-
-
-@register_kl(Pareto, Gamma)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless(p.alpha <= 1, _from_gamma(p, q, p.scale.log() + p.alpha.reciprocal()))
 
 
 def _mean_log(p: Uniform) -> Tensor:
@@ -269,16 +237,23 @@ def _mean_log(p: Uniform) -> Tensor:
     return (_xlogx(p.high) - _xlogx(p.low) - width) / width
 
 
-@register_kl(Uniform, Gamma)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless(p.low < 0, _from_gamma(p, q, _mean_log(p)))
-
-
 @register_kl(Gamma, Gamma)
 def _(p: Any, q: Any) -> Tensor:
     a, b = p.concentration, q.concentration
     shapes = b.lgamma() - a.lgamma() + (a - b) * a.digamma()
     return b * (p.rate / q.rate).log() + shapes + (q.rate - p.rate) * (a / p.rate)
+
+
+_register_formulas({
+    (Pareto, Exponential): lambda p, q: _unless(p.alpha <= 1, _from_exponential(p, q)),
+    (Uniform, Exponential): lambda p, q: _unless(p.low < 0, _from_exponential(p, q)),
+    (Beta, Gamma): lambda p, q: (
+        _from_gamma(p, q, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma())
+    ),
+    (Exponential, Gamma): lambda p, q: _from_gamma(p, q, -p.rate.log() - euler_constant),
+    (Pareto, Gamma): lambda p, q: _unless(p.alpha <= 1, _from_gamma(p, q, p.scale.log() + p.alpha.reciprocal())),
+    (Uniform, Gamma): lambda p, q: _unless(p.low < 0, _from_gamma(p, q, _mean_log(p))),
+})
 
 
 # ---- q is Gumbel's: what counts is E exp(-x / scale)
@@ -294,26 +269,26 @@ def _(p: Any, q: Any) -> Tensor:
     return _from_gumbel(p, q, (q.loc / q.scale).exp() * product / (product + 1))
 
 
-@register_kl(Gamma, Gumbel)
-def _(p: Any, q: Any) -> Tensor:
-    return _from_gumbel(p, q, (q.loc / q.scale).exp() * (1 + 1 / (p.rate * q.scale)).pow(-p.concentration))
-
-
 @register_kl(Gumbel, Gumbel)
 def _(p: Any, q: Any) -> Tensor:
     ratio = p.scale / q.scale
     return _from_gumbel(p, q, ((q.loc - p.loc) / q.scale + (1 + ratio).lgamma()).exp())
 
 
-@register_kl(Normal, Gumbel)
-def _(p: Any, q: Any) -> Tensor:
-    return _from_gumbel(p, q, ((q.loc - p.loc) / q.scale + (p.scale / q.scale).pow(2) / 2).exp())
-
-
 @register_kl(Uniform, Gumbel)
 def _(p: Any, q: Any) -> Tensor:
     low, high = (p.low - q.loc) / q.scale, (p.high - q.loc) / q.scale
     return _from_gumbel(p, q, ((-low).exp() - (-high).exp()) * q.scale / (p.high - p.low))
+
+
+_register_formulas({
+    (Gamma, Gumbel): lambda p, q: (
+        _from_gumbel(p, q, (q.loc / q.scale).exp() * (1 + 1 / (p.rate * q.scale)).pow(-p.concentration))
+    ),
+    (Normal, Gumbel): lambda p, q: (
+        _from_gumbel(p, q, ((q.loc - p.loc) / q.scale + (p.scale / q.scale).pow(2) / 2).exp())
+    ),
+})
 
 
 # ---- q lies between 0 and 1
@@ -366,21 +341,6 @@ def _from_uniform(p: Any, q: Any) -> Tensor:
     return -p.entropy() + (q.high - q.low).log()
 
 
-@register_kl(Beta, Uniform)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless((q.low > 0) | (q.high < 1), _from_uniform(p, q))
-
-
-@register_kl(ContinuousBernoulli, Uniform)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless((q.low >= 0) | (q.high <= 1), _from_uniform(p, q))
-
-
-@register_kl(Uniform, Uniform)
-def _(p: Any, q: Any) -> Tensor:
-    return _unless((q.low > p.low) | (q.high < p.high), ((q.high - q.low) / (p.high - p.low)).log())
-
-
 @register_kl(Pareto, Pareto)
 def _(p: Any, q: Any) -> Tensor:
     ratio = q.alpha / p.alpha
@@ -407,9 +367,16 @@ def _(p: Any, q: Any) -> Tensor:
     return -p.entropy() + (2 * q.scale).log() + mean_distance / q.scale
 
 
-@register_kl(Cauchy, Cauchy)
-def _(p: Any, q: Any) -> Tensor:
-    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+_register_formulas({
+    (Beta, Uniform): lambda p, q: _unless((q.low > 0) | (q.high < 1), _from_uniform(p, q)),
+    (ContinuousBernoulli, Uniform): lambda p, q: _unless((q.low >= 0) | (q.high <= 1), _from_uniform(p, q)),
+    (Uniform, Uniform): lambda p, q: (
+        _unless((q.low > p.low) | (q.high < p.high), ((q.high - q.low) / (p.high - p.low)).log())
+    ),
+    (Cauchy, Cauchy): lambda p, q: (
+        ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+    ),
+})
 
 
 # ---- normal vectors
