@@ -1,8 +1,8 @@
 """Recurrent networks: Elman's, GRU and LSTM.
 
-One op is one direction of one layer through a whole sequence (its kernels are in `recurrent_kernels.py`). The same in steps,
-made of other ops, serves for derivatives of gradients, for batches of sequences and weights, and for what the kernels
-do not take.
+One op is one direction of one layer through a whole sequence (its kernels are in `recurrent_kernels.py`). The same in
+steps, made of other ops, serves for derivatives of gradients, for batches of sequences and weights, and for what the
+kernels do not take.
 """
 
 from __future__ import annotations
