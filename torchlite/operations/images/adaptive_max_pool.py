@@ -12,7 +12,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
-from ...core.values.arrays import Backend, Namespace
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.layout import contiguous_strides
 from ..making.windows import Ints, like, spread
 from .average_pool import check_one, check_output_size, check_row
@@ -23,7 +23,7 @@ from .resample import uneven_windows
 # ---- adaptive
 
 
-def _adaptive(backend: Backend, self: Any, output_size: Ints) -> tuple[Any, Any]:
+def _adaptive(backend: Backend, self: Array, output_size: Ints) -> tuple[Any, Any]:
     n = len(output_size)
     size = self.shape[self.ndim - n :]
     if all([count and length % count == 0 for length, count in zip(size, output_size)]):
@@ -101,7 +101,7 @@ adaptive_max_pool1d = publish_python(
 
 
 def _fractional(
-    backend: Backend, self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any
+    backend: Backend, self: Array, kernel_size: Ints, output_size: Ints, random_samples: Any
 ) -> tuple[Any, Any]:
     xp = backend.xp
     n = len(kernel_size)

@@ -46,7 +46,7 @@ def _divided(xp: Namespace, total: Any, by: Any) -> Any:
 
 
 def _avg_pool(
-    backend: Backend, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, include_pad: bool,
+    backend: Backend, self: Array, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, include_pad: bool,
     divisor: int | None,
 ) -> Any:  # fmt: skip
     xp = backend.xp
@@ -58,13 +58,13 @@ def _avg_pool(
     return _laid(backend, made.astype(self.dtype, copy=False), self)
 
 
-def _laid(backend: Backend, made: Any, self: Any) -> Any:
+def _laid(backend: Backend, made: Any, self: Array) -> Any:
     """PyTorch keeps the memory format of images, but not of volumes."""
     return like(backend, made, self) if made.ndim < 5 else backend.ordered(made, backend.strides(made.copy("C")))
 
 
 def _avg_pool_backward(
-    backend: Backend, g: Array, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool,
+    backend: Backend, g: Array, self: Array, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool,
     include_pad: bool, divisor: int | None,
 ) -> Any:  # fmt: skip
     xp = backend.xp
@@ -186,7 +186,7 @@ avg_pool1d = publish_python(
 # ---- as many windows as are asked for
 
 
-def _adaptive(backend: Backend, self: Any, output_size: Ints) -> Any:
+def _adaptive(backend: Backend, self: Array, output_size: Ints) -> Any:
     size = self.shape[self.ndim - len(output_size) :]
     if all([count and n % count == 0 for n, count in zip(size, output_size)]):
         window = tuple([n // count for n, count in zip(size, output_size)])
@@ -209,7 +209,7 @@ def check_output_size(name: str, self: Tensor, output_size: Ints, dims: int) -> 
 def _declare_adaptive(dims: int) -> Any:
     name = f"adaptive_avg_pool{dims}d"
 
-    def transposed(backend: Backend, g: Array, self: Any) -> Any:
+    def transposed(backend: Backend, g: Array, self: Array) -> Any:
         size, count = self.shape[self.ndim - dims :], g.shape[g.ndim - dims :]
         maps = [uneven_means(n, c).transposed for n, c in zip(size, count)]
         return like(backend, mapped(backend, g, maps), self)

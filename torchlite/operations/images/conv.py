@@ -437,7 +437,7 @@ def _check_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
         raise RuntimeError("Output time must be >= 0")
 
 
-def _conv_tbc(backend: Backend, self: Any, weight: Any, bias: Any, pad: int) -> Any:
+def _conv_tbc(backend: Backend, self: Array, weight: Any, bias: Any, pad: int) -> Any:
     made = _convolution(
         backend, self.transpose((1, 2, 0)), weight.transpose((2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1
     )

@@ -10,7 +10,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
-from ...core.values.arrays import Backend
+from ...core.values.arrays import Array, Backend
 from ..making.windows import Ints, spread, steps, taps
 from ..vocabulary import INEXACT
 from .max_pool import check_dtype
@@ -22,7 +22,7 @@ def _count(size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
     return tuple([steps(*numbers) for numbers in zip(size, kernel, stride, padding, dilation)])
 
 
-def _im2col(backend: Backend, self: Any, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+def _im2col(backend: Backend, self: Array, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
     xp = backend.xp
     *lead, channels, height, width = self.shape
     count = _count((height, width), kernel_size, dilation, padding, stride)
@@ -34,7 +34,7 @@ def _im2col(backend: Backend, self: Any, kernel_size: Ints, dilation: Ints, padd
 
 
 def _col2im(
-    backend: Backend, self: Any, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
+    backend: Backend, self: Array, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
 ) -> Any:
     xp = backend.xp
     *lead, rows, _ = self.shape

@@ -72,19 +72,19 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
     return count, window, stride, padding, dilation
 
 
-def _max_pool(backend: Backend, self: Any, *values: Any) -> Any:
+def _max_pool(backend: Backend, self: Array, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best = like(backend, maxima(backend.xp, self, geometry).astype(self.dtype, copy=False), self)
     return best, best.copy()  # which backward looks for, whatever is written into the result meanwhile
 
 
-def _with_indices(backend: Backend, self: Any, *values: Any) -> Any:
+def _with_indices(backend: Backend, self: Array, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     best, places = maxima_and_places(backend, self, geometry)
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)
 
 
-def _max_pool_backward(backend: Backend, g: Array, self: Any, best: Any, *values: Any) -> Any:
+def _max_pool_backward(backend: Backend, g: Array, self: Array, best: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
     return like(backend, gradient_of_maxima(backend, g, self, best, geometry), self)
 
@@ -92,7 +92,7 @@ def _max_pool_backward(backend: Backend, g: Array, self: Any, best: Any, *values
 def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
     """The two ops that lead gradients to, and from, where maxima were found: `put`, called `name`, and `pick`."""
 
-    def kernel(backend: Backend, g: Array, self: Any, indices: Any) -> Any:
+    def kernel(backend: Backend, g: Array, self: Array, indices: Array) -> Any:
         return like(backend, put(backend.xp, g, indices, self.shape[self.ndim - dims :]), self)
 
     to_image = LaidOp(
@@ -315,7 +315,7 @@ def _check_unpool(self: Tensor, indices: Tensor, size: Ints, dims: int) -> None:
         )
 
 
-def _unpool(backend: Backend, self: Any, indices: Any, output_size: Ints) -> Any:
+def _unpool(backend: Backend, self: Array, indices: Array, output_size: Ints) -> Any:
     """Of several values for one place, the last is taken."""
     xp = backend.xp
     cells = math.prod(output_size)

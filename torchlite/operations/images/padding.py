@@ -114,10 +114,10 @@ def _transposed(m: Map | None) -> Map | None:
 def _declare(name: str, place: Place, dims: int, node: str) -> LaidOp:
     """The op that pads the last dimensions of an image so."""
 
-    def kernel(backend: Backend, self: Any, padding: Ints) -> Any:
+    def kernel(backend: Backend, self: Array, padding: Ints) -> Any:
         return mapped(backend, self, _maps(place, self.shape[self.ndim - dims :], padding))
 
-    def transposed(backend: Backend, g: Array, self: Any, padding: Ints) -> Any:
+    def transposed(backend: Backend, g: Array, self: Array, padding: Ints) -> Any:
         maps = _maps(place, self.shape[self.ndim - dims :], padding)
         return like(backend, mapped(backend, g, [_transposed(m) for m in maps]), self)
 

@@ -151,7 +151,7 @@ def put(xp: Namespace, values: Any, places: Any, size: Ints) -> Any:
     return made.reshape((*lead, *size))
 
 
-def picked(xp: Namespace, images: Any, places: Any, n: int) -> Any:
+def picked(xp: Namespace, images: Array, places: Any, n: int) -> Any:
     """The values of images at given places of each."""
     lead = images.shape[: images.ndim - n]
     cells = images.reshape((*lead, math.prod(images.shape[images.ndim - n :])))

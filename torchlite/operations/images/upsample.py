@@ -31,7 +31,7 @@ def _maps(mode: str, size: Ints, count: Ints, align_corners: bool, scales: Scale
 def _declare(name: str, node: str, dims: int, mode: str) -> LaidOp:
     """The op that interpolates images of so many dimensions in a mode."""
 
-    def kernel(backend: Backend, self: Any, output_size: Ints, align_corners: bool, scales: Scales) -> Any:
+    def kernel(backend: Backend, self: Array, output_size: Ints, align_corners: bool, scales: Scales) -> Any:
         size = self.shape[self.ndim - dims :]
         backend.check_room((*self.shape[: self.ndim - dims], *output_size), self.dtype)
         maps = _maps(mode, size, output_size, align_corners, scales, self.dtype)

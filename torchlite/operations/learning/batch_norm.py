@@ -59,7 +59,7 @@ def _spread(axes: tuple[int, ...], *arrays: Any) -> list[Any]:
 
 
 def _batch_norm(
-    xp: Namespace, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    xp: Namespace, input: Array, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
     momentum: float, eps: float,
 ) -> Any:  # fmt: skip
     planes, axes = _planes(input)
@@ -96,7 +96,7 @@ def _update(running: Any, now: Any, momentum: float) -> None:
 
 
 def _batch_norm_backward(
-    xp: Namespace, g: Array, input: Any, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any,
+    xp: Namespace, g: Array, input: Array, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any,
     train: bool, eps: float, mask: Any,
 ) -> Any:  # fmt: skip
     planes, axes = _planes(input)

@@ -24,7 +24,7 @@ def _class_dim(self: Any) -> int:
     return 1 if self.ndim > 1 else 0
 
 
-def _places(xp: Namespace, self: Any, target: Any, ignore_index: int) -> tuple[Any, Any, Any]:
+def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tuple[Any, Any, Any]:
     """Where in the flattened input the wanted elements lie, their classes, and which are not ignored (None: all)."""
     classes = self.shape[_class_dim(self)]
     if target.dtype != dt.int64.numpy:
@@ -54,7 +54,7 @@ def _of_classes(weight: Any, classes: Any, kept: Any, d: Any) -> Any:
     return found if kept is None else found * kept
 
 
-def _nll(xp: Namespace, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll(xp: Namespace, self: Array, target: Array, weight: Any, reduction: int, ignore_index: int) -> Any:
     d, shape = self.dtype, target.shape
     wide = widened(self.reshape(-1))
     places, classes, kept = _places(xp, self, target, ignore_index)
@@ -74,7 +74,14 @@ def _nll(xp: Namespace, self: Any, target: Any, weight: Any, reduction: int, ign
 
 
 def _nll_backward(
-    xp: Namespace, g: Array, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
+    xp: Namespace,
+    g: Array,
+    self: Array,
+    target: Array,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Any,
 ) -> Any:
     made = xp.zeros(self.size, self.dtype)
     places, classes, kept = _places(xp, self, target, ignore_index)

@@ -69,7 +69,7 @@ def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
 
 
 def _group_norm(
-    xp: Namespace, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+    xp: Namespace, input: Array, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:  # fmt: skip
     d, stat = input.dtype, of_statistics(input, weight, bias)
     rows, weight, bias = wide(input.reshape((N * group, C // group * HxW)), *_of_channels(weight, bias))
@@ -86,7 +86,7 @@ def _of_channels(*arrays: Any) -> list[Any]:
 def _group_norm_backward(
     xp: Namespace,
     g: Array,
-    input: Any,
+    input: Array,
     mean: Any,
     rstd: Any,
     weight: Any,

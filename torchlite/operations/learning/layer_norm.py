@@ -192,7 +192,7 @@ def check_layer(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, b
         )
 
 
-def _layer_norm(xp: Namespace, input: Any, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm(xp: Namespace, input: Array, shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
     d, stat, last = input.dtype, of_statistics(input, weight, bias), len(shape)
     whole = input.shape
     if last > 1:
@@ -223,7 +223,15 @@ def _flat(*arrays: Any) -> list[Any]:
 
 
 def _layer_norm_backward(
-    xp: Namespace, g: Array, input: Any, shape: tuple[int, ...], mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any
+    xp: Namespace,
+    g: Array,
+    input: Array,
+    shape: tuple[int, ...],
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    bias: Any,
+    mask: Any,
 ) -> Any:
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
@@ -248,7 +256,7 @@ def _layer_norm_backward(
     return to_x, to_weight, to_bias
 
 
-def _through_rows(xp: Namespace, g: Array, hat: Any, rstd: Any) -> Any:
+def _through_rows(xp: Namespace, g: Array, hat: Array, rstd: Any) -> Any:
     """The gradient of what was normalized, where that is each row."""
     n = g.shape[-1] or 1
     along = add_reduce(xp, g * hat, -1, True)

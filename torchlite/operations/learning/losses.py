@@ -198,7 +198,7 @@ def _sigmoid(xp: Namespace, x: Array) -> Any:
     return 1 / (1 + xp.exp(-x))
 
 
-def _soft_margin_bend(xp: Namespace, self: Any, target: Any) -> Any:
+def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
     s = _sigmoid(xp, self * target)
     return target * target * s * (1 - s)
 

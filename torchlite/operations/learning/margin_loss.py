@@ -59,7 +59,7 @@ def _multi_margin_in_steps(
     return reduced(each if target.dim() else each.reshape(()), reduction)
 
 
-def _margins(xp: Namespace, self: Any, target: Any, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
+def _margins(xp: Namespace, self: Array, target: Array, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
     """The same on arrays, with the index of the wanted elements. What is no number is no overlap."""
     rows = self.reshape((-1, self.shape[-1] if self.ndim else 1))
     at = xp.arange(len(rows)), target.reshape(-1)
@@ -69,7 +69,7 @@ def _margins(xp: Namespace, self: Any, target: Any, margin: Any, weight: Any) ->
     return overlaps, scale if weight is None else weight.reshape(-1)[at[1]].reshape((-1, 1)) * scale, at
 
 
-def _multi_margin(xp: Namespace, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
+def _multi_margin(xp: Namespace, self: Array, target: Array, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
     overlaps, counts, _ = _margins(xp, self, target, margin, weight)
     each = ((overlaps if p == 1 else overlaps * overlaps) * counts).sum(1)
     if reduction == NONE:
@@ -78,7 +78,7 @@ def _multi_margin(xp: Namespace, self: Any, target: Any, p: Any, margin: Any, we
 
 
 def _multi_margin_backward(
-    xp: Namespace, g: Array, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int
+    xp: Namespace, g: Array, self: Array, target: Array, p: Any, margin: Any, weight: Any, reduction: int
 ) -> Any:  # fmt: skip
     overlaps, counts, at = _margins(xp, self, target, margin, weight)
     made = (overlaps > 0).astype(self.dtype) if p == 1 else overlaps * 2
@@ -140,7 +140,7 @@ def _check_multilabel(self: Tensor, target: Tensor, reduction: int) -> None:
             raise RuntimeError("argument #2 'target' is out of range")
 
 
-def _pairs(xp: Namespace, self: Any, target: Any) -> tuple[Any, Any, Any]:
+def _pairs(xp: Namespace, self: Array, target: Array) -> tuple[Any, Any, Any]:
     """Overlaps by row, place in the target and class; whether they count; and the classes wanted."""
     rows = self.reshape((-1, self.shape[-1] if self.ndim else 1))
     named = target.reshape(rows.shape)
@@ -154,7 +154,7 @@ def _pairs(xp: Namespace, self: Any, target: Any) -> tuple[Any, Any, Any]:
     return xp.fmax(overlaps, 0), named, wanted
 
 
-def _multilabel(xp: Namespace, self: Any, target: Any, reduction: int) -> Any:
+def _multilabel(xp: Namespace, self: Array, target: Array, reduction: int) -> Any:
     overlaps, _, wanted = _pairs(xp, self, target)
     each = overlaps.sum((1, 2)) / self.dtype.type(overlaps.shape[1])
     wanted = wanted.astype(self.dtype).reshape(target.shape)
@@ -164,7 +164,7 @@ def _multilabel(xp: Namespace, self: Any, target: Any, reduction: int) -> Any:
     return xp.asarray(total), wanted
 
 
-def _multilabel_backward(xp: Namespace, g: Array, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
+def _multilabel_backward(xp: Namespace, g: Array, self: Array, target: Array, reduction: int, is_target: Any) -> Any:
     overlaps, named, _ = _pairs(xp, self, target)
     share = g.reshape((-1, 1)) / self.dtype.type(overlaps.shape[1] * (len(overlaps) if reduction == MEAN else 1))
     active = (overlaps > 0).astype(self.dtype)

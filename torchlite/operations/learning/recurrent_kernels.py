@@ -295,7 +295,7 @@ CELLS = {"RNN_TANH": Elman("tanh"), "RNN_RELU": Elman("relu"), "GRU": Gru(), "LS
 
 
 def forward(
-    xp: Namespace, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
+    xp: Namespace, input: Array, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any,
     mode: str, sizes: Any, reverse: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The output, (time, batch, size), the last states and what the gradient needs: gates, hidden states and more."""
@@ -325,13 +325,13 @@ def _columns(xp: Namespace, states: Any) -> Any:
     return xp.ascontiguousarray(states.transpose(0, 2, 1))
 
 
-def _sum(xp: Namespace, rows: Any) -> Any:
+def _sum(xp: Namespace, rows: Array) -> Any:
     """The sum of rows, by the fastest way there is: a product."""
     return xp.ones(rows.shape[0], rows.dtype).dot(rows)
 
 
 def backward(
-    xp: Namespace, g: Array, g_h: Any, g_c: Any, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
+    xp: Namespace, g: Array, g_h: Any, g_c: Any, input: Array, h: Any, c: Any, w_ih: Any, w_hh: Any, w_hr: Any,
     gates: Any, hidden: Any, more: Any, mode: str, sizes: Any, reverse: bool, needs: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of input, first states, weights and biases."""

@@ -344,7 +344,7 @@ _FILLING: dict[str, Any] = {  # the value is read before anything is written
 }  # fmt: skip
 
 
-def _filled(xp: Namespace, self: Any, value: Any) -> Any:
+def _filled(xp: Namespace, self: Array, value: Any) -> Any:
     result = xp.empty_like(self)
     result[...] = value
     return result

@@ -136,7 +136,7 @@ def _whole_numbers(xp: Namespace, places: Sequence[Any]) -> list[Any]:
 # ---- reading
 
 
-def _index(xp: Namespace, self: Any, indices: Sequence[Any]) -> Any:
+def _index(xp: Namespace, self: Array, indices: Sequence[Any]) -> Any:
     places = _located(xp, self.shape, indices)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
     only = places[picked[0]]
@@ -263,7 +263,7 @@ def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         )
 
 
-def _index_put(xp: Namespace, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
+def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
     places = _located(xp, self.shape, indices)
     if values.dtype != self.dtype:  # one value for a mask
         values = values.astype(self.dtype)
@@ -279,7 +279,7 @@ def _index_put(xp: Namespace, self: Any, indices: Sequence[Any], values: Any, ac
         raise
 
 
-def _accumulate(xp: Namespace, self: Any, places: Sequence[Any], values: Any) -> None:
+def _accumulate(xp: Namespace, self: Array, places: Sequence[Any], values: Any) -> None:
     _check_together(xp, self.shape, places, values)
     places = _whole_numbers(xp, places)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]

@@ -39,13 +39,13 @@ def _check_embedding(weight: Tensor, indices: Tensor, padding_idx: int, by_freq:
     _refuse_sparse(sparse)
 
 
-def _embedding(xp: Namespace, weight: Any, indices: Any, *_: Any) -> Any:
+def _embedding(xp: Namespace, weight: Any, indices: Array, *_: Any) -> Any:
     check_range(xp, indices, len(weight), lambda i: IndexError("index out of range in self"))
     return weight.take(indices, 0)
 
 
 def _embedding_backward(
-    xp: Namespace, g: Array, indices: Any, num_weights: int, padding_idx: int, by_freq: bool
+    xp: Namespace, g: Array, indices: Array, num_weights: int, padding_idx: int, by_freq: bool
 ) -> Any:
     made = xp.zeros((num_weights, g.shape[-1]), g.dtype)
     rows, values = indices.reshape(-1), g.reshape((-1, g.shape[-1]))
@@ -130,7 +130,7 @@ publish_python(
 _SUM, _MEAN, _MAX = range(3)
 
 
-def _bags(xp: Namespace, indices: Any, offsets: Any, bags: int) -> Any:
+def _bags(xp: Namespace, indices: Array, offsets: Any, bags: int) -> Any:
     """Which bag each index is in."""
     starts = xp.bincount(offsets[1:bags], minlength=indices.size + 1)[: indices.size]
     return xp.cumsum(starts)
@@ -168,7 +168,7 @@ def _check_bag(
         )
 
 
-def _largest(xp: Namespace, values: Any, indices: Any, bag: Any, bags: int) -> tuple[Any, Any]:
+def _largest(xp: Namespace, values: Any, indices: Array, bag: Any, bags: int) -> tuple[Any, Any]:
     """The largest values of each bag, 0 for an empty one, and their indices. NaN counts only where it comes first."""
     low, shape = -float("inf"), (bags, values.shape[1])
     made, first = xp.full(shape, low, values.dtype), xp.full(shape, indices.size, dt.int64.numpy)
@@ -185,7 +185,7 @@ def _largest(xp: Namespace, values: Any, indices: Any, bag: Any, bags: int) -> t
 
 
 def _embedding_bag(
-    xp: Namespace, weight: Any, indices: Any, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
+    xp: Namespace, weight: Any, indices: Array, offsets: Any, by_freq: bool, mode: int, sparse: bool, per_sample: Any,
     include_last_offset: bool, padding_idx: int,
 ) -> Any:  # fmt: skip
     bags = offsets.size - include_last_offset

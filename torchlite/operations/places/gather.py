@@ -10,7 +10,7 @@ from ...core.machine.batching import LEADING
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
-from ...core.values.arrays import Namespace
+from ...core.values.arrays import Array, Namespace
 from ...core.values.determinism import determinism
 from ...core.values.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
@@ -24,7 +24,7 @@ def _at_least_1d(*arrays: Any) -> tuple[Any, ...]:
     return tuple([a if a.ndim else a.reshape(1) for a in arrays])
 
 
-def _check_places(xp: Namespace, index: Any, dim: int, size: int) -> None:
+def _check_places(xp: Namespace, index: Array, dim: int, size: int) -> None:
     check_range(xp, index, size, out_of_bounds(dim, size, RuntimeError))
 
 
@@ -48,7 +48,7 @@ def _check_gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> N
             )
 
 
-def _gather(xp: Namespace, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+def _gather(xp: Namespace, self: Array, dim: int, index: Array, sparse_grad: bool) -> Any:
     shape = index.shape
     dim = wrap_dim(dim, self.ndim)
     if not index.size:
@@ -123,7 +123,7 @@ def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *_: A
         )
 
 
-def _opened(xp: Namespace, self: Any, dim: int, index: Any, src: Any) -> tuple[Any, int, Any, Any]:
+def _opened(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> tuple[Any, int, Any, Any]:
     """The arguments of a scatter with at least one dimension, checked, and the part of `src` that is used."""
     dim = wrap_dim(dim, self.ndim)
     self, index = _at_least_1d(self, index)
@@ -133,13 +133,13 @@ def _opened(xp: Namespace, self: Any, dim: int, index: Any, src: Any) -> tuple[A
     return self, dim, index, src
 
 
-def _scatter(xp: Namespace, self: Any, dim: int, index: Any, src: Any) -> None:
+def _scatter(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> None:
     if index.size:
         self, dim, index, src = _opened(xp, self, dim, index, src)
         self[grid(xp, index, dim)] = src
 
 
-def _scatter_combine(xp: Namespace, ufunc: str, self: Any, dim: int, index: Any, src: Any) -> None:
+def _scatter_combine(xp: Namespace, ufunc: str, self: Array, dim: int, index: Array, src: Array) -> None:
     """Combine `src` into the places of `self`, which has at least one dimension."""
     flat = self.reshape(-1)
     combine(xp, ufunc, flat, flat_places(xp, index, dim, self.shape).reshape(-1), src.reshape(-1))
@@ -147,7 +147,7 @@ def _scatter_combine(xp: Namespace, ufunc: str, self: Any, dim: int, index: Any,
         self[...] = flat.reshape(self.shape)
 
 
-def _scatter_deprecated(xp: Namespace, self: Any, dim: int, index: Any, src: Any, reduce: str) -> None:
+def _scatter_deprecated(xp: Namespace, self: Array, dim: int, index: Array, src: Array, reduce: str) -> None:
     if index.size:
         self, dim, index, src = _opened(xp, self, dim, index, src)
         _scatter_combine(xp, reduce, self, dim, index, xp.broadcast_to(src, index.shape))
@@ -206,7 +206,7 @@ scatter_value_reduce = Writing(
 publish(scatter_src, scatter_src_reduce, scatter_value, scatter_value_reduce, inplace=True)
 
 
-def _scatter_add(xp: Namespace, self: Any, dim: int, index: Any, src: Any) -> None:
+def _scatter_add(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> None:
     if index.size:
         self, dim, index, src = _opened(xp, self, dim, index, src)
         _scatter_combine(xp, "add", self, dim, index, src)
@@ -231,7 +231,9 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: st
         raise not_implemented_for("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
 
 
-def _scatter_reduce(xp: Namespace, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> None:
+def _scatter_reduce(
+    xp: Namespace, self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool
+) -> None:
     if not index.size:
         return
     self, dim, index, src = _opened(xp, self, dim, index, src)
@@ -269,7 +271,7 @@ def _check_take(self: Tensor, index: Tensor) -> None:
         raise IndexError("take(): tried to take from an empty tensor")
 
 
-def _in_flat(xp: Namespace, index: Any, size: int) -> Any:
+def _in_flat(xp: Namespace, index: Array, size: int) -> Any:
     def error(i: int) -> Exception:
         return IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
 
@@ -311,7 +313,7 @@ def _check_put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) ->
         raise IndexError("put_(): Tried to put elements into an empty tensor")
 
 
-def _put(xp: Namespace, self: Any, index: Any, source: Any, accumulate: bool) -> None:
+def _put(xp: Namespace, self: Array, index: Array, source: Array, accumulate: bool) -> None:
     flat = self.reshape(-1)
     index = _in_flat(xp, index.reshape(-1), flat.size)
     if accumulate:

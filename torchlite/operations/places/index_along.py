@@ -29,7 +29,7 @@ def _check_select(self: Tensor, dim: int, index: Tensor) -> None:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
 
 
-def _index_select(xp: Namespace, self: Any, dim: int, index: Any) -> Any:
+def _index_select(xp: Namespace, self: Array, dim: int, index: Array) -> Any:
     dim = wrap_dim(dim, self.ndim)
     rows = self if self.ndim else self.reshape(1)
     size = rows.shape[dim]
@@ -119,7 +119,7 @@ def _with_factor(op: Writing, values: Any, backend: Backend) -> Any:
     return arguments, out_dtype
 
 
-def _index_add(xp: Namespace, self: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
+def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
     check_range(xp, index, len(rows), out_of_bounds(wrap_dim(dim, self.ndim), len(rows), RuntimeError))
@@ -184,7 +184,7 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         )
 
 
-def _index_copy(xp: Namespace, self: Any, dim: int, index: Any, source: Any) -> None:
+def _index_copy(xp: Namespace, self: Array, dim: int, index: Array, source: Array) -> None:
     rows = _rows(xp, self, dim)
     index = index.reshape(-1)
     size = len(rows)
@@ -244,7 +244,7 @@ def _check_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
     _check_fill(self, dim, index, 1j if value.is_complex() else 1)
 
 
-def _index_fill(xp: Namespace, self: Any, dim: int, index: Any, value: Any) -> None:
+def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Any) -> None:
     rows = _rows(xp, self, dim)
     size = len(rows)
     check_range(xp, index, size, out_of_bounds(wrap_dim(dim, self.ndim), size), -size)
@@ -300,7 +300,9 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     warn_once("index_reduce() is in beta and the API may change at any time.")
 
 
-def _index_reduce(xp: Namespace, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> None:
+def _index_reduce(
+    xp: Namespace, self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool
+) -> None:
     rows, values = _rows(xp, self, dim), _rows(xp, source, dim)
     index = index.reshape(-1)
     check_range(xp, index, len(rows), _out_of_range)

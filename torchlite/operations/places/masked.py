@@ -12,7 +12,7 @@ from ...core.machine.batching import BROADCAST, DYNAMIC
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
-from ...core.values.arrays import Backend, Namespace
+from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import broadcast_shapes
 from ..pointwise.selection import where
 from .writing import Picking, Writing, not_boolean
@@ -30,12 +30,12 @@ def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
         raise not_boolean(mask)
 
 
-def _filled(xp: Namespace, self: Any, mask: Any, value: Any) -> Any:
+def _filled(xp: Namespace, self: Array, mask: Any, value: Any) -> Any:
     result = xp.where(mask, value, self)
     return result if result.flags.c_contiguous else result.copy("C")
 
 
-def _fill(xp: Namespace, self: Any, mask: Any, value: Any) -> None:
+def _fill(xp: Namespace, self: Array, mask: Any, value: Any) -> None:
     _check_in_place(self, mask)
     xp.copyto(self, value, where=mask)
 
@@ -90,7 +90,7 @@ def _check_select(self: Tensor, mask: Tensor) -> None:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
 
 
-def _select(xp: Namespace, self: Any, mask: Any) -> Any:
+def _select(xp: Namespace, self: Array, mask: Any) -> Any:
     if self.shape != mask.shape:
         shape = broadcast_shapes(mask.shape, self.shape)
         self, mask = xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)
@@ -133,7 +133,7 @@ def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.legacy}")
 
 
-def _scatter(xp: Namespace, self: Any, mask: Any, source: Any) -> None:
+def _scatter(xp: Namespace, self: Array, mask: Any, source: Array) -> None:
     _check_in_place(self, mask)
     mask = xp.broadcast_to(mask, self.shape)
     count = int(xp.count_nonzero(mask).item())
@@ -142,7 +142,7 @@ def _scatter(xp: Namespace, self: Any, mask: Any, source: Any) -> None:
     self[mask] = source.reshape(-1)[:count]
 
 
-def _scattered(xp: Namespace, self: Any, mask: Any, source: Any) -> Any:
+def _scattered(xp: Namespace, self: Array, mask: Any, source: Array) -> Any:
     result = xp.broadcast_to(self, broadcast_shapes(mask.shape, self.shape)).copy("C")
     _scatter(xp, result, mask, source)
     return result
@@ -179,7 +179,7 @@ publish(masked_scatter, inplace=True)
 # ---- where it is not zero
 
 
-def _nonzero(backend: Backend, self: Any) -> Any:
+def _nonzero(backend: Backend, self: Array) -> Any:
     """Found dimension by dimension, so that each one's places lie side by side, in `out=` too where it is resized."""
     found = backend.xp.argwhere(self)
     return backend.ordered(found, (1, len(found)))
@@ -212,7 +212,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 publish(Picking("argwhere(Tensor self)", _nonzero, **_FOUND))
 
 
-def _nonzero_static(xp: Namespace, self: Any, size: int, fill_value: int) -> Any:
+def _nonzero_static(xp: Namespace, self: Array, size: int, fill_value: int) -> Any:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = xp.argwhere(self)[:size]

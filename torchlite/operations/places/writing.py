@@ -61,7 +61,7 @@ class Writing(OnBackend, Picking):
         kernel: Callable[..., Any] | None = None,
         **more: Any,
     ) -> None:
-        def on_copy(backend: Backend, self: Any, *arguments: Any) -> Any:
+        def on_copy(backend: Backend, self: Array, *arguments: Any) -> Any:
             if kernel is not None:
                 return kernel(backend.xp, self, *arguments)
             result = in_order_of(backend, self.copy("K"), self) if order == "K" else self.copy("C")
@@ -92,7 +92,7 @@ class Writing(OnBackend, Picking):
         bump(self_)
 
 
-def check_range(xp: Namespace, index: Any, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
+def check_range(xp: Namespace, index: Array, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
     """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
     if index.size:
         from_low = index - low if low else index
@@ -119,7 +119,7 @@ def widened(array: Array) -> Any:
 _ATOMIC = {"f4": "f4", "f8": "f8", "c8": "c8", "c16": "c16", "i4": "i4", "i8": "u8"}
 
 
-def combine(xp: Namespace, ufunc: str, target: Any, index: Any, values: Any) -> None:
+def combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any) -> None:
     """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
 
     `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
@@ -148,7 +148,7 @@ def combine(xp: Namespace, ufunc: str, target: Any, index: Any, values: Any) -> 
         target[places] = made
 
 
-def _by_place(xp: Namespace, ufunc: Any, index: Any, values: Any) -> tuple[Any, Any]:
+def _by_place(xp: Namespace, ufunc: Any, index: Array, values: Any) -> tuple[Any, Any]:
     """The different places in `index`, and the values of each combined: sorted into runs, then halved in rounds."""
     order = index.argsort(kind="stable")
     ordered = index[order]
@@ -168,7 +168,7 @@ def _by_place(xp: Namespace, ufunc: Any, index: Any, values: Any) -> tuple[Any, 
     return index[starts], values[starts]
 
 
-def grid(xp: Namespace, index: Any, dim: int) -> tuple[Any, ...]:
+def grid(xp: Namespace, index: Array, dim: int) -> tuple[Any, ...]:
     """Index arrays for the places that `index` names along `dim`, at its own position along the others."""
     ndim = index.ndim
     return tuple([
@@ -177,7 +177,7 @@ def grid(xp: Namespace, index: Any, dim: int) -> tuple[Any, ...]:
     ])  # fmt: skip
 
 
-def flat_places(xp: Namespace, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+def flat_places(xp: Namespace, index: Array, dim: int, shape: tuple[int, ...]) -> Any:
     """The same places as positions in a row-major array of this shape."""
     ndim = index.ndim
     step = 1

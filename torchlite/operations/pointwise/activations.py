@@ -322,7 +322,7 @@ gelu_ = Elementwise(
 gelu = publish(gelu_, function=False, method=False)
 
 
-def _silu_slope(xp: Namespace, g: Any, x: Any) -> Any:
+def _silu_slope(xp: Namespace, g: Array, x: Array) -> Any:
     s = _sigmoid(xp, x)
     return g * (s * (1 + x * (1 - s)))
 

@@ -113,11 +113,11 @@ def _fitting_value(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -
     check_factors(result_type(self, tensor1, tensor2), self, value)
 
 
-def _addcmul(xp: Namespace, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def _addcmul(xp: Namespace, self: Array, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return self + times(xp, tensor1, value) * tensor2
 
 
-def _addcdiv(xp: Namespace, self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def _addcdiv(xp: Namespace, self: Array, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return self + times(xp, tensor1, value) / tensor2
 
 
@@ -169,12 +169,12 @@ def _nonzero(self: Any, divisor: Any) -> None:
             raise RuntimeError("ZeroDivisionError")
 
 
-def _floor_divide(xp: Namespace, self: Any, other: Any) -> Any:
+def _floor_divide(xp: Namespace, self: Array, other: Any) -> Any:
     _nonzero(self, other)
     return xp.floor_divide(self, other)
 
 
-def _trunc_divide(xp: Namespace, self: Any, other: Any) -> Any:
+def _trunc_divide(xp: Namespace, self: Array, other: Any) -> Any:
     if self.dtype.kind not in "iu":
         return xp.trunc(xp.divide(self, other))
     _nonzero(self, other)
@@ -182,7 +182,7 @@ def _trunc_divide(xp: Namespace, self: Any, other: Any) -> Any:
     return quotient + ((quotient < 0) & (quotient * other != self)).astype(quotient.dtype)
 
 
-def _remainder(xp: Namespace, self: Any, other: Any) -> Any:
+def _remainder(xp: Namespace, self: Array, other: Any) -> Any:
     _nonzero(self, other)
     made = xp.remainder(self, other)
     if made.dtype.kind != "f":
@@ -190,12 +190,12 @@ def _remainder(xp: Namespace, self: Any, other: Any) -> Any:
     return xp.where(made == 0, xp.copysign(made, self), made)  # a zero has the sign of what was divided
 
 
-def _fmod(xp: Namespace, self: Any, other: Any) -> Any:
+def _fmod(xp: Namespace, self: Array, other: Any) -> Any:
     _nonzero(self, other)
     return xp.fmod(self, other)
 
 
-def _divide_rounded(xp: Namespace, self: Any, other: Any, rounding_mode: str | None) -> Any:
+def _divide_rounded(xp: Namespace, self: Array, other: Any, rounding_mode: str | None) -> Any:
     if rounding_mode is None:
         return xp.divide(self, other)
     return (_floor_divide if rounding_mode == "floor" else _trunc_divide)(xp, self, other)
@@ -352,7 +352,7 @@ copysign = Binary(
 publish(copysign, inplace=True)
 
 
-def _heaviside(xp: Namespace, self: Any, values: Any) -> Any:
+def _heaviside(xp: Namespace, self: Array, values: Any) -> Any:
     return xp.where(self == 0, values, (self > 0).astype(self.dtype))
 
 
@@ -388,13 +388,13 @@ for _name in ("gcd", "lcm"):
 # ---- between two values
 
 
-def _lerp(xp: Namespace, self: Any, end: Any, weight: Any) -> Any:
+def _lerp(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
     """From whichever side is nearer, so that both ends are exact."""
     step = end - self
     return xp.where(xp.absolute(weight) < 0.5, self + weight * step, end - step * (1 - weight))
 
 
-def _lerp_by_number(xp: Namespace, self: Any, end: Any, weight: Any) -> Any:
+def _lerp_by_number(xp: Namespace, self: Array, end: Any, weight: Any) -> Any:
     step = end - self
     return self + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
 
@@ -444,7 +444,7 @@ def _with_exponent(op: Elementwise, values: Sequence[Any], backend: Backend) -> 
     return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
 
 
-def _ldexp(xp: Namespace, self: Any, exponent: Any) -> Any:
+def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:
     return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
 
 

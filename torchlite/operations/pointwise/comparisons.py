@@ -41,7 +41,7 @@ for _name, _numpy in (
     )  # fmt: skip
 
 
-def _isclose(xp: Namespace, self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def _isclose(xp: Namespace, self: Array, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     close = self == other
     if equal_nan:
         close = close | ((self != self) & (other != other))
@@ -206,14 +206,14 @@ for _name in ("and", "or", "xor"):
     )
 
 
-def _left_shift(xp: Namespace, self: Any, other: Any) -> Any:
+def _left_shift(xp: Namespace, self: Array, other: Any) -> Any:
     """0 once all bits are out, which a negative distance also means."""
     last = self.itemsize * 8 - 1
     shifted = xp.left_shift(self, xp.clip(other, 0, last))
     return xp.where((other < 0) | (other > last), 0, shifted).astype(self.dtype)
 
 
-def _right_shift(xp: Namespace, self: Any, other: Any) -> Any:
+def _right_shift(xp: Namespace, self: Array, other: Any) -> Any:
     """Once all bits are out, what remains is the sign."""
     last = self.itemsize * 8 - 1
     out = (other < 0) | (other > last)

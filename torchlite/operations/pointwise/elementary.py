@@ -183,7 +183,7 @@ publish(frexp)
 # ---- sums of exponentials
 
 
-def _logaddexp(xp: Namespace, self: Any, other: Any) -> Any:
+def _logaddexp(xp: Namespace, self: Array, other: Any) -> Any:
     if self.dtype.kind != "c":
         return xp.logaddexp(self, other)
     swap = other.real > self.real

@@ -17,7 +17,7 @@ from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.view import requires_grad
 from ...core.values import dtype as dt
-from ...core.values.arrays import Backend, Namespace
+from ...core.values.arrays import Array, Backend, Namespace
 from ..vocabulary import zero_gradient
 from .arithmetic import _POLE, _reciprocal
 from .selection import where
@@ -35,14 +35,14 @@ _SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
 }
 
 
-def _power_of_inexact(xp: Namespace, self: Any, exponent: Any) -> Any:
+def _power_of_inexact(xp: Namespace, self: Array, exponent: Any) -> Any:
     value = xp.power(self, exponent)
     if value.dtype.kind != "c":
         return value
     return xp.where((self == 0) & (exponent.real < 0), value.dtype.type(_POLE), value)
 
 
-def _pow(xp: Namespace, self: Any, exponent: Any) -> Any:
+def _pow(xp: Namespace, self: Array, exponent: Any) -> Any:
     if self.dtype.kind != "i":
         value = _power_of_inexact(xp, self, exponent)
         if value.dtype.kind == "c":  # by logarithms, of which 0 has none
@@ -53,7 +53,7 @@ def _pow(xp: Namespace, self: Any, exponent: Any) -> Any:
     return xp.where(exponent < 0, xp.where(xp.absolute(self) == 1, sign, 0), value).astype(self.dtype)
 
 
-def _pow_scalar(xp: Namespace, self: Any, exponent: Any) -> Any:
+def _pow_scalar(xp: Namespace, self: Array, exponent: Any) -> Any:
     short = _SHORT_POWERS.get(exponent)
     if short is None or (self.dtype.kind in "iu" and exponent < 0):
         return _power_of_inexact(xp, self, exponent)

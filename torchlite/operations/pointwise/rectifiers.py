@@ -122,7 +122,7 @@ publish_python("prelu(Tensor self, Tensor weight)", prelu)
 # ---- a share that is drawn
 
 
-def _draw(backend: Backend, x: Any, lower: float, upper: float, generator: Any) -> Any:
+def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any) -> Any:
     """A number between `lower` and `upper` where the operand is not positive, else 1; drawn row by row."""
     numbers = np.ones(x.shape, x.dtype)
     if backend.values:

@@ -12,7 +12,7 @@ from ...core.machine.tensor import Tensor
 from ...core.machine.write import bump, write
 from ...core.values import dtype as dt
 from ...core.values import errors
-from ...core.values.arrays import Namespace
+from ...core.values.arrays import Array, Namespace
 from ..places.writing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled
@@ -76,7 +76,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     check_factors(self.dtype, self, beta, alpha)
 
 
-def _addmv(xp: Namespace, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+def _addmv(xp: Namespace, self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Any:
     if not mat.size and beta != 0:
         if mat.shape[0] and self.shape != mat.shape[:1]:
             errors.out_resized(mat.shape[:1], self.shape)  # which PyTorch says of what it has made itself
@@ -113,7 +113,7 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
     check_factors(d, self, beta, alpha)
 
 
-def _addr(xp: Namespace, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+def _addr(xp: Namespace, self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Any:
     made = xp.multiply(times(xp, vec1, alpha).reshape((-1, 1)), vec2)
     return xp.add(times(xp, self, beta), made) if beta != 0 else made
 
@@ -173,7 +173,7 @@ def _over_batch(g: Tensor, count: int) -> Tensor:
     return g.unsqueeze(0).expand((count, *g.shape))
 
 
-def _addbmm(xp: Namespace, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+def _addbmm(xp: Namespace, self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Any:
     count, rows, inner = batch1.shape
     if count and widened(self) is not self:  # halves are rounded after every product
         for a, b in zip(batch1, batch2):

@@ -79,7 +79,7 @@ class _Scores:
 
 
 def _attention(
-    xp: Namespace, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float
+    xp: Namespace, query: Array, key: Array, value: Any, mask: Any, causal: bool, scale: float
 ) -> tuple[Any, Any]:
     d, like = query.dtype, query
     query, key, value = widened(query), widened(key), widened(value)
@@ -121,7 +121,7 @@ def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
 
 
 def _attention_backward(
-    xp: Namespace, g: Array, query: Any, key: Any, value: Any, mask: Any, result: Any, kept: Any, causal: bool,
+    xp: Namespace, g: Array, query: Array, key: Array, value: Any, mask: Any, result: Any, kept: Any, causal: bool,
     scale: float, needs: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     d = query.dtype

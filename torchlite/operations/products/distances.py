@@ -10,7 +10,7 @@ from ...core.declare.publish import publish_loss, publish_python
 from ...core.machine.operands import result_type
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
-from ...core.values.arrays import Namespace
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes, not_implemented_for
 from ..formulas import tensors
 from ..learning.losses import MEAN, reduced
@@ -90,7 +90,7 @@ def _check_kind(label: str) -> Any:
     return check
 
 
-def _pdist(xp: Namespace, self: Any, p: float) -> Any:
+def _pdist(xp: Namespace, self: Array, p: float) -> Any:
     first, second = xp.triu_indices(len(self), 1)
     if not self.shape[1]:
         return xp.zeros(first.shape, self.dtype)

@@ -12,7 +12,7 @@ from ...core.machine.batching import BROADCAST, LEADING
 from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values import errors
-from ...core.values.arrays import Namespace
+from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
@@ -37,7 +37,7 @@ def _check_cross(self: Tensor, other: Tensor, dim: int) -> None:
     errors.broadcast_shapes(a, b)
 
 
-def _cross(xp: Namespace, self: Any, other: Any, dim: int) -> Any:
+def _cross(xp: Namespace, self: Array, other: Any, dim: int) -> Any:
     a, b = xp.moveaxis(self, dim, 0), xp.moveaxis(other, dim, 0)
     parts = [a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)]
     return xp.ascontiguousarray(xp.stack(parts, dim))

@@ -28,7 +28,7 @@ def _rows(t: Any) -> Any:
     return t if len(t.shape) == 2 else t.reshape((math.prod(t.shape[:-1]), t.shape[-1]))
 
 
-def _product(xp: Namespace, input: Any, weight: Any) -> Any:
+def _product(xp: Namespace, input: Array, weight: Any) -> Any:
     if input.dtype.char in "fd":
         made = _rows(input).dot(weight.T)
     else:
@@ -36,7 +36,7 @@ def _product(xp: Namespace, input: Any, weight: Any) -> Any:
     return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
 
 
-def _sum(xp: Namespace, bias: Any, input: Any, weight: Any) -> Any:
+def _sum(xp: Namespace, bias: Any, input: Array, weight: Any) -> Any:
     if input.dtype.char in "fd" and input.ndim == 2:
         made = input.dot(weight.T)
         made += bias
@@ -67,7 +67,7 @@ _GRADIENTS = {
     "input": lambda g, weight: product_with.apply(g, H(weight)),
     "weight": lambda g, input: _rows(g).t().mm(conj(_rows(input))),
 }
-def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Any, weight: Any) -> list[Any]:
+def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Any) -> list[Any]:
     to_input, to_weight = edges[-2:]
     rows = _rows(g)
     of_input = of_weight = None

@@ -148,7 +148,7 @@ _FAST: dict[str, Any] = {
     "fast": fast.binary,
     "direct": {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)},
 }
-def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Any, self: Any) -> list[Any]:
+def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Array, self: Array) -> list[Any]:
     to_self, to_mat2 = edges
     return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
 
@@ -230,7 +230,7 @@ def _check_dot(self: Tensor, tensor: Tensor) -> None:
     _no_bool("dot", self)
 
 
-def _dot(xp: Namespace, self: Any, tensor: Any) -> Any:
+def _dot(xp: Namespace, self: Array, tensor: Array) -> Any:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
 
@@ -441,7 +441,7 @@ def _check_trace(self: Tensor) -> None:
     _no_bool("trace", self)
 
 
-def _trace(xp: Namespace, self: Any) -> Any:
+def _trace(xp: Namespace, self: Array) -> Any:
     diagonal = xp.diagonal(self)
     if self.dtype.kind in "biu":
         return diagonal.sum(dtype=xp.int64)

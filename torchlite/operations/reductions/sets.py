@@ -36,14 +36,14 @@ def _slices(xp: Namespace, array: Array, dim: int) -> tuple[Any, Any]:
     return moved, moved.reshape(len(moved), math.prod(moved.shape[1:]))
 
 
-def _starts(xp: Namespace, rows: Any) -> Any:
+def _starts(xp: Namespace, rows: Array) -> Any:
     """Whether each row differs from the one before it."""
     starts = xp.ones(len(rows), bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(1)
     return starts
 
 
-def _unique_rows(xp: Namespace, rows: Any, order: Any | None) -> tuple[Any, Any, Any]:
+def _unique_rows(xp: Namespace, rows: Array, order: Any | None) -> tuple[Any, Any, Any]:
     """Which rows to take, the place of each row among those, and how often each stands there."""
     if order is None:
         return runs(xp, _starts(xp, rows))
@@ -53,7 +53,7 @@ def _unique_rows(xp: Namespace, rows: Any, order: Any | None) -> tuple[Any, Any,
     return order[firsts], inverse, counts
 
 
-def _lexicographic(xp: Namespace, rows: Any) -> Any:
+def _lexicographic(xp: Namespace, rows: Array) -> Any:
     return xp.lexsort(xp.ascontiguousarray(rows.T[::-1])) if rows.shape[1] else xp.arange(len(rows))
 
 

@@ -144,7 +144,7 @@ _FEW = 256  # elements, which are sorted faster than selected from
 _BLOCK = 64
 
 
-def _largest(xp: Namespace, rows: Any, k: int) -> Any:
+def _largest(xp: Namespace, rows: Array, k: int) -> Any:
     """Where the `k` largest elements of each row are, in no order.
 
     Of a long row, they are sought in the blocks with the largest maxima, of which there are `k` at most.

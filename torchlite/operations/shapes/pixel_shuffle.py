@@ -8,7 +8,7 @@ from ...core.declare.on_backend import LaidOp
 from ...core.declare.publish import publish
 from ...core.machine.batching import LEADING
 from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Backend
+from ...core.values.arrays import Array, Backend
 from ..making.windows import like
 
 
@@ -41,7 +41,7 @@ def _check_unshuffle(self: Tensor, downscale_factor: int) -> None:
             )
 
 
-def _pixel_shuffle(backend: Backend, self: Any, factor: int) -> Any:
+def _pixel_shuffle(backend: Backend, self: Array, factor: int) -> Any:
     *lead, c, h, w = self.shape
     n = len(lead)
     parts = self.reshape((*lead, c // factor**2, factor, factor, h, w))
@@ -49,7 +49,7 @@ def _pixel_shuffle(backend: Backend, self: Any, factor: int) -> Any:
     return like(backend, made.copy("C").reshape((*lead, c // factor**2, h * factor, w * factor)), self)
 
 
-def _pixel_unshuffle(backend: Backend, self: Any, factor: int) -> Any:
+def _pixel_unshuffle(backend: Backend, self: Array, factor: int) -> Any:
     *lead, c, h, w = self.shape
     n = len(lead)
     parts = self.reshape((*lead, c, h // factor, factor, w // factor, factor))
@@ -89,7 +89,7 @@ def _check_channels(self: Tensor, groups: int) -> None:
         )
 
 
-def _channel_shuffle(backend: Backend, self: Any, groups: int) -> Any:
+def _channel_shuffle(backend: Backend, self: Array, groups: int) -> Any:
     n, c, *rest = self.shape
     parts = self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2)
     return like(backend, parts.copy("C").reshape(self.shape), self)

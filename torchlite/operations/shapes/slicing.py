@@ -32,7 +32,7 @@ def in_zeros(part: Callable[..., Any]) -> Callable[..., Any]:
 def in_copy(part: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel that replaces this part in a copy of the whole."""
 
-    def kernel(backend: Backend, whole: Any, src: Any, *arguments: Any) -> Any:
+    def kernel(backend: Backend, whole: Any, src: Array, *arguments: Any) -> Any:
         whole = _kept_copy(backend, whole)
         cut = part(backend, whole, *arguments)
         _check_part(cut, src)
@@ -303,7 +303,7 @@ publish(unfold, function=False)
 
 
 def _as_strided_scatter(
-    backend: Backend, array: Array, src: Any, size: Ints, stride: Ints, storage_offset: int | None
+    backend: Backend, array: Array, src: Array, size: Ints, stride: Ints, storage_offset: int | None
 ) -> Any:
     start = backend.offset(array)
     storage = backend.storage(array).view(array.dtype).copy()
