@@ -10,6 +10,7 @@ from .core.declare.schema import taking
 from .core.machine.operands import result_type as _result_type
 from .core.machine.overrides import overridable
 from .core.machine.tensor import Tensor, TensorBase
+from .core.native import quick
 from .core.values import dtype as dt
 from .core.values.device import set_default_device
 from .core.values.errors import broadcast_shapes as _broadcast
@@ -18,6 +19,7 @@ from .core.values.size import size
 from .operations.making.legacy_types import TYPES, tensortype
 
 
+@quick
 def is_tensor(obj: Any, /) -> bool:
     """Whether `obj` is a tensor."""
     return isinstance(obj, TensorBase)

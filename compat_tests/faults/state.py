@@ -13,6 +13,7 @@ from torchlite import _ops, settings
 from torchlite.amp import autocast_mode, legacy
 from torchlite.autograd.saved_hooks import _SavedBeforeWrites
 from torchlite.core.machine import format as printing
+from torchlite.core.parts import ModeParts, StateParts
 from torchlite.core.state.mode import Mode, State, local
 from torchlite.nn.modules import module as modules
 from torchlite.nn.utils import parametrize
@@ -24,7 +25,9 @@ from torchlite.utils.data.datapipes import _decorator
 from .catalogue import Scene
 
 STREAM = "the default stream"
-_SWITCHES = [name for name in Mode.__slots__ if name not in ("beneath", "toggled", "transforming")]
+_SWITCHES = [
+    name for name in (*ModeParts.__slots__, *Mode.__slots__) if name not in ("beneath", "toggled", "transforming")
+]
 
 
 def mode_of(mode: Mode) -> dict[str, Any]:
@@ -33,7 +36,11 @@ def mode_of(mode: Mode) -> dict[str, Any]:
 
 def of_thread() -> dict[str, Any]:
     state = local.state
-    found = {name: getattr(state, name) for name in State.__slots__ if name not in ("mode", "quiet")}
+    found = {
+        name: getattr(state, name)
+        for name in (*StateParts.__slots__, *State.__slots__)
+        if name not in ("mode", "quiet")
+    }
     return found | {f"mode.{name}": value for name, value in mode_of(state.mode).items()}
 
 

@@ -46,6 +46,10 @@ static PyMethodDef methods[] = {
     {"planned", make_planned, METH_VARARGS, "A function that knows calls again by their form."},
     {"remember", remember, METH_VARARGS, "Let a function know calls of the form of this one again."},
     {"total", make_total, METH_VARARGS, "The sum, or mean, of all elements."},
+    {"quick", make_quick, METH_VARARGS, "A question about tensors, or about what is switched on."},
+    {"entering", make_entering, METH_VARARGS, "The `__enter__` of a switch."},
+    {"module_call", make_module_call, METH_VARARGS, "The call of an nn.Module."},
+    {"look_up", make_look_up, METH_VARARGS, "The `__getattr__` of nn.Module."},
     {NULL},
 };
 
@@ -54,7 +58,7 @@ static int execute(PyObject *module)
     import_array1(-1);
     import_umath1(-1);
     if (PyType_Ready(&FunctionType) < 0 || PyType_Ready(&WaitingType) < 0 || prepare_arrays() < 0 ||
-        add_parts(module) < 0)
+        add_parts(module) < 0 || add_properties() < 0 || add_contexts(module) < 0)
         return -1;
     known.zero = PyLong_FromLong(0);
     known.one = PyLong_FromLong(1);

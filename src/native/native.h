@@ -40,7 +40,7 @@
 #define SAVED_OUTPUT_FIELDS(X) X(tensor, "tensor") X(version, "version") X(output, "output")
 #define SAVED_NUMBER_FIELDS(X) X(value, "value")
 #define MODE_FIELDS(X) X(plain, "plain") X(grad, "grad") X(direct, "direct")
-#define STATE_FIELDS(X) X(mode, "mode") X(task, "task") X(quiet, "quiet")
+#define STATE_FIELDS(X) X(entered, "entered") X(mode, "mode") X(task, "task") X(quiet, "quiet")
 #define FIELD(field, name) PyObject *field;
 
 typedef struct { PyObject_HEAD TENSOR_FIELDS(FIELD) PyObject *dict, *weak; } Tensor;
@@ -61,6 +61,7 @@ Node *new_node(PyObject *node_class);                    // numbered, without ho
 PyObject *new_of(PyObject *cls);                         // an instance of a class of parts, all NULL
 Mode *plain_mode(void);                                  // borrowed: the thread's mode; NULL if it has rare things on
 State *thread_state(void);                               // borrowed; NULL where the thread has none yet
+State *own_state(void);                                  // borrowed: made now if the thread had none; NULL: an error
 PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be freed without the interpreter's search
 
 // ---- module.c: the objects of Python that C must know, each handed over by the module that makes it: `know(name=…)`.
@@ -68,7 +69,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
-    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList)
+    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(leave_switch) X(let_go)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -212,5 +213,14 @@ PyObject *make_unary(PyObject *module, PyObject *args);
 PyObject *make_binary(PyObject *module, PyObject *args);
 PyObject *make_in_place(PyObject *module, PyObject *args);
 PyObject *make_total(PyObject *module, PyObject *args);
+
+// ---- small.c, context.c, module_call.c: what stands around calls of ops
+
+int add_properties(void);
+PyObject *make_quick(PyObject *module, PyObject *args);
+int add_contexts(PyObject *module);
+PyObject *make_entering(PyObject *module, PyObject *args);
+PyObject *make_module_call(PyObject *module, PyObject *args);
+PyObject *make_look_up(PyObject *module, PyObject *args);
 
 #endif

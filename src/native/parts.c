@@ -226,19 +226,19 @@ Mode *plain_mode(void)
     return mode != NULL && mode->plain == Py_True ? mode : NULL;
 }
 
-static PyObject *get_state(PyObject *self, void *closure)
+State *own_state(void)
 {
     State *state = thread_state();
     if (state != NULL)
-        return Py_NewRef((PyObject *)state);
+        return state;
     PyObject *made = PyObject_CallNoArgs(known.State);
-    if (made != NULL && keep_state(made) < 0) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_RuntimeError, "the thread has come to its end");
-        Py_CLEAR(made);
-    }
-    return made;
+    if (made != NULL && keep_state(made) < 0 && !PyErr_Occurred())
+        PyErr_SetString(PyExc_RuntimeError, "the thread has come to its end");
+    Py_XDECREF(made);
+    return thread_state();
 }
+
+static PyObject *get_state(PyObject *self, void *closure) { return Py_XNewRef((PyObject *)own_state()); }
 
 static int set_state(PyObject *self, PyObject *state, void *closure)
 {

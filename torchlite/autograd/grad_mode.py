@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.machine.node import shared_counter
+from ..core.native import native, quick
 from ..core.state.context import Context, SetAtOnce, Switch
 from ..core.state.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
 from ..core.values.errors import warn
@@ -112,6 +113,11 @@ class enable_grad(_OptionalCall):
     plain = GRAD
 
 
+if native is not None:
+    for _cls in (no_grad, enable_grad):
+        _cls.__enter__ = native.entering(_OptionalCall.__enter__, (_cls, _cls.plain))
+
+
 def grad_enabled(enabled: bool) -> _OptionalCall:
     """`enable_grad` or `no_grad`. Unlike `set_grad_enabled`, it sets nothing before a `with` begins."""
     return enable_grad() if enabled else no_grad()
@@ -198,6 +204,7 @@ class _unsafe_preserve_version_counter(Context):
             shared_counter(t).n = version
 
 
+@quick
 def is_grad_enabled() -> bool:
     """Whether operations are recorded in this thread."""
     return local.state.mode.grad

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F")
 
 
 def _load() -> Any:
@@ -26,3 +28,25 @@ def _load() -> Any:
 native: Any = _load()
 FUNCTIONS: tuple[type, ...] = (FunctionType,) if native is None else (FunctionType, native.function)
 build = "pure Python" if native is None else f"native, by {native.compiler}"
+
+
+def named(made: Any, general: Any) -> Any:
+    """A native callable, with the name and the text of the function in Python that it stands for."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(made, name, getattr(general, name))
+    return made
+
+
+def quick(general: F, name: str = "") -> F:
+    """A function or property whose plain cases the native build answers, under its name."""
+    if native is None:
+        return general
+    if isinstance(general, property):
+        return native.quick(general, general.fget.__name__)
+    return named(native.quick(general, name or general.__name__), general)
+
+
+def quicken(cls: type, *names: str) -> None:
+    """Let methods and properties of a class be `quick`."""
+    for name in names:
+        setattr(cls, name, quick(vars(cls)[name]))

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..native import quicken
 from ..parts import TensorParts, know, whole
 from ..state import mode as _mode
 from ..values.arrays import Array, Backend
@@ -163,11 +164,11 @@ class Tensor(TensorBase):
     def dim(self) -> int:
         return len(self.array.shape)
 
+    ndimension = dim
+
     @property
     def ndim(self) -> int:
         return len(self.array.shape)
-
-    ndimension = dim
 
     def numel(self) -> int:
         return self.array.size
@@ -549,6 +550,11 @@ def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 Tensor.__module__ = "torch"
 know(Tensor=whole(Tensor))
+quicken(
+    Tensor, "shape", "size", "ndim", "dim", "ndimension", "numel", "nelement", "stride", "data_ptr", "is_cpu",
+    "is_cuda", "requires_grad", "is_leaf", "grad_fn", "grad", "_version", "data", "__len__", "__bool__", "__int__",
+    "__float__", "__index__",
+)  # fmt: skip
 
 # Functions whose results keep their type when a subclass calls them.
 overrides(Tensor)  # from now on the fast paths know it

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..parts import know
 from ..values.arrays import Array
 
 HOME = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where files are memory; None: the temporary directory
@@ -128,6 +129,9 @@ def lend(array: np.ndarray) -> np.ndarray:
     if key not in _lent:
         _lent[key] = weakref.ref(owner, lambda _: _lent.pop(key, None))
     return array
+
+
+know(lent=_lent, lend=lend)
 
 
 def movable(array: Array) -> bool:

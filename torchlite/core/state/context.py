@@ -19,6 +19,8 @@ from functools import partial
 from types import MethodType
 from typing import Any, ClassVar
 
+from ..native import native
+from ..parts import know
 from .mode import Mode, State, local
 
 
@@ -28,13 +30,11 @@ class Held(partial):
     __slots__ = ("below", "state")
 
     def __del__(self) -> None:
-        state = self.state
-        if state.entered is not self.below and state is local.state:
-            while _entry(state, self.args[0], self.below) is not None:
-                self()
+        if self.state.entered is not self.below and self.state is local.state:
+            _let_go(self.func, self.args[0], self.state, self.below)
 
 
-class leaving:
+class _Leaving:
     """Decorates the `__exit__` of a context: a `with` gets it as a `Held`, those who leave by hand as it is."""
 
     __slots__ = ("leave",)
@@ -52,6 +52,15 @@ class leaving:
             held.state, held.below = state, entry
             return held
         return MethodType(self.leave, context)
+
+
+leaving: Any = _Leaving if native is None else native.leaving
+
+
+def _let_go(leave: Callable[..., None], context: Any, state: State, below: Any) -> None:
+    """Leave a context as often as it was entered since those below were."""
+    while _entry(state, context, below) is not None:
+        leave(context)
 
 
 def _entry(state: State, context: Any, below: Any = None) -> Any:
@@ -159,6 +168,9 @@ class Switch:
                 state.mode = outer if state.mode is inner else self._left(state.mode, outer)
         finally:  # for an exception at the line above
             state.mode = outer if state.mode is inner else self._left(state.mode, outer)
+
+
+know(leave_switch=Switch.__exit__, let_go=_let_go)
 
 
 class SetAtOnce(Switch):

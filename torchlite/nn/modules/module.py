@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from ...core.machine.hooks import RemovableHandle, register
 from ...core.machine.tensor import Tensor
+from ...core.native import named, native
 from ...core.values.pickling import reduce_ex
 from ..parameter import Parameter
 from . import module_hooks
@@ -200,6 +201,9 @@ class Module(ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
         if "_modules" in known and name in known["_modules"]:
             return known["_modules"][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    if native is not None:
+        __getattr__ = named(native.look_up(__getattr__), __getattr__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = self.__dict__

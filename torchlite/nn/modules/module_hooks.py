@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.machine.hooks import RemovableHandle, register
 from ...core.machine.tensor import Tensor
+from ...core.native import named, native
 from ...core.values.errors import warn
 from .module_state import _WrappedHook
 
@@ -60,6 +61,14 @@ class ModuleHooks:
             return _Call(self).run(args, kwargs)
         return self.forward(*args, **kwargs)
 
+    if native is not None:
+        _wrapped_call_impl = named(
+            native.module_call(
+                _wrapped_call_impl,
+                (_global_backward_hooks, _global_backward_pre_hooks, _global_forward_hooks, _global_forward_pre_hooks),
+            ),
+            _wrapped_call_impl,
+        )
     __call__ = _call_impl = _wrapped_call_impl
 
     # ---- registering

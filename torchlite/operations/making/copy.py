@@ -17,6 +17,7 @@ from ...core.machine.operands import converted, fitting_array, in_memory, scalar
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.machine.write import bump, same_elements, write
+from ...core.native import quick
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values import errors
@@ -224,6 +225,7 @@ def _cuda_device(where: Any) -> device:
 
 
 @method("is_contiguous")
+@quick
 def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps."""
     shape = self.array.shape
@@ -240,6 +242,7 @@ def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_for
 
 
 @method("contiguous")
+@quick
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
     """This tensor, copied only if its elements do not yet lie in order."""
     if memory_format in _RANKS:

@@ -13,6 +13,7 @@ from ...core.declare.schema import Signature
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.memory.shared_memory import lend
+from ...core.native import quick
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array
@@ -317,6 +318,7 @@ def _warn_read_only(what: str, verb: str) -> None:
 
 
 @function("from_numpy")
+@quick
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(ndarray, np.ndarray):
@@ -390,6 +392,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
 
 
 @method("item")
+@quick
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element, as a Python number."""
     if self.array.size != 1:
@@ -401,6 +404,7 @@ def item(self: Tensor) -> Any:
 
 
 @method("tolist")
+@quick
 def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers."""
     if self.is_meta:
@@ -410,6 +414,7 @@ def tolist(self: Tensor) -> Any:
 
 
 @method("numpy")
+@quick
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array over the same memory; with `force`, detached and copied to the host if need be."""
     if needs_dispatch((self,), {}):

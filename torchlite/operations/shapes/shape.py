@@ -18,6 +18,7 @@ from ...core.machine.node import UNVERSIONED, shared_counter
 from ...core.machine.operands import in_memory, values_in_inference
 from ...core.machine.overrides import overridable, public
 from ...core.machine.tensor import Tensor
+from ...core.native import quick
 from ...core.state.mode import local
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.dtype import dtype, of_numpy
@@ -177,8 +178,9 @@ def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
             return args[0].alias()
         return general(*args, **named)
 
-    public[general] = call
-    return call
+    made = quick(call, "detach")
+    public[general] = made
+    return made
 
 
 detach = Op(
