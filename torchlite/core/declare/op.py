@@ -45,6 +45,10 @@ class Op(PublicForms):
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]:
         return self.signature.bind(args, kwargs, method)
 
+    def comes_to(self, *values: Any) -> tuple[Op, Sequence[Any]]:
+        """The op, with its arguments, that a call comes to."""
+        return self, values
+
     def find_kernel(self, backend: Backend) -> Callable[..., Any]:
         kernel = self.kernels[backend] = backend.kernel(self)
         return kernel

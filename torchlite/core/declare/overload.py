@@ -53,18 +53,18 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
             return choose(args, kwargs, method)
 
         made = call
-        if any(op.by_form for op in ops if isinstance(op, Op)) and not inplace:
+        if any(op.by_form for op in ops) and not inplace:
             made = planned(functools.partial(found, method), call)
             public[call] = made
         made.__name__ = made.__qualname__ = name
         return made
 
     def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The op that a call comes to, and its bound arguments; None for other than ops."""
+        """The op that a call comes to, and its bound arguments; None where it comes to no single one."""
         for op in candidates.get((method, len(args), *kwargs), ()):
             values = op.signature.bind(args, kwargs, method, False)
             if values is not None:
-                return (op, values) if isinstance(op, Op) else None
+                return op.comes_to(*values) if op.by_form else None
         return None
 
     return caller(False), caller(True)

@@ -81,7 +81,7 @@ class PublicForms(InPlace):
         if not self.by_form:
             return general
         op = self
-        call = planned(lambda args, kwargs: (op, op.bind(args, kwargs, method)), general)
+        call = planned(lambda args, kwargs: op.comes_to(*op.bind(args, kwargs, method)), general)
         public[general] = call
         return call
 

@@ -56,13 +56,15 @@ def publish_as(name: str, f: Callable[..., Any], function: bool = True, method: 
 
 
 class Composite:
-    """An overload made of other ops, to stand beside ops in `publish`."""
+    """An overload made of other ops, to stand beside ops in `publish`; `comes_to` is as in `publish_python`."""
 
-    __slots__ = ("made_of", "signature")
+    __slots__ = ("by_form", "comes_to", "made_of", "signature")
 
-    def __init__(self, schema: str, f: Callable[..., Any]) -> None:
+    def __init__(self, schema: str, f: Callable[..., Any], comes_to: Callable[..., Any] | None = None) -> None:
         self.signature = Signature(schema)
         self.made_of = f
+        self.by_form = comes_to is not None
+        self.comes_to = comes_to
 
     def apply(self, *values: Any) -> Any:
         autocast = local.state.mode.autocast
@@ -86,7 +88,8 @@ def publish_python(
 ) -> Callable[..., Any]:
     """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
 
-    `comes_to` gives, of the bound arguments, the one op that calls of their form come to and its arguments, or None.
+    `comes_to` gives, of the bound arguments, the one op that calls of their form come to and its arguments, or None;
+    and the number of the result, where it is one of several.
     """
     signature = Signature(schema)
 

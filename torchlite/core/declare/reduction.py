@@ -102,8 +102,8 @@ class Along(Op):
             return tuple([self.arranged(o, values) for o in outputs])
         t = values[0]
         backend = t.backend.real
-        if outputs.__class__ is not backend.Array:
-            outputs = backend.asarray(outputs)
+        if outputs.__class__ is not backend.Array:  # a number
+            return outputs
         if not t.array.ndim:
             return outputs.reshape(())
         if not outputs.flags.c_contiguous:

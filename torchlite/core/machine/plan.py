@@ -122,7 +122,13 @@ def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: A
     """The plan of a call that gave `results`."""
     stand_ins: list[Tensor] = []
     found = find(_replaced(args, stand_ins), {name: _replaced((v,), stand_ins)[0] for name, v in kwargs.items()})
-    return None if found is None else found[0].plan(found[1], stand_ins, results)
+    if found is None:
+        return None
+    op, values, *which = found
+    if not which:
+        return op.plan(values, stand_ins, results)
+    plan, at = op.plan(values, stand_ins, op.apply(*values)), which[0]
+    return None if plan is None else lambda state, mode, tensors: plan(state, mode, tensors)[at]
 
 
 def plan_of(op: Any, values: Sequence[Any], results: Any) -> Plan | None:

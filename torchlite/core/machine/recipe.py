@@ -74,7 +74,10 @@ def _by_recipe(
         node.node_hooks = node.node_metadata = None
         node.operand_forms = operand_forms
         node.plain_values = op.noted(bound(tensors), listed) if moving else notes
-        node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed[outputs]])
+        if single:
+            node.output_forms = ((results.array.shape, results.dtype, backend),)
+        else:
+            node.output_forms = tuple([(r.array.shape, r.dtype, backend) for r in listed[outputs]])
         for nr in through:
             listed[nr].edge = (node, nr)
         saved: list[Any] = []
@@ -84,7 +87,8 @@ def _by_recipe(
             elif which is None:
                 saved.append(constant if nr is None else keep_output(listed[nr], nr))
             elif which.__class__ is int:
-                saved.append(_pair(tensors[which]))
+                t = tensors[which]
+                saved.append((t, 0 if t.counter is None else t.counter.n))
             else:
                 saved.append(SavedList([_pair(tensors[k]) for k in which]))
         node.saved_entries = tuple(saved)

@@ -17,7 +17,7 @@ from ..values import dtype as dt
 from ..values.device import CPU, get_backend
 from ..values.dtype import FLOAT
 from ..values.errors import freed, type_text
-from .node import UNVERSIONED, Counter, DetachedCounter, Node, short_name, version_of
+from .node import UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
 from .tensor import Tensor, TensorBase, wrap
@@ -77,8 +77,10 @@ class SavedOutput(SavedOutputParts):
     __slots__ = ()
 
     def __init__(self, result: Tensor, output: int) -> None:
-        self.version = version_of(result)
-        self.tensor = result.alias()
+        counter = shared_counter(result)
+        self.version = counter.n
+        self.tensor = wrap(result.array, result.dtype, result.backend.real)
+        self.tensor.counter = counter
         self.output = output
 
     def read(self, node: Node) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.declare.elementwise import conj
 from ...core.declare.on_backend import LaidOp
+from ...core.declare.op import Op
 from ...core.declare.publish import Composite, publish, publish_python
 from ...core.machine.batching import Leading
 from ...core.machine.tensor import Tensor
@@ -299,7 +300,7 @@ convolution = LaidOp(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})",
     _convolution,
     _gradients,
-    check=_check,
+    check_form=_check,
     batch=Leading(call=_convolution_of_batch),
     shows="bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
 )
@@ -322,16 +323,22 @@ def _expanded(name: str, numbers: Ints, dims: int) -> Ints:
     return spread(numbers, dims)
 
 
-def _convolved(
+def _convolved(*values: Any) -> Tensor:
+    op, arguments = _as_op(*values)
+    return op.apply(*arguments)
+
+
+def _as_op(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints,
     transposed: bool, output_padding: Ints, groups: int,
-) -> Tensor:  # fmt: skip
+) -> tuple[Op, Sequence[Any]]:  # fmt: skip
+    """The op, with its arguments, that a convolution comes to."""
     dims = weight.dim() - 2
     if dims > 0:
         stride, padding = _expanded("stride", stride, dims), _expanded("padding", padding, dims)
         dilation = _expanded("dilation", dilation, dims)
         output_padding = _expanded("output_padding", output_padding, dims)
-    return convolution.apply(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
 publish_python(f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})", _convolved, method=False)
@@ -400,11 +407,15 @@ def _declare(dims: int) -> None:
         made = _convolved(images, weight, bias, stride, padding, dilation, True, output_padding, groups)
         return made if batched else made.squeeze(0)
 
+    def as_op(input: Tensor, *rest: Any) -> tuple[Op, Sequence[Any]] | None:
+        *options, groups = rest
+        return _as_op(input, *options, False, (0,), groups) if input.dim() == dims + 2 else None
+
     several = f"int[{dims}]"
     operands = f"Tensor input, Tensor weight, Tensor? bias=None, {several} stride=[1]"
     rest = f"{several} dilation=[1], int groups=1"
     publish(
-        Composite(f"{name}({operands}, {several} padding=[0], {rest})", conv),
+        Composite(f"{name}({operands}, {several} padding=[0], {rest})", conv, as_op),
         Composite(f"{name}.padding({operands}, str padding='valid', {rest})", conv_padded),
         method=False,
     )
