@@ -104,7 +104,7 @@ def _check_eps(self: Tensor, eps: float | None) -> None:
 
 
 def _logit_vjp(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
-    slope = g / (self * (1 - self)).abs()  # of -0 as of 0
+    slope = g / (self * (1 - self))
     if eps is None:
         return where((self < 0) | (self > 1), math.nan, slope)
     return where((self >= eps) & (self <= 1 - eps), slope, 0)
