@@ -14,6 +14,7 @@ from ...core.values.errors import not_implemented_for
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
 from ..places.writing import widened
+from ..pointwise.arithmetic import divide_by, multiply_by
 from ..reductions.softmax import log_softmax
 from .losses import MEAN, NONE, SUM
 
@@ -278,7 +279,7 @@ def _of_probabilities(
     each = logs * target if weight is None else logs * target * _along_classes(weight, self, dim)
     if reduction == NONE:
         return -each.sum(dim)
-    return -each.sum() / (self.numel() / classes) if reduction == MEAN else -each.sum()
+    return divide_by.apply(-each.sum(), self.numel() / classes) if reduction == MEAN else -each.sum()
 
 
 def _smoothed(
@@ -295,4 +296,4 @@ def _smoothed(
         kept = ~ignored
         counts = kept.to(logs.dtype) if weight is None else weight.take(target.long() * kept) * kept
         flat = flat.sum() / counts.sum()
-    return (1 - label_smoothing) * sharp + flat * (label_smoothing / logs.shape[dim])
+    return multiply_by.apply(sharp, 1 - label_smoothing) + multiply_by.apply(flat, label_smoothing / logs.shape[dim])

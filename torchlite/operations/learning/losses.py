@@ -17,6 +17,7 @@ from ...core.values.arrays import Array, Namespace
 from ...core.values.errors import broadcast_shapes, cannot_cast, not_implemented_for, within
 from ..formulas import Formula, tensors
 from ..gradient_kernels import by_kernel
+from ..pointwise.arithmetic import add_number
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 
@@ -386,7 +387,7 @@ publish_loss(
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     """How much `input1` lacks to be above `input2` by the margin, or below it where the target is -1."""
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduced(add_number.apply(-target * (input1 - input2), margin).clamp_min(0), reduction)
 
 
 publish_loss(

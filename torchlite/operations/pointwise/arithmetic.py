@@ -252,6 +252,19 @@ publish(
     inplace=True, operators="truediv div", operators_in_place="itruediv idiv",
 )  # fmt: skip
 
+# With a number, as PyTorch's functions that are made of others call them: in the history, it has no place.
+multiply_by, divide_by, add_number = [
+    Binary(
+        f"{name}.Scalar", kernel, {"self": vjp, "other": None}, schema="Tensor self, Operand other", result=result,
+        node=f"{name.capitalize()}Backward1",
+    )
+    for name, kernel, vjp, result in (
+        ("mul", "multiply", lambda g, other: g * other, "same"),
+        ("div", "divide", lambda g, other: g / other, "float"),
+        ("add", "add", lambda g: g, "same"),
+    )
+]  # fmt: skip
+
 _unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
 floor_divide = Binary(
     "floor_divide", _floor_divide, (_unknown, _unknown),

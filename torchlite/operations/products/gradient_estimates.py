@@ -8,6 +8,7 @@ from ...core.declare.publish import publish_python
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.errors import wrap_dims
+from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
 from ..vocabulary import requirement
@@ -17,18 +18,18 @@ def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     """Slopes of samples at equal distances."""
     n = t.shape[dim]
 
-    def at(i: int, count: int = 1) -> Tensor:
-        return t.narrow(dim, i % n, count)
+    def at(i: int, count: int = 1, factor: float = 1) -> Tensor:
+        part = t.narrow(dim, i % n, count)
+        return part if factor == 1 else multiply_by.apply(part, factor)
 
-    inner = (at(2, n - 2) - at(0, n - 2)) / 2
+    step = step.item() if isinstance(step, TensorBase) else step
+    inner = divide_by.apply(divide_by.apply(at(2, n - 2) - at(0, n - 2), step), 2)
     if edge_order == 1:
-        ends = at(1) - at(0), at(-1) - at(-2)
+        first, last = at(1) - at(0), at(-1) - at(-2)
     else:
-        ends = (
-            at(0) * -1.5 + at(1) * 2 - at(2) * 0.5,
-            at(-1) * 1.5 - at(-2) * 2 + at(-3) * 0.5,
-        )
-    return cat.apply([ends[0], inner, ends[1]], dim) / step
+        first = at(0, factor=-1.5) + at(1, factor=2) - at(2, factor=0.5)
+        last = at(-1, factor=1.5) - at(-2, factor=2) + at(-3, factor=0.5)
+    return cat.apply([divide_by.apply(first, step), inner, divide_by.apply(last, step)], dim)
 
 
 def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
@@ -52,7 +53,7 @@ def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
         ends = (at(1) - at(0)) / width(0), (at(-1) - at(-2)) / width(-1)
     else:
         a, b = width(0), width(1)
-        first = at(0) * (-(a * 2 + b) / (a * (a + b))) + at(1) * ((a + b) / (a * b)) - at(2) * (a / (b * (a + b)))
+        first = at(0) * (-(a * 2 + b) / (a * (a + b))) + at(1) * ((a + b) / (a * b)) + at(2) * (-a / (b * (a + b)))
         a, b = width(-1), width(-2)
         last = at(-1) * ((a * 2 + b) / (a * (a + b))) - at(-2) * ((a + b) / (a * b)) + at(-3) * (a / (b * (a + b)))
         ends = first, last

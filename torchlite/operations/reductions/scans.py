@@ -12,6 +12,7 @@ from ...core.machine.tensor import Tensor
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import not_implemented_for, wrap_dim
+from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
 from .reduce import TINY
@@ -259,13 +260,19 @@ def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
     return _one_difference(x, dim)
 
 
-def _sum_of_strips(y: Tensor, dim: int) -> Tensor:
-    """Half of the sum of strips as wide as 1, in which neighbours count once."""
-    return y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5
+def _sum_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
+    """The area of strips of one width."""
+    return multiply_by.apply(y.sum(dim) - multiply_by.apply(y.select(dim, 0) + y.select(dim, -1), 0.5), width)
+
+
+def _sums_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
+    """The area of the first, of the first two, …"""
+    n = y.shape[dim] - 1
+    return multiply_by.apply(y.narrow(dim, 1, n) + y.narrow(dim, 0, n), width / 2).cumsum(dim)
 
 
 def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
-    """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, dim)` for steps of 1."""
+    """The overloads with points, of `total(strips, dim)`, and with a step, of `evenly(y, width, dim)`."""
 
     def with_points(y: Tensor, x: Tensor, dim: int) -> Tensor:
         dim = wrap_dim(dim, y.dim())
@@ -273,7 +280,7 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
             return empty(y, dim)
         if x.dtype is dt.bool_ or y.dtype is dt.bool_:
             raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
-        return total(_strips(y, _widths(y, x, dim, name), dim), dim) / 2
+        return divide_by.apply(total(_strips(y, _widths(y, x, dim, name), dim), dim), 2)
 
     def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
         if not y.size(dim):
@@ -283,7 +290,7 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
             raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):
             raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
-        return evenly(y, dim) * dx
+        return evenly(y, dx, dim)
 
     return (
         Composite(f"{name}.x(Tensor y, Tensor x, *, int dim=-1)", with_points),
@@ -299,7 +306,7 @@ for _name in ("trapezoid", "trapz"):
     publish(*_area(_name, lambda t, dim: t.sum(dim), _sum_of_strips, _zeros), method=False)
 publish(
     *_area(
-        "cumulative_trapezoid", Tensor.cumsum, lambda y, dim: _strips(y, 1, dim).cumsum(dim) / 2, lambda y, dim: y * 1.0
+        "cumulative_trapezoid", Tensor.cumsum, _sums_of_strips, lambda y, dim: y * 1.0
     ),
     method=False,
 )  # fmt: skip
