@@ -37,7 +37,7 @@ class Pair:
         self.declined += 1
         return self.twin(*args)
 
-    def agree(self, args, rtol=2e-6, atol=1e-37, taken=True):
+    def agree(self, args, rtol=2e-6, atol=1e-37, taken=True, signs=True):
         """Both give the same, up to a tolerance; and the kernel did it by itself, where that is known."""
         before = self.declined
         with np.errstate(all="ignore"):
@@ -51,7 +51,7 @@ class Pair:
             assert one.dtype == other.dtype and one.shape == other.shape
             np.testing.assert_allclose(one, other, rtol, atol)
             zeros = (one == 0) & (other == 0)
-            if rtol < 1e-4:
+            if signs and rtol < 1e-4:
                 np.testing.assert_array_equal(np.signbit(one[zeros]), np.signbit(other[zeros]))
 
 
@@ -267,6 +267,96 @@ def test_numbers_that_are_not_finite_stay_out_of_the_padding(isa):
     bad = g.copy()
     bad[0, 0, 2, 3] = -np.inf
     Pair("convolution_backward").agree((bad, x, w, None, *options, (True, True, True)), 1e-4, 1e-4, taken=False)
+
+
+# ---- pooling
+
+POOLS = [  # image, window, stride, padding, dilation
+    ((2, 3, 8, 8), (2, 2), (2, 2), (0, 0), (1, 1)),
+    ((2, 3, 9, 7), (3, 3), (2, 2), (1, 1), (1, 1)),
+    ((1, 2, 7, 40), (3, 2), (1, 1), (1, 0), (1, 1)),
+    ((3, 11, 13), (2, 3), (3, 4), (1, 1), (2, 1)),
+    ((4, 33), (5,), (1,), (2,), (1,)),
+]
+
+
+@pytest.mark.parametrize("case", POOLS, ids=str)
+def test_max_pooling(isa, case):
+    image, *geometry = case
+    options = (*geometry, False)
+    forward, back = Pair("max_pool2d"), Pair("_max_pool2d_backward")
+    tied = np.round(numbers(image))
+    for x in (numbers(image), tied, special(image)):
+        for laid, taken in layouts(x):
+            forward.agree((laid, *options), 0, 0, taken, signs=False)  # which of two zeros it is
+    for x in (numbers(image), tied):
+        best = forward.twin(x, *options)[0]
+        for laid, _ in layouts(numbers(best.shape, 1)):
+            back.agree((laid, x, best, *options), 1e-6, 1e-6, signs=False)
+    x = numbers(image)
+    x[..., 3] = np.nan
+    best = forward.twin(x, *options)[0]
+    back.agree((np.ones_like(best), x, best, *options), 0, 0, taken=False, signs=False)
+    forward.agree((x, *geometry, True), 0, 0, taken=False, signs=False)
+
+
+# ---- batch normalization
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (4, 5, 3, 7), (1, 2, 33), (1, 3, 1), (3, 2, 2, 3, 4), (2, 1, 1030)])
+@pytest.mark.parametrize("training", (True, False))
+def test_batch_norm(isa, shape, training):
+    forward, back = Pair("native_batch_norm"), Pair("native_batch_norm_backward")
+    w, b, mean = (numbers(shape[1], i) for i in (1, 2, 3))
+    var = np.abs(numbers(shape[1], 4))
+    for laid, taken in layouts(numbers(shape) + 5):
+        for parameters in ((w, b), (None, None)):
+            statistics = [(mean.copy(), var.copy()) for _ in range(2)]
+            with np.errstate(all="ignore"):
+                wanted = forward.twin(laid, *parameters, *statistics[0], training, 0.1, 1e-5)
+            before = forward.declined
+            made = forward.kernel(laid, *parameters, *statistics[1], training, 0.1, 1e-5)
+            assert taken is None or taken == (forward.declined == before)
+            for one, other in zip((*made, *statistics[1]), (*wanted, *statistics[0]), strict=True):
+                np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+    x = numbers(shape)
+    _, kept, rstd = forward.twin(x, w, b, None, None, True, 0.1, 1e-5)
+    for mask in ((True, True, True), (True, False, False), (False, True, True, False, False)):
+        for laid, _ in layouts(numbers(shape, 5)):
+            args = (laid, x, w, None, None, kept, rstd, True, 1e-5, mask)
+            back.agree(args, 1e-4, 1e-3 * max(1.0, float(rstd.max())))
+
+
+# ---- places
+
+
+@pytest.mark.parametrize("n", (1, 5, 16, 33))
+def test_embedding(isa, n):
+    forward, back = Pair("embedding"), Pair("embedding_dense_backward")
+    w, at = numbers((7, n)), np.array([[0, 6, 3], [3, 3, 1]])
+    for laid, taken in layouts(at):
+        forward.agree((w, laid, -1, False, False), 0, 0, taken)
+        back.agree((numbers((2, 3, n)), laid, 7, -1, False), 1e-6, 1e-6, taken)
+    back.agree((numbers((2, 3, n)), at, 7, 3, False), 1e-6, 1e-6)
+    back.agree((numbers((2, 3, n)), at, 7, 3, True), 1e-6, 1e-6, taken=False)
+    with pytest.raises(IndexError, match="out of range"):
+        forward.kernel(w, at - 1, -1, False, False)
+
+
+@pytest.mark.parametrize("reduction", (0, 1, 2))
+def test_likelihood(isa, reduction):
+    forward, back = Pair("nll_loss_forward"), Pair("nll_loss_backward")
+    x = numbers((6, 5))
+    for at in (np.array([0, 4, 2, 2, 1, 3]), np.array([0, -100, 2, -100, 1, 3]), np.full(6, -100)):
+        forward.agree((x, at, None, reduction, -100), 1e-6)
+        total = forward.twin(x, at, None, reduction, -100)[1]
+        g = numbers(6, 1) if reduction == 0 else np.float32(1.5).reshape(())
+        with np.errstate(all="ignore"):
+            back.agree((np.array(g), x, at, None, reduction, -100, total), 1e-6)
+    forward.agree((x, at, numbers(5), reduction, -100), taken=False)
+    with pytest.raises(IndexError, match="out of bounds"):
+        forward.kernel(x, np.full(6, 5), None, reduction, -100)
+    forward.agree((numbers((0, 5)), np.zeros(0, np.int64), None, reduction, -100))
 
 
 # ---- all of them

@@ -1,14 +1,5 @@
-// Convolutions, and pooling's neighbours in shape: see loops/conv.c.
+// Convolutions: see loops/conv.c.
 #include "kernel.h"
-
-// So many plain ints, into the last of three.
-static int numbers_of(PyObject *given, int rank, N *to)
-{
-    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != rank) return 0;
-    for (int d = 0; d < rank; d++)
-        if (!whole_number(PyTuple_GET_ITEM(given, d), to + 3 - rank + d)) return 0;
-    return 1;
-}
 
 // What follows from sizes and counts.
 static int complete(Sliding *s)
@@ -82,13 +73,6 @@ static int describe(Convolution *c, PyArrayObject *x, PyArrayObject *w, PyObject
         }
     }
     return complete(s);
-}
-
-static int all_finite(PyArrayObject *a)
-{
-    int finite;
-    loops->all_finite(data_of(a), PyArray_SIZE(a), &finite);
-    return finite;
 }
 
 static int has_padding(const Sliding *s) { return s->padding[0] || s->padding[1] || s->padding[2]; }
@@ -181,8 +165,6 @@ static PyArrayObject *of_bias(const Convolution *c, PyArrayObject *g)
                                                        PyArray_SIZE(g) / (images * channels)));
     return made;
 }
-
-static PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
 
 static PyObject *convolution_backward(PyObject *const *a, Py_ssize_t count)
 {

@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <structmember.h>
 
-static const KernelDef *const families[] = {elementwise_kernels, row_kernels, conv_kernels};
+static const KernelDef *const families[] = {
+    elementwise_kernels, row_kernels, conv_kernels, pool_kernels, channel_kernels, place_kernels,
+};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 typedef struct {

@@ -20,7 +20,8 @@ extern const Loops *loops;  // isa.c: those of the instruction set chosen
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 
-extern const KernelDef elementwise_kernels[], row_kernels[], conv_kernels[];
+extern const KernelDef elementwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
+    channel_kernels[], place_kernels[];
 
 #define INLINE_ static inline
 
@@ -69,13 +70,38 @@ INLINE_ int is_last(PyObject *axis, PyArrayObject *a)
     return whole_number(axis, &at) && PyArray_NDIM(a) && (at == -1 || at == PyArray_NDIM(a) - 1);
 }
 
-// Which results are wanted, of so many, from a tuple or list of bools. Whether it is one.
+// Which results are wanted, of so many first ones, from a tuple or list of bools. Whether it is one.
 INLINE_ int wanted_of(PyObject *mask, int count, int *to)
 {
-    if ((!PyTuple_Check(mask) && !PyList_Check(mask)) || PySequence_Fast_GET_SIZE(mask) != count) return 0;
+    if ((!PyTuple_Check(mask) && !PyList_Check(mask)) || PySequence_Fast_GET_SIZE(mask) < count) return 0;
     for (int i = 0; i < count; i++) to[i] = PySequence_Fast_GET_ITEM(mask, i) == Py_True;
     return 1;
 }
+
+// So many plain ints, into the last of three.
+INLINE_ int numbers_of(PyObject *given, int rank, N *to)
+{
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != rank) return 0;
+    for (int d = 0; d < rank; d++)
+        if (!whole_number(PyTuple_GET_ITEM(given, d), to + 3 - rank + d)) return 0;
+    return 1;
+}
+
+// An optional array of floats with so many numbers. Whether it is that, or None.
+INLINE_ int parameter(PyObject *given, N n, PyArrayObject **to)
+{
+    *to = given == Py_None ? NULL : floats(given);
+    return given == Py_None || (*to && PyArray_SIZE(*to) == n);
+}
+
+INLINE_ int all_finite(PyArrayObject *a)
+{
+    int finite;
+    loops->all_finite(data_of(a), PyArray_SIZE(a), &finite);
+    return finite;
+}
+
+INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
 
 // Work on so many numbers, during which other threads may run where it takes long.
 #define WORK(count, call) \

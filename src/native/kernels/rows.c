@@ -45,13 +45,6 @@ static PyObject *log_softmax_backward(PyObject *const *a, Py_ssize_t count)
     return count >= 3 ? slope_along_rows(a[0], a[1], a[2], loops->log_softmax_slope) : NULL;
 }
 
-// An optional array of floats with so many numbers. Whether it is that, or None.
-static int parameter(PyObject *given, N n, PyArrayObject **to)
-{
-    *to = given == Py_None ? NULL : floats(given);
-    return given == Py_None || (*to && PyArray_SIZE(*to) == n);
-}
-
 // How many dimensions the shape has that is normalized together, and of how many numbers; 0 where it is no such shape.
 static int normalized(PyObject *shape, PyArrayObject *x, N *n)
 {

@@ -37,37 +37,18 @@ INLINE N seen(const Sliding *s)
     return n < 0 ? 0 : n < s->size[2] ? n : s->size[2];
 }
 
-// The numbers of a row that lie in one of its phases: the first of them, and where it lies there.
-#define FOR_PHASES(s, n, from, at) \
-    for (N from = 0, at; from < (s)->stride[2] && from < (n); from++) \
-        if ((at = (from + (s)->padding[2]) % (s)->stride[2] * (s)->cells + (from + (s)->padding[2]) / (s)->stride[2]), 1)
-
 INLINE void split(const Sliding *s, const float *image, float *phases)
 {
-    N n = seen(s), step = s->stride[2];
-    FOR_ROWS(s, z, y) {
-        const float *row = image + (z * s->size[1] + y) * s->size[2];
-        float *to = phases + row_at(s, z, y);
-        if (step == 1) {
-            memcpy(to + s->padding[2], row, n * sizeof *to);
-            continue;
-        }
-        FOR_PHASES(s, n, from, at) for (N x = from, i = at; x < n; x += step, i++) to[i] = row[x];
-    }
+    N n = seen(s);
+    FOR_ROWS(s, z, y)
+        deal(image + (z * s->size[1] + y) * s->size[2], n, s->padding[2], s->stride[2], phases + row_at(s, z, y), s->cells);
 }
 
 INLINE void join(const Sliding *s, const float *phases, float *image)
 {
-    N n = seen(s), step = s->stride[2];
-    FOR_ROWS(s, z, y) {
-        const float *from = phases + row_at(s, z, y);
-        float *row = image + (z * s->size[1] + y) * s->size[2];
-        if (step == 1) {
-            memcpy(row, from + s->padding[2], n * sizeof *row);
-            continue;
-        }
-        FOR_PHASES(s, n, to, at) for (N x = to, i = at; x < n; x += step, i++) row[x] = from[i];
-    }
+    N n = seen(s);
+    FOR_ROWS(s, z, y)
+        collect(phases + row_at(s, z, y), n, s->padding[2], s->stride[2], image + (z * s->size[1] + y) * s->size[2], s->cells);
 }
 
 // Values of windows from row-major order into cells, and back.

@@ -36,6 +36,21 @@ typedef ptrdiff_t N;
     /* sums.c */ \
     X(all_finite, (const float *x, N n, int *finite)) \
     X(sum_of_ends, (const float *x, float *y, N first, N keep, N last)) \
+    /* channels.c: images (n, channels, size) */ \
+    X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size)) \
+    X(channel_affine, (const float *x, float *y, const float *mean, const float *factor, const float *shift, N n, \
+                       N channels, N size)) \
+    X(channel_sums, (const float *g, const float *x, const float *mean, double *total, double *along, N n, N channels, \
+                     N size)) \
+    X(channel_slope, (const float *g, const float *x, float *to, const float *mean, const float *factor, \
+                      const float *a, const float *b, N n, N channels, N size)) \
+    /* places.c */ \
+    X(all_below, (const int64_t *at, N n, N size, int *fine)) \
+    X(take_rows, (const char *from, const int64_t *at, char *to, N count, N bytes)) \
+    X(add_rows, (const float *rows, const int64_t *at, float *to, N count, N n, int64_t never)) \
+    /* pool.c */ \
+    X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
+    X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
     /* conv.c */ \
     X(conv, (const Sliding *s, const float *x, const float *w, const float *bias, float *y, float *room)) \
     X(conv_to_images, (const Sliding *s, const float *g, const float *w, const float *bias, float *x, float *room)) \

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "loops.h"
 
@@ -76,6 +77,48 @@ INLINE float tail_of(float size)
     p = p * t + 0.085012402f;
     p = p * t + 0.0837151534f;
     return t * p;
+}
+
+// A row's numbers, of which the first stands at place `at`, to phases: place p is number p / stride of phase p % stride.
+INLINE void deal(const float *restrict row, N n, N at, N stride, float *restrict phases, N apart)
+{
+    if (stride == 1) {
+        memcpy(phases + at, row, n * sizeof *row);
+    } else if (stride == 2 && n > 1) {
+        if (at % 2) {
+            phases[apart + at++ / 2] = *row++;
+            n--;
+        }
+        float *restrict even = phases + at / 2, *restrict odd = even + apart;
+        SIMD for (N i = 0; i < n / 2; i++) {
+            even[i] = row[2 * i];
+            odd[i] = row[2 * i + 1];
+        }
+        if (n % 2) even[n / 2] = row[n - 1];
+    } else {
+        for (N i = 0; i < n; i++) phases[(at + i) % stride * apart + (at + i) / stride] = row[i];
+    }
+}
+
+// And back.
+INLINE void collect(const float *restrict phases, N n, N at, N stride, float *restrict row, N apart)
+{
+    if (stride == 1) {
+        memcpy(row, phases + at, n * sizeof *row);
+    } else if (stride == 2 && n > 1) {
+        if (at % 2) {
+            *row++ = phases[apart + at++ / 2];
+            n--;
+        }
+        const float *restrict even = phases + at / 2, *restrict odd = even + apart;
+        SIMD for (N i = 0; i < n / 2; i++) {
+            row[2 * i] = even[i];
+            row[2 * i + 1] = odd[i];
+        }
+        if (n % 2) row[n - 1] = even[n / 2];
+    } else {
+        for (N i = 0; i < n; i++) row[i] = phases[(at + i) % stride * apart + (at + i) / stride];
+    }
 }
 
 // `sum` of `term` for i below n: of so many at a time in single precision, of those in double.

@@ -1,0 +1,69 @@
+// Batch normalization: images (n, channels, size), by channels.
+#include "simd.h"
+
+void IN_ISA(channel_statistics)(const float *restrict x, double *restrict mean, double *restrict var, N n, N channels,
+                                N size)
+{
+    for (N c = 0; c < channels; c++) {
+        double sum = 0, squares = 0, left = 0, part;
+        for (N i = 0; i < n; i++) {
+            const float *row = x + (i * channels + c) * size;
+            SUM_IN_PARTS(part, size, row[i])
+            sum += part;
+        }
+        float m = (float)(sum / (n * size));
+        for (N k = 0; k < n; k++) {
+            const float *row = x + (k * channels + c) * size;
+            SUM_IN_PARTS(part, size, (row[i] - m) * (row[i] - m))
+            squares += part;
+            SUM_IN_PARTS(part, size, row[i] - m)
+            left += part;
+        }
+        left /= n * size;
+        mean[c] = m + left;
+        var[c] = squares / (n * size) - left * left;
+    }
+}
+
+// (x - mean) * factor + shift
+void IN_ISA(channel_affine)(const float *restrict x, float *restrict y, const float *restrict mean,
+                            const float *restrict factor, const float *restrict shift, N n, N channels, N size)
+{
+    for (N i = 0; i < n; i++) {
+        for (N c = 0; c < channels; c++, x += size, y += size) {
+            float m = mean[c], f = factor[c], b = shift[c];
+            SIMD for (N k = 0; k < size; k++) y[k] = (x[k] - m) * f + b;
+        }
+    }
+}
+
+// The sums of a gradient, and of it times how far the image is from its mean.
+void IN_ISA(channel_sums)(const float *restrict g, const float *restrict x, const float *restrict mean,
+                          double *restrict total, double *restrict along, N n, N channels, N size)
+{
+    for (N c = 0; c < channels; c++) {
+        float m = mean[c];
+        total[c] = along[c] = 0;
+        for (N k = 0; k < n; k++) {
+            const float *of = g + (k * channels + c) * size, *row = x + (k * channels + c) * size;
+            double part;
+            SUM_IN_PARTS(part, size, of[i])
+            total[c] += part;
+            SUM_IN_PARTS(part, size, of[i] * (row[i] - m))
+            along[c] += part;
+        }
+    }
+}
+
+// factor * (g - a - (x - mean) * b)
+void IN_ISA(channel_slope)(const float *restrict g, const float *restrict x, float *restrict to,
+                           const float *restrict mean, const float *restrict factor, const float *restrict a,
+                           const float *restrict b, N n, N channels, N size)
+{
+    for (N i = 0; i < n; i++) {
+        for (N c = 0; c < channels; c++, g += size, x += size, to += size) {
+            float m = mean[c], f = factor[c], p = a[c], q = b[c];
+            SIMD for (N k = 0; k < size; k++) to[k] = f * (g[k] - p - (x[k] - m) * q);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// Embeddings and the negative log likelihood: what a vector of places picks, and where its gradient goes.
+#include "kernel.h"
+
+#define PLACES(a) ((const int64_t *)PyArray_DATA(a))
+
+// An array of places below `size`, or NULL.
+static PyArrayObject *places_below(PyObject *o, N size)
+{
+    PyArrayObject *at = array_of(o, NPY_INT64);
+    int fine = 0;
+    if (at) loops->all_below(PLACES(at), PyArray_SIZE(at), size, &fine);
+    return fine ? at : NULL;
+}
+
+static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *w = count == 5 ? floats(a[0]) : NULL;
+    PyArrayObject *at = w && PyArray_NDIM(w) == 2 ? places_below(a[1], PyArray_DIM(w, 0)) : NULL;
+    if (!at || PyArray_NDIM(at) >= NPY_MAXDIMS) return NULL;
+    npy_intp shape[NPY_MAXDIMS], n = PyArray_DIM(w, 1);
+    int ndim = PyArray_NDIM(at);
+    memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
+    shape[ndim] = n;
+    PyArrayObject *made = fresh(ndim + 1, shape);
+    if (made) WORK(PyArray_SIZE(made), loops->take_rows(PyArray_DATA(w), PLACES(at), PyArray_DATA(made),
+                                                        PyArray_SIZE(at), n * (N)sizeof(float)));
+    return (PyObject *)made;
+}
+
+static PyObject *embedding_backward(PyObject *const *a, Py_ssize_t count)
+{
+    N rows, never;
+    PyArrayObject *g = count == 5 ? floats(a[0]) : NULL;
+    if (!g || !PyArray_NDIM(g) || !whole_number(a[2], &rows) || !whole_number(a[3], &never) || a[4] != Py_False) return NULL;
+    PyArrayObject *at = places_below(a[1], rows);
+    npy_intp n = PyArray_DIM(g, PyArray_NDIM(g) - 1), shape[2] = {rows, n};
+    if (!at || PyArray_SIZE(at) * n != PyArray_SIZE(g)) return NULL;
+    PyArrayObject *made = (PyArrayObject *)PyArray_ZEROS(2, shape, NPY_FLOAT32, 0);
+    if (made) WORK(PyArray_SIZE(g), loops->add_rows(data_of(g), PLACES(at), data_of(made), PyArray_SIZE(at), n,
+                                                    never < 0 ? -1 : never));
+    return (PyObject *)made;
+}
+
+enum { NONE, MEAN, SUM };
+
+// What both directions of the likelihood are given: rows of inputs, their classes, and how to reduce.
+typedef struct { PyArrayObject *x, *at; N rows, classes, reduction, ignored; } Likelihood;
+
+static int describe(Likelihood *l, PyObject *x, PyObject *target, PyObject *weight, PyObject *reduction, PyObject *ignored)
+{
+    l->x = floats(x);
+    l->at = array_of(target, NPY_INT64);
+    if (!l->x || !l->at || weight != Py_None || PyArray_NDIM(l->x) != 2 || !whole_number(reduction, &l->reduction) ||
+        !whole_number(ignored, &l->ignored) || PyArray_NDIM(l->at) != 1)
+        return 0;
+    l->rows = PyArray_DIM(l->x, 0);
+    l->classes = PyArray_DIM(l->x, 1);
+    if (PyArray_SIZE(l->at) != l->rows) return 0;
+    for (N i = 0; i < l->rows; i++)
+        if (PLACES(l->at)[i] != l->ignored && (uint64_t)PLACES(l->at)[i] >= (uint64_t)l->classes) return 0;
+    return 1;
+}
+
+static PyObject *nll_loss(PyObject *const *a, Py_ssize_t count)
+{
+    Likelihood l;
+    if (count != 5 || !describe(&l, a[0], a[1], a[2], a[3], a[4])) return NULL;
+    npy_intp rows = l.rows;
+    PyArrayObject *made = fresh(l.reduction == NONE, &rows), *total = fresh(0, NULL);
+    if (!made || !total) {
+        Py_XDECREF(made);
+        Py_XDECREF(total);
+        return NULL;
+    }
+    double sum = 0;
+    N counted = 0;
+    for (N i = 0; i < rows; i++) {
+        int64_t at = PLACES(l.at)[i];
+        float loss = at == l.ignored ? 0 : -data_of(l.x)[i * l.classes + at];
+        counted += at != l.ignored;
+        sum += loss;
+        if (l.reduction == NONE) data_of(made)[i] = loss;
+    }
+    *data_of(total) = l.reduction == NONE ? 0 : (float)counted;
+    if (l.reduction != NONE) *data_of(made) = (float)(l.reduction == MEAN ? sum / (double)counted : sum);
+    return Py_BuildValue("(NN)", made, total);
+}
+
+static PyObject *nll_loss_backward(PyObject *const *a, Py_ssize_t count)
+{
+    Likelihood l;
+    PyArrayObject *g = count == 7 ? floats(a[0]) : NULL, *total = g ? floats(a[6]) : NULL;
+    if (!total || PyArray_SIZE(total) != 1 || !describe(&l, a[1], a[2], a[3], a[4], a[5])) return NULL;
+    if (PyArray_SIZE(g) != (l.reduction == NONE ? l.rows : 1)) return NULL;
+    PyArrayObject *made = (PyArrayObject *)PyArray_ZEROS(2, PyArray_DIMS(l.x), NPY_FLOAT32, 0);
+    for (N i = 0; made && i < l.rows; i++) {
+        int64_t at = PLACES(l.at)[i];
+        float share = -data_of(g)[l.reduction == NONE ? i : 0];
+        if (at != l.ignored)
+            data_of(made)[i * l.classes + at] = l.reduction == MEAN ? share / *data_of(total) : share;
+    }
+    return (PyObject *)made;
+}
+
+const KernelDef place_kernels[] = {
+    {"embedding", embedding},
+    {"embedding_dense_backward", embedding_backward},
+    {"nll_loss_forward", nll_loss},
+    {"nll_loss_backward", nll_loss_backward},
+    {NULL},
+};
