@@ -265,3 +265,50 @@ def test_gradients_of_running_products_divide_where_nothing_is_zero(torch, tell)
         for dtype in (torch.float64, torch.float16):
             x = torch.tensor(values, dtype=dtype, requires_grad=True)
             tell(torch.autograd.grad(x.cumprod(0).sum(), x))
+
+
+# ---- errors
+
+
+@same_story
+def test_what_keeps_nothing_runs_again(torch, tell):
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    for _ in range(3):  # by plan, too
+        y = x.index_add(1, torch.tensor([1, 0]), torch.full((2, 2), 0.25)).clone()
+        y.scatter_add_(0, torch.tensor([[1, 1]]), torch.ones(1, 2))
+        y.sum().backward()
+        y.sum().backward()
+        tell(x.grad)
+
+
+REFUSALS = {
+    "a class loss without classes": lambda torch: torch.nn.functional.nll_loss(torch.eye(0), torch.zeros(0).long()),
+    "pads that cut more than there is": lambda torch: torch.nn.functional.pad(torch.zeros(2), (1, -3)),
+    "pads of nothing": lambda torch: torch.nn.functional.pad(torch.zeros(3, 0), (1, -1)),
+    "medians of nothing": lambda torch: torch.zeros(0, dtype=torch.bool).median(-1),
+    "medians of bools": lambda torch: torch.zeros(2, dtype=torch.bool).median(0),
+    "floor of bools into floats": lambda torch: torch.floor(torch.ones(2) > 0, out=torch.empty(2)),
+    "softmax of integers into floats": lambda torch: torch.softmax(torch.ones(2).long(), 0, out=torch.empty(2)),
+    "amax of nothing into ints": lambda torch: torch.amax(torch.ones(0), 0, out=torch.ones(2).long()),
+    "a joined number": lambda torch: torch.cat([torch.ones(2), torch.tensor(1.0)], out=torch.empty(2).long()),
+    "joined misfits": lambda torch: torch.stack([torch.ones(2), torch.ones(3)], out=torch.empty(2).long()),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_wrong_is_said_in_torchs_order(name):
+    @same_story
+    def program(torch, tell):
+        _tried(tell, lambda: REFUSALS[name](torch))
+
+    program()
+
+
+@same_story
+def test_histories_that_may_not_be_asked_for_are_said_first(torch, tell):
+    x = torch.ones(4, requires_grad=True) * 1
+    part = x.split(2)[0]
+    x.mul_(2)
+    _tried(tell, lambda: part << 1)
+    _tried(tell, lambda: part.repeat_interleave(1, 5))
+    _tried(tell, lambda: torch.cdist(part.half(), part))

@@ -97,7 +97,9 @@ KNOWN = (
     Known(
         "empty batches",
         "PyTorch's vmap takes its first element to see what there is, and so has no batches of none",
-        lambda program, d: says(d.expected, r"select\(\): index 0 out of range for tensor of size \[0"),
+        lambda program, d: says(
+            d.expected, r"select\(\): index 0 out of range for tensor of size \[0|0 elements into shape \[0, -1\]"
+        ),
     ),
     Known(
         "elements in one place, seen from a transform",
@@ -143,7 +145,8 @@ KNOWN = (
         "zeros of negated complex numbers",
         "PyTorch's vectors of complex numbers are negated to other signs of zero than the rest, which logarithms show",
         lambda program, d: (
-            d.field == "values" and anywhere(program, r"complex") and anywhere(program, r"neg|-v|- v|rsub|conj")
+            d.field == "values" and listed(d) and anywhere(program, "complex")
+            and anywhere(program, "neg|-v|- v|rsub|conj")
             and (same_but_for_signs(d) or half_turns(d))
         ),
     ),
@@ -212,7 +215,7 @@ KNOWN = (
         "elements that differ in nothing",
         "the mean of equal numbers is one of them; in PyTorch, it may be off by rounding, and their variance not 0",
         lambda program, d: (
-            (d.field == "values" and says(program[-1].line, f"{NORMS}|corrcoef") and nothing_instead(d))
+            (d.field == "values" and listed(d) and says(program[-1].line, f"{NORMS}|corrcoef") and nothing_instead(d))
             or (d.stage == "gradients" and anywhere(program, NORMS) and close(d, 3e-5))
         ),
     ),
@@ -225,14 +228,15 @@ KNOWN = (
         "layouts of real parts",
         "what comes back to a real operand of a transform is complex, and the half of it that is real, or a copy",
         lambda program, d: (
-            d.field == "stride()" and says(program[-1].line, TRANSFORM) and d.expected == [2 * n for n in d.actual]
+            d.field == "stride()" and listed(d) and says(program[-1].line, TRANSFORM)
+            and d.expected == [2 * n for n in d.actual]
         ),
     ),
     Known(
         "gradients of columns",
         "PyTorch's gradients of matrices that lie column by column do so too; torchlite's lie row by row",
         lambda program, d: (
-            d.field == "stride()" and len(d.shape) == 2 and {*d.expected, *d.actual} == {1, *d.shape}
+            d.field == "stride()" and listed(d) and len(d.shape) == 2 and {*d.expected, *d.actual} == {1, *d.shape}
             and anywhere(program, r"@|mm\(|matmul|inner|dot\(|cov|coef|linear")
         ),
     ),
@@ -255,6 +259,21 @@ KNOWN = (
         ),
     ),
     Known(
+        "nodes of leaves in inference mode",
+        "to find a leaf's node, PyTorch makes a view of it, which has none there",
+        lambda program, d: says(d.expected, "'NoneType' object has no attribute 'next_functions'"),
+    ),
+    Known(
+        "huber losses of two dtypes",
+        "PyTorch has no backward for them",
+        lambda program, d: says(d.expected, "Found dtype") and anywhere(program, "huber_loss"),
+    ),
+    Known(
+        "halves of the other kind under autocast",
+        "PyTorch refuses float16 where autocast is to bfloat16, and the other way about, in what joins tensors",
+        lambda program, d: says(d.expected, "Unexpected floating ScalarType in at::autocast::prioritize"),
+    ),
+    Known(
         "zeros without memory",
         "PyTorch cannot add to the gradients that functions like sgn have everywhere",
         lambda program, d: says(d.expected, "ZeroTensors are immutable"),
@@ -262,7 +281,9 @@ KNOWN = (
     Known(
         "roots of -0.0 in float16",
         "PyTorch takes the root of float16 numbers as a power, whose signs of zero and infinity are others",
-        lambda program, d: d.field == "values" and anywhere(program, r"\*\* -?0\.5") and same_but_for_signs(d),
+        lambda program, d: (
+            d.field == "values" and listed(d) and anywhere(program, r"\*\* -?0\.5") and same_but_for_signs(d)
+        ),
     ),
 )
 
@@ -284,13 +305,16 @@ def all_zero(d: Difference) -> bool:
 
 def close(d: Difference, by: float) -> bool:
     """Whether numbers differ by no more than that, measured by the largest."""
-    if d.field != "values" or not isinstance(d.expected, list) or not isinstance(d.actual, list):
-        return False
-    return off_by(d.expected, d.actual) <= by * (1 + largest(d.expected))
+    return d.field == "values" and listed(d) and off_by(d.expected, d.actual) <= by * (1 + largest(d.expected))
 
 
 def all_of_resizing(d: Difference) -> bool:
     return all(said.startswith("UserWarning: An output with one or more") for said in (*d.expected, *d.actual))
+
+
+def listed(d: Difference) -> bool:
+    """Whether both libraries give numbers."""
+    return isinstance(d.expected, list) and isinstance(d.actual, list)
 
 
 def half_turns(d: Difference) -> bool:
@@ -317,8 +341,6 @@ def overwritten(program: Program) -> bool:
 
 
 def same_but_for_signs(d: Difference) -> bool:
-    if not isinstance(d.expected, list) or not isinstance(d.actual, list):
-        return False
     sizes = [[abs(n) if isinstance(n, float) else n for n in numbers] for numbers in (d.expected, d.actual)]
     return off_by(*sizes) <= 1e-6 * (1 + largest(d.expected))
 

@@ -23,7 +23,7 @@ from ..machine.fast import accelerated
 from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
 from ..machine.plan import UNKNOWN, form_of_call, plan_of
 from ..machine.tensor import Tensor, wrap, wrap_shown
-from ..machine.view import follow_bases
+from ..machine.view import ask_for_histories, follow_bases
 from ..native import native
 from ..state.mode import local
 from ..values import dtype as dt
@@ -102,8 +102,9 @@ class Op(PublicForms):
         except MemoryError as error:
             raise out_of_memory(error) from None
         except Exception:
-            if self.recorded and mode.grad:
-                self.edges(values)  # PyTorch asks for histories first, and some may not be asked for
+            if mode.grad:  # PyTorch asks for histories first, and some may not be asked for
+                self.edges(values)
+                ask_for_histories(values)
             raise
         if not backend.level and self.recorded and mode.records:
             listed = results if results.__class__ is tuple or results.__class__ is list else (results,)

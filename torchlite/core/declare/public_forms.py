@@ -7,11 +7,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..machine.out_dtypes import KEEPS_DTYPE, check_out_dtype
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
-from ..machine.tensor import Tensor
+from ..machine.tensor import Tensor, TensorBase
 from ..machine.write import into
 from ..state.mode import local
 from .in_place import InPlace
@@ -54,8 +55,13 @@ class PublicForms(InPlace):
         return self.into(out, values)
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
-        """Compute, and write the results to where they are wanted."""
-        return into(out, self.apply, values, self.signature.name, self.exact_out, self.elementwise)
+        """Compute, and write the results to where they are wanted. What is refused may be `out` before all else."""
+        try:
+            return into(out, self.apply, values, self.signature.name, self.exact_out, self.elementwise)
+        except (IndexError, NotImplementedError):
+            if isinstance(out, TensorBase) and self.signature.name in KEEPS_DTYPE:
+                check_out_dtype(self.signature.name, values[0].dtype, out.dtype, exact=self.exact_out)
+            raise
 
     def function(self, method: bool = False) -> Callable[..., Any]:
         """The public function, or a method that is called just like it."""

@@ -11,6 +11,7 @@ from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..machine.registry import functions
 from ..machine.tensor import Tensor
+from ..machine.view import ask_for_histories
 from ..machine.write import into
 from ..state.mode import local
 from .op import Op
@@ -111,7 +112,12 @@ def publish_python(
             if local.state.mode.direct:
                 values = signature.at_once(args, kwargs)
                 if values is not None:
-                    return f(*values)
+                    try:
+                        return f(*values)
+                    except Exception:
+                        if local.state.mode.grad:  # as for ops
+                            ask_for_histories(values)
+                        raise
             return bound(args, kwargs, call, as_method)
 
         if comes_to is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..machine.node import FIRST, UNVERSIONED
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
-from ..machine.saved import Hooked, keep, keep_output
+from ..machine.saved import Hooked, entries_of, keep, keep_output
 from ..machine.tensor import TensorBase
 from ..state.mode import local
 from .declaration import Declaration
@@ -104,7 +104,7 @@ class Recording(Declaration):
                 saved.append(keep(values[at], stack))
         # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either.
         lazy = [entry for entry in saved if entry.__class__ is tuple and entry[0].backend.lazy]
-        node.saved_entries = Hooked(saved) if stack or lazy else tuple(saved)
+        node.saved_entries = Hooked(saved) if stack or lazy else entries_of(saved)
         if self._to_note:
             node.plain_values = self.noted(values, results)
 

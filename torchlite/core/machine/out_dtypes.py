@@ -57,6 +57,12 @@ _CAST = {
     "linalg_matrix_rank": "torch." + _CASTABLE.replace("{name}", "result"),
 }
 
+# Ops whose result is of the operand's dtype, so that PyTorch looks at `out=` before it computes anything.
+KEEPS_DTYPE = frozenset((
+    "abs", "amax", "amin", "ceil", "floor", "frac", "log_softmax", "logcumsumexp", "neg", "round", "sgn", "sign",
+    "softmax", "trunc",
+))  # fmt: skip
+
 _exact, _cast = ({op: text for ops, text in table.items() for op in ops.split()} for table in (_EXACT, _CAST))
 
 

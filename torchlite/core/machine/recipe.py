@@ -8,7 +8,7 @@ from typing import Any
 from ..values.arrays import Backend
 from .node import LEAF, sequence
 from .operands import NOWHERE, described, differentiable, edge_of
-from .saved import SavedList, SavedNumber, keep_output
+from .saved import SavedList, SavedNumber, entries_of, keep_output
 from .tensor import Tensor
 
 _new = object.__new__
@@ -91,7 +91,7 @@ def _by_recipe(
                 saved.append((t, 0 if t.counter is None else t.counter.n))
             else:
                 saved.append(SavedList([_pair(tensors[k]) for k in which]))
-        node.saved_entries = tuple(saved)
+        node.saved_entries = entries_of(saved)
         return None
 
     if single and not moving and through == [0]:

@@ -143,6 +143,20 @@ class SavedList:
         return [read(e, node) for e in self.entries]
 
 
+class NothingKept(tuple[None, ...]):
+    """Entries of which none keeps anything: there is nothing to free, so the node may run again."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def entries_of(saved: list[Any]) -> tuple[Any, ...]:
+    """What a node keeps, of which no hooks are told."""
+    return tuple(saved) if saved.count(None) < len(saved) or not saved else NothingKept(saved)
+
+
 know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber), SavedList=SavedList)
 
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..parts import ViewParts, know, whole
+from ..parts import TensorParts, ViewParts, know, whole
 from ..state import mode as _mode
 from ..values.errors import freed
 from .node import LEAF, DetachedCounter, Node, hooks_of, shared_counter, short_name, version_of
@@ -72,6 +72,15 @@ def resolve(t: Tensor) -> Any:
         return edge
     current = current_edge(t, edge)
     return t if current is LEAF else current
+
+
+def ask_for_histories(values: Any) -> None:
+    """Raise what the history of a tensor among arguments may raise when it is asked for."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            ask_for_histories(value)
+        elif isinstance(value, TensorParts):
+            resolve(value)
 
 
 def last_edge(t: Tensor) -> Any:

@@ -34,6 +34,8 @@ def _check_pad(self: Tensor, pad: Ints, value: Any) -> None:
         )
     shape = self.array.shape
     for i, (before, after) in enumerate(_pairs(pad, len(shape))):
+        if shape[i] + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
         if shape[i] + before + after < 0:
             raise RuntimeError(
                 f"The input size {shape[i]}, plus negative padding {before} and {after} resulted in a negative output "

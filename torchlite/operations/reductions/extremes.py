@@ -211,13 +211,17 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
             raise error
         return xp.sort(flat)[place(xp, flat, 0)].reshape(())
 
-    no_order = refused("median_cpu", dt.bool_, *dt.COMPLEXES)
+    def find_ordered(xp: Namespace, array: Array, axis: int) -> Any:
+        if (error := no_order_along(dt.of_numpy(array.dtype))) is not None:
+            raise error
+        return find(xp, array, axis)
+
+    no_order, no_order_along = (refused(f"median_{what}", dt.bool_, *dt.COMPLEXES) for what in ("cpu", "out"))
     by_dim = Reduction(
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        along(name, find),
+        along(name, find_ordered),
         put_at,
         result=INDICES,
-        refuse=no_order,
         node=f"{name.capitalize()}Backward1",
     )
 

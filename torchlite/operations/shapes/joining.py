@@ -15,6 +15,7 @@ from ...core.machine.operands import result_type
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import into
+from ...core.state.mode import NO_GRAD, local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Backend, Namespace
 from ...core.values.errors import warn, wrap_dim
@@ -93,6 +94,7 @@ def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], na
     tensors = values[0]
     if isinstance(out, TensorBase):
         if tensors and not dt.can_cast(result_type(*tensors), out.dtype):
+            local.state.within(NO_GRAD, join, *values)  # what is wrong with the tensors is said first
             raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.legacy}")
         if any([out is t or out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
             raise RuntimeError(
