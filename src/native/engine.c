@@ -476,6 +476,18 @@ static int hand_on(Pass *pass, PyObject *edges, Py_ssize_t *following)
     return 0;
 }
 
+/* Whether something is kept: where nothing is, there is nothing to free, and the node may run again. */
+static int
+keeps(PyObject *saved)
+{
+    if (!PyTuple_CheckExact(saved))
+        return PyObject_IsTrue(saved);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saved); i++)
+        if (PyTuple_GET_ITEM(saved, i) != Py_None)
+            return 1;
+    return 0;
+}
+
 static int drain(Pass *pass)
 {
     while (pass->ready) {
@@ -490,7 +502,7 @@ static int drain(Pass *pass)
             for (Py_ssize_t i = 0; i < pass->entries[at].outputs; i++)
                 Py_CLEAR(slots[i].grad);
             if (!failed && !pass->keep_graph && node->saved_entries != known.empty && node->saved_entries != Py_None) {
-                const int any = node->saved_entries == NULL ? 0 : PyObject_IsTrue(node->saved_entries);
+                const int any = node->saved_entries == NULL ? 0 : keeps(node->saved_entries);
                 if (any > 0)
                     Py_SETREF(node->saved_entries, Py_NewRef(Py_None));
                 failed = any < 0;
