@@ -356,15 +356,15 @@ def test_selective_errors(torch, tell):
 
 def test_kept_results_are_not_computed_again():
     calls = []
-    mm = torchlite.core.machine.registry.registry["mm"]
-    plain = mm.run
+    mm, backend = torchlite.core.machine.registry.registry["mm"], torchlite.backends.get_backend("cpu")
+    plain = mm.find_kernel(backend)
 
     def counted(*args):
         calls.append("mm")
         return plain(*args)
 
-    x = torchlite.ones(7, 7, requires_grad=True)  # calls of a form that is met nowhere else,
-    mm.run, mm.by_form = counted, False  # which do not go by a plan
+    x = torchlite.ones(7, 7, requires_grad=True)  # calls of a form that is met nowhere else
+    mm.kernels[backend] = counted
     try:
         for contexts, wanted in ((lite.noop_context_fn, 2), (saving(torchlite, [torchlite.mm]), 1)):
             calls.clear()
@@ -372,7 +372,7 @@ def test_kept_results_are_not_computed_again():
             y.backward(torchlite.ones(7, 7), inputs=[x])
             assert calls.count("mm") == wanted + 2  # two of them are its gradients
     finally:
-        del mm.run, mm.by_form
+        mm.kernels[backend] = plain
 
 
 def test_debug_tells_what_ran():
