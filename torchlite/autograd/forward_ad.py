@@ -33,17 +33,12 @@ class UnpackedDualTensor(NamedTuple):
 UnpackedDualTensor.__module__ = "torch.autograd.forward_ad"
 
 
-class _StillView(ViewOp):
-    """A view for a backward pass, but not for tangents: it does not move with what it shows, nor that with it."""
-
-    still = True
-    by_form = False
-
-
-_dual = _StillView(
-    "_make_dual(Tensor primal)", lambda xp, t: t, {"primal": lambda g: g.view(g.shape)}, node="ViewBackward0"
+# Views for a backward pass, but not for tangents: they do not move with what they show, nor that with them.
+_STILL: dict[str, Any] = {"still": True, "by_form": False}
+_dual = ViewOp(
+    "_make_dual(Tensor primal)", lambda xp, t: t, {"primal": lambda g: g.view(g.shape)}, node="ViewBackward0", **_STILL
 )
-_primal = _StillView("_unpack_dual(Tensor dual)", lambda xp, t: t, {"dual": lambda g: g}, node="Identity")
+_primal = ViewOp("_unpack_dual(Tensor dual)", lambda xp, t: t, {"dual": lambda g: g}, node="Identity", **_STILL)
 
 
 def _current_level() -> int:

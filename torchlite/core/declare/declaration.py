@@ -64,8 +64,24 @@ def _parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
 _SPECIAL = {"g": -1, "grads": -2, "needs": -3}
 
 
-class Declaration:
+class _Declared(type):
+    """The class of families: an op is not changed once it is declared."""
+
+    def __call__(cls, *args: Any, **words: Any) -> Any:
+        op = super().__call__(*args, **words)
+        op.declared = True
+        return op
+
+
+class Declaration(metaclass=_Declared):
     """What an op says of itself: words that are given once, each of which a family may say for all of its ops."""
+
+    declared = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.declared:
+            raise AttributeError(f"op '{self.name}' is declared: '{name}' is said there")
+        super().__setattr__(name, value)
 
     elementwise: bool = False  # whether the result's layout is kept where `out=` is resized
     exact_out: bool = False  # whether `out=` must have the result's dtype
@@ -86,6 +102,8 @@ class Declaration:
     fast_in_place: Callable[..., Any] | None = None  # and the in-place method
     operand_from: Callable[[Any], Any] | None = None  # what an operator takes an operand of another kind for
     moves: bool = False  # whether other operands may lie on another device than the first
+    # The title of nodes where a test of the bound arguments says so, and that test.
+    node_where: tuple[str, Callable[[Sequence[Any]], bool]] | None = None
     linear: bool | str = False  # whether results are linear in the operands with derivatives: in all, or in "each"
     batch: Any = None  # how it runs on a batch, see batching.py
     by_form: bool = True  # whether calls of one form are alike, so that they can be planned
@@ -228,11 +246,12 @@ class Declaration:
             return base.named(title, unshown=unshown, **more)
 
         if isinstance(node, type):
-            self.node_class, self.number_nodes = node, ()
+            self.node_class, self.other_node, self.number_nodes = node, None, ()
             return
         title = node or "".join(w.capitalize() for w in self.signature.name.strip("_").split("_")) + "Backward0"
         on_arrays = {} if self.on_arrays is None else {"on_arrays": self.on_arrays(self)}
         self.node_class = made(title, self.node_base, op=self, apply=self.backward_function(), **on_arrays)
+        self.other_node = None if self.node_where is None else made(self.node_where[0], self.node_class)
         alike: dict[str, list[str]] = {}
         for operand, title in number_nodes.items():
             alike.setdefault(title, []).append(operand)

@@ -116,7 +116,7 @@ class PublicForms(InPlace):
                 args = (args[0], self.operand_from(args[1]))
             return left_to_other(self.call)(function, args, *more)
 
-        twin.call = call_or_leave  # type: ignore[method-assign]
+        vars(twin)["call"] = call_or_leave
         return twin.function()
 
     def call_in_place(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -132,7 +132,7 @@ class PublicForms(InPlace):
     def operator_in_place(self) -> Callable[..., Any]:
         """The in-place method as an operator calls it."""
         twin = copy.copy(self)
-        twin.call_in_place = left_to_other(self.call_in_place)  # type: ignore[method-assign]
+        vars(twin)["call_in_place"] = left_to_other(self.call_in_place)
         return twin.inplace()
 
     def inplace(self) -> Callable[..., Any]:

@@ -75,6 +75,8 @@ class Recording(Declaration):
         for at, named in self.number_nodes:
             if values[at] is not None and not isinstance(values[at], TensorBase):
                 node_class = named
+        if self.node_where is not None and self.node_where[1](values):
+            node_class = self.other_node
         return node_class
 
     def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:

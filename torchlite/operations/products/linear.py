@@ -20,7 +20,7 @@ from .linear_steps import LinearNode
 from .matmul import H, matmul, product
 
 if TYPE_CHECKING:
-    from ...core.declare.op_node import OpNode
+    pass
 
 
 def _rows(t: Any) -> Any:
@@ -46,27 +46,21 @@ def _sum(xp: Namespace, bias: Any, input: Array, weight: Any) -> Any:
     return made.astype(input.dtype, copy=False)
 
 
-class Linear(Op):
-    """`input @ weight.T`, or that plus a bias, for a weight that is a matrix and a bias that is a vector.
+# `input @ weight.T`, or that plus a bias, for a weight that is a matrix and a bias that is a vector. Its node has the
+# name of PyTorch's last step, `view` where the input is no matrix, and the edges of its `addmm` or `mm` in their order.
+# The other steps are there for those who look (linear_steps.py).
 
-    Its node has the name of PyTorch's last step, `view` where the input is no matrix, and the edges of its `addmm` or
-    `mm`, in their order. The other steps are there for those who look (linear_steps.py).
-    """
 
-    node_base = LinearNode
-
-    def __init__(self, *args: Any, view: str, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.view_class = self.node_class.named(view)
-
-    def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
-        return self.node_class if len(values[-2].array.shape) == 2 else self.view_class
+def _is_no_matrix(values: Sequence[Any]) -> bool:
+    return len(values[-2].array.shape) != 2
 
 
 _GRADIENTS = {
     "input": lambda g, weight: product_with.apply(g, H(weight)),
     "weight": lambda g, input: _rows(g).t().mm(conj(_rows(input))),
 }
+
+
 def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Any) -> list[Any]:
     to_input, to_weight = edges[-2:]
     rows = _rows(g)
@@ -86,18 +80,20 @@ _OF_MATRICES = {
     "bias": lambda g: g.sum_rows(), "input": lambda g, weight: g @ weight, "weight": lambda g, input: g.T @ input,
 }  # fmt: skip
 _BACKWARD: dict[str, Any] = {"on_arrays": by_formula(_array_gradients), "formulas": _OF_MATRICES}
-product_with = Linear(
-    "_linear(Tensor input, Tensor weight)", _product, _GRADIENTS, node="MmBackward0", view="UnsafeViewBackward0",
+product_with = Op(
+    "_linear(Tensor input, Tensor weight)", _product, _GRADIENTS, node="MmBackward0", node_base=LinearNode,
+    node_where=("UnsafeViewBackward0", _is_no_matrix),
     linear="each", batch=lambda input, weight: matmul.apply(input, weight.t()), **_BACKWARD,
 )  # fmt: skip
-sum_with = Linear(
+sum_with = Op(
     "_linear.bias(Tensor bias, Tensor input, Tensor weight)", _sum,
-    {"bias": lambda g, bias_shape: sum_to(g, bias_shape), **_GRADIENTS}, node="AddmmBackward0", view="ViewBackward0",
+    {"bias": lambda g, bias_shape: sum_to(g, bias_shape), **_GRADIENTS}, node="AddmmBackward0", node_base=LinearNode,
+    node_where=("ViewBackward0", _is_no_matrix),
     batch=lambda bias, input, weight: matmul.apply(input, weight.t()) + bias, **_BACKWARD,
 )  # fmt: skip
 
 
-def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Linear, tuple[Tensor, ...]] | None:
+def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Op, tuple[Tensor, ...]] | None:
     """The op that is all of `linear`, with its arguments; None where they do not fit."""
     dtype, shape = weight.dtype, weight.array.shape
     if len(shape) != 2 or input.array.shape[-1:] != shape[1:] or input.dtype is not dtype or dtype is dt.bool_:

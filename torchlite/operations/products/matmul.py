@@ -148,6 +148,8 @@ _FAST: dict[str, Any] = {
     "fast": fast.binary,
     "direct": {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)},
 }
+
+
 def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Array, self: Array) -> list[Any]:
     to_self, to_mat2 = edges
     return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
