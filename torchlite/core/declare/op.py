@@ -76,7 +76,7 @@ class Op(PublicForms):
     def know_again(self, values: tuple[Any, ...], plan: Any) -> None:
         """Let the native build run what is called like this by its plan."""
         if "apply" not in self.__dict__:
-            self.apply = accelerated(native.planned, self.apply)  # type: ignore[method-assign]
+            vars(self)["apply"] = accelerated(native.planned, self.apply)
         if type(self.apply) is native.function:  # and not one of the op's own
             native.remember(self.apply, values, {}, plan)
 
