@@ -380,3 +380,109 @@ def test_nothing_is_left_behind() -> None:
     objects_then, memory_then = measured(4000)
     assert objects_then - objects <= 20
     assert memory_then - memory < 2000  # kilobytes; one pointer a step would be 32, an object 250
+
+
+# ---- indexing, plans, modules
+
+INDICES: tuple[Any, ...] = (
+    0, -1, 2, 7, -9, 1 << 70, True, None, ..., slice(None), slice(1, None), slice(None, -1), slice(0, 0), slice(5, 2),
+    slice(None, None, 2), slice(None, None, -1), slice(-9, 9), (0, 1), (-1, slice(1)), (slice(None), 1), (..., 0),
+    (0, ...), (..., slice(None, None, 2)), (slice(1, 2), ..., 0), (0, 0, 0), (None, 0), (slice(None), None), (),
+    (0, ..., ...), (1, True), [0], "text", 1.0, np.int64(1),
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_twins_of_indexing() -> None:
+    call = torchlite.Tensor.__getitem__
+    for layout, history_ in itertools.product(LAYOUTS, ("none", "leaf", "node")):
+        for index, shape in itertools.product(INDICES, ((2, 3), (3,), (), (3, 1, 4), (0, 3))):
+            forms = ((shape, torchlite.float32, layout, history_),)
+            for mode in (torchlite.enable_grad, torchlite.no_grad):
+                with mode():
+                    one, other = [outcome(lambda t, f=f, at=index: f(t, at), forms) for f in (call, call.general)]
+                    assert one == other, (forms, index)
+
+
+def test_paths_of_views_are_followed() -> None:
+    x = torchlite.arange(12.0).reshape(3, 4)
+    parts = x[1], x[1:], x[:, 1], x[1:][:, :2], x.transpose(0, 1)[1:3]
+    x.requires_grad_()
+    y = x * 2
+    kept = y[1], y[1:], y[:, 1]
+    y.mul_(3)
+    for part in kept:
+        assert part.grad_fn is not None
+        part.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [[0, 6, 0, 0], [12, 18, 12, 12], [6, 12, 6, 6]]
+    assert [p._base is not None for p in parts] == [True] * 5
+
+
+PLANNED: dict[str, Callable[..., Any]] = {
+    "softmax": lambda x, y: F.softmax(x, 1),
+    "log_softmax": lambda x, y: x.log_softmax(-1),
+    "cat": lambda x, y: torchlite.cat([x, y, x], dim=1),
+    "stack": lambda x, y: torchlite.stack((x, y)),
+    "where": lambda x, y: torchlite.where(x > y, x, y),
+    "linear": lambda x, y: F.linear(x, y, y[0] if y.dim() == 2 else None),
+    "sum of rows": lambda x, y: x.sum(1, keepdim=True),
+    "extremes": lambda x, y: x.max(0),
+    "layer_norm": lambda x, y: F.layer_norm(x, x.shape[-1:], None, None, 1e-3),
+    "turned": lambda x, y: x.mT,
+    "transposed": lambda x, y: x.transpose(0, -1),
+    "reshaped": lambda x, y: x.reshape(2, -1),
+    "viewed": lambda x, y: x.view(-1),
+    "unsqueezed": lambda x, y: x.unsqueeze(1),
+    "expanded": lambda x, y: x.unsqueeze(0).expand(3, -1, -1),
+    "clamped": lambda x, y: x.clamp(min=-0.0, max=0.5),
+    "product": lambda x, y: x @ y.mT,
+    "loss": lambda x, y: F.cross_entropy(x, y.softmax(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.filterwarnings("ignore")
+def test_plans_give_each_time_what_they_gave_first(name: str) -> None:
+    """The first call goes the general way, the second makes a plan, which the third runs and the fourth in C."""
+    for layout, history_ in itertools.product(LAYOUTS, ("none", "leaf", "node")):
+        for dtype, other in itertools.product((torchlite.float32, torchlite.float64), ("fresh", "turned")):
+            forms = ((4, 4), dtype, layout, history_), ((4, 4), dtype, other, "none")
+            for mode in (torchlite.enable_grad, torchlite.no_grad, torchlite.enable_grad):
+                with mode():
+                    first, *rest = [outcome(PLANNED[name], forms) for _ in range(5)]
+                    assert [one == first for one in rest] == [True] * 4, (layout, history_, dtype, other)
+
+
+def test_forms_are_told_apart_by_what_counts() -> None:
+    x = torchlite.arange(6.0).reshape(2, 3) - 2
+    for _ in range(4):
+        assert torchlite.clamp(x, min=0.0).signbit().any().item() is False
+        assert torchlite.clamp(x, min=-1).dtype is torchlite.float32
+        assert [torchlite.full_like(x[:1], v)[0, 0].signbit().item() for v in (0.0, -0.0)] == [False, True]
+        assert x.sum(1).shape == (2,) and x.sum(0).shape == (3,)
+        assert torchlite.cat([x, x]).shape == (4, 3) and torchlite.cat((x, x), 1).shape == (2, 6)
+        assert x.reshape(3, 2).shape == x.reshape((3, 2)).shape == x.reshape([3, 2]).shape == (3, 2)
+        for n in range(1, 14):  # more forms than a function keeps
+            assert torchlite.ones(n, 2).softmax(0)[0, 0].item() == pytest.approx(1 / n)
+
+
+def test_modules_are_called_with_their_hooks() -> None:
+    m = torchlite.nn.Linear(2, 2)
+    x = torchlite.ones(1, 2)
+    plain = m(x).tolist()
+    told: list[Any] = []
+    handles = [
+        m.register_forward_hook(lambda *_: told.append("after")),
+        torchlite.nn.modules.module.register_module_forward_pre_hook(lambda *_: told.append("before")),
+    ]
+    assert m(input=x).tolist() == plain and told == ["before", "after"]
+    for handle in handles:
+        handle.remove()
+    m.forward = lambda x: "mine"
+    assert m(x) == "mine" and told == ["before", "after"]
+    assert m.weight is m._parameters["weight"]
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wight'"):
+        m.wight  # noqa: B018
+    bare = torchlite.nn.Linear.__new__(torchlite.nn.Linear)
+    with pytest.raises(AttributeError):
+        bare(x)

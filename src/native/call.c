@@ -8,8 +8,8 @@ typedef struct {
     PyObject *kernels, *direct;  // borrowed: the op's kernels by backend, and result dtypes by operands' dtypes
     int bound;                   // whether the loops are known
     int numbers;                 // whether the second operand may be a number
-    int mean;
-    PyObject *kernel;            // borrowed: of a function of one operand, where it is no ufunc
+    int mean, product;           // whether it is a mean; whether of matrices, whose shapes are no matter of broadcasting
+    PyObject *kernel;            // what computes, where it is no ufunc
     Loop loops[SLOTS];           // those without a `run` are not for C
     Recipe recipe;
 } Call;
@@ -25,7 +25,7 @@ static int bind_loops(Call *call)
         return 0;
     }
     call->bound = find_loops(kernel, call->loops) ? 1 : -1;
-    call->kernel = kernel;
+    call->kernel = Py_NewRef(kernel);  // which is looked up once, as these functions live as long as the process
     for (int slot = 0; slot < SLOTS; slot++) {
         PyObject *dtype = PyDict_GetItemWithError(call->direct, dtype_at(slot));
         if (dtype == NULL || dtype != dtype_at(call->loops[slot].result))
@@ -62,13 +62,13 @@ static inline PyObject *recorded(PyObject *result, int failed)
 // ---- one operand
 
 // An array from a kernel that is no ufunc, run without NumPy's warnings; NULL, without an error, where it is not for C.
-static PyArrayObject *by_kernel(Call *call, Tensor *a, int *result)
+static PyArrayObject *by_kernel(Call *call, Tensor *a, Tensor *b, int *result)
 {
     const int slot = slot_of(a->dtype);
     if (call->bound >= 0 || slot < 0 || (*result = call->loops[slot].result) < 0)
         return NULL;
-    PyObject *const given[] = {call->kernel, a->array};
-    PyObject *made = PyObject_Vectorcall(thread_state()->quiet, given, 2, NULL);
+    PyObject *const given[] = {call->kernel, a->array, b == NULL ? NULL : b->array};
+    PyObject *made = PyObject_Vectorcall(thread_state()->quiet, given, b == NULL ? 2 : 3, NULL);
     if (made != NULL && PyArray_CheckExact(made) && PyArray_DESCR((PyArrayObject *)made) == descrs[*result] &&
         PyArray_BASE((PyArrayObject *)made) == NULL)
         return (PyArrayObject *)made;
@@ -94,7 +94,7 @@ static PyObject *call_unary(PyObject *f, PyObject *const *args, size_t nargsf, P
         if ((made = result_like(loop, (PyArrayObject *)a->array)) != NULL)
             run_unary(loop, (PyArrayObject *)a->array, made);
     } else {
-        made = by_kernel(call, a, &slot);
+        made = by_kernel(call, a, NULL, &slot);
     }
     if (made == NULL)
         return PyErr_Occurred() ? NULL : decline(f, args, nargsf, kwnames);
@@ -133,6 +133,38 @@ static int as_element(PyObject *value, int slot, Number *number)
     return slot == FLOAT32 || slot == FLOAT64 || slot == INT64;
 }
 
+// A matrix of the CPU that lies row by row or column by column.
+static Tensor *matrix(PyObject *value)
+{
+    Tensor *t = host_tensor(value);
+    if (t == NULL && PyObject_TypeCheck(value, &TensorParts) && ((Tensor *)value)->backend == known.cpu) {
+        t = (Tensor *)value;
+        if (t->array == NULL || !PyArray_CheckExact(t->array) || !PyArray_IS_F_CONTIGUOUS((PyArrayObject *)t->array) ||
+            !lies_well((PyArrayObject *)t->array))
+            return NULL;
+    }
+    return t != NULL && PyArray_NDIM((PyArrayObject *)t->array) == 2 ? t : NULL;
+}
+
+// The product of two matrices, by the kernel.
+static PyObject *call_product(PyObject *f, PyObject *const *args, size_t nargsf, Mode *mode)
+{
+    Call *call = ((Function *)f)->own;
+    Tensor *a = matrix(args[0]), *b = matrix(args[1]);
+    int slot;
+    if (a == NULL || b == NULL || a->dtype != b->dtype)
+        return decline(f, args, nargsf, NULL);
+    PyArrayObject *x = (PyArrayObject *)a->array, *y = (PyArrayObject *)b->array, *made = NULL;
+    if (PyArray_DIM(x, 1) == PyArray_DIM(y, 0))
+        made = by_kernel(call, a, b, &slot);
+    if (made == NULL)
+        return PyErr_Occurred() ? NULL : decline(f, args, nargsf, NULL);
+    PyObject *result = wrap((PyObject *)made, dtype_at(slot));
+    if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True && (has_history(a) || has_history(b)))
+        return recorded(result, record_binary(&call->recipe, a, args[1], result));
+    return result;
+}
+
 static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
@@ -141,8 +173,11 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
     const Loop *loop;
     PyArrayObject *made;
     Number number;
-    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
-        (a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL)
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL)
+        return decline(f, args, nargsf, kwnames);
+    if (call->bound < 0 && call->product)
+        return call_product(f, args, nargsf, mode);
+    if ((a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL)
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
     if (is_number(args[1])) {
@@ -276,7 +311,7 @@ static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, P
     return recorded(result, ((Tensor *)result)->edge == Py_None);
 }
 
-// ---- made by Python: `unary(general, (kernels, direct, numbers, recipe))`, where a recipe is None or
+// ---- made by Python: `unary(general, (kernels, direct, numbers, product, recipe))`, where a recipe is None or
 // (record, node class, number class, values, flat or None: keeps first, second, result, always first, second, leads)
 
 static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
@@ -289,7 +324,7 @@ static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
         return NULL;
     Call *call = f->own;
     Recipe *r = &call->recipe;
-    if (!PyArg_ParseTuple(held, "OOpO", &call->kernels, &call->direct, &call->numbers, &recipe) ||
+    if (!PyArg_ParseTuple(held, "OOppO", &call->kernels, &call->direct, &call->numbers, &call->product, &recipe) ||
         (recipe != Py_None &&
          (!PyArg_ParseTuple(recipe, "OOOOO", &r->general, &r->node_class, &r->number_class, &r->values, &flat) ||
           (flat != Py_None &&

@@ -45,6 +45,7 @@ static PyMethodDef methods[] = {
     {"add_program", add_program, METH_VARARGS, "Say what nodes of a class do to a gradient."},
     {"planned", make_planned, METH_VARARGS, "A function that knows calls again by their form."},
     {"remember", remember, METH_VARARGS, "Let a function know calls of the form of this one again."},
+    {"index", make_index, METH_VARARGS, "The method `__getitem__` of tensors."},
     {"total", make_total, METH_VARARGS, "The sum, or mean, of all elements."},
     {"quick", make_quick, METH_VARARGS, "A question about tensors, or about what is switched on."},
     {"entering", make_entering, METH_VARARGS, "The `__enter__` of a switch."},

@@ -203,6 +203,10 @@ PyObject *make_backward(PyObject *module, PyObject *args);
 
 PyObject *make_planned(PyObject *module, PyObject *args);
 PyObject *remember(PyObject *module, PyObject *args);
+
+// ---- view.c
+
+PyObject *make_index(PyObject *module, PyObject *args);
 int has_no_history(Tensor *t);
 PyObject *shown(PyArrayObject *array, int ndim, const npy_intp *dims, const npy_intp *strides, npy_intp offset);
 PyObject *view_of(Tensor *source, PyObject *array, PyObject *step, PyObject *edge, int grad);

@@ -92,7 +92,8 @@ Node *new_node(PyObject *node_class)
 // ---- the end of an object
 //
 // A class made in Python is freed by `subtype_dealloc`, which searches its bases for what they need. Classes that add
-// nothing to their parts can do without: `become_whole` gives them a function that also lets go of the class.
+// nothing to their parts can do without: `become_whole` gives them a function that also lets go of the class. (Objects
+// change between classes that are freed alike, so all classes of nodes become whole, bases too.)
 
 #define FREED(Struct, prefix, WEAK, KEEP) \
     static void prefix##_free(PyObject *self, int whole) \
@@ -194,7 +195,8 @@ PyObject *become_whole(PyObject *module, PyObject *cls)
     };
     PyTypeObject *type = (PyTypeObject *)cls;
     for (size_t i = 0; PyType_Check(cls) && i < sizeof ends / sizeof *ends; i++)
-        if (PyType_IsSubtype(type, ends[i].parts) && type->tp_basicsize == ends[i].parts->tp_basicsize)
+        if (PyType_IsSubtype(type, ends[i].parts) && type->tp_basicsize == ends[i].parts->tp_basicsize &&
+            type->tp_dictoffset == ends[i].parts->tp_dictoffset)
             type->tp_dealloc = ends[i].whole;
     return Py_NewRef(cls);
 }

@@ -262,69 +262,6 @@ static int record(History *history, const Met *met, PyObject *result)
 
 // ---- views
 
-// A tensor that shows memory of another one; it takes the array over. `edge` is its own history, None for none.
-PyObject *view_of(Tensor *source, PyObject *array, PyObject *step, PyObject *edge, int grad)
-{
-    Tensor *result = array == NULL ? NULL : (Tensor *)wrap(array, source->dtype);
-    View *view = result == NULL ? NULL : (View *)new_of(known.View);
-    if (view == NULL) {
-        Py_XDECREF(result);
-        return NULL;
-    }
-    Py_SETREF(result->edge, (PyObject *)view);
-    if (source->counter == Py_None) {
-        PyObject *counter = new_of(known.Counter);
-        if (counter == NULL)
-            goto failed;
-        Py_SETREF(source->counter, counter);
-    }
-    Py_SETREF(result->counter, Py_NewRef(source->counter));
-    view->edge = Py_NewRef(edge);
-    if ((PyObject *)Py_TYPE(source->edge) == known.View) {
-        View *parent = (View *)source->edge;
-        const Py_ssize_t count = PyTuple_GET_SIZE(parent->path);
-        view->base = Py_NewRef(parent->base);
-        view->kind = Py_NewRef(grad ? parent->kind : known.NO_GRAD);
-        view->path = PyTuple_New(count + 1);
-        for (Py_ssize_t i = 0; view->path != NULL && i <= count; i++)
-            PyTuple_SET_ITEM(view->path, i, Py_NewRef(i < count ? PyTuple_GET_ITEM(parent->path, i) : step));
-    } else {
-        view->base = Py_NewRef(source);
-        view->kind = Py_NewRef(grad ? known.ORDINARY : known.NO_GRAD);
-        view->path = PyTuple_Pack(1, step);
-    }
-    view->seen = PyLong_FromSsize_t(((Counter *)source->counter)->n);
-    if (view->path != NULL && view->seen != NULL)
-        return (PyObject *)result;
-failed:
-    Py_DECREF(result);
-    return NULL;
-}
-
-// An array over memory of another one.
-PyObject *shown(PyArrayObject *array, int ndim, const npy_intp *dims, const npy_intp *strides, npy_intp offset)
-{
-    PyArray_Descr *descr = PyArray_DESCR(array);
-    Py_INCREF(descr);
-    PyObject *made = PyArray_NewFromDescr(
-        &PyArray_Type, descr, ndim, (npy_intp *)dims, (npy_intp *)strides, PyArray_BYTES(array) + offset,
-        PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, NULL);
-    if (made != NULL && PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(array)) < 0)
-        Py_CLEAR(made);
-    return made;
-}
-
-// Whether a tensor that has an edge has no history all the same: a view of one that has none.
-int has_no_history(Tensor *t)
-{
-    if (t->edge == Py_None)
-        return 1;
-    if ((PyObject *)Py_TYPE(t->edge) != known.View)
-        return 0;
-    View *view = (View *)t->edge;
-    return view->edge == Py_None && ((Tensor *)view->base)->edge == Py_None;
-}
-
 static PyObject *run_view(Plan *plan, const Met *met, Mode *mode)
 {
     Tensor *source = met->tensors[0];

@@ -5,7 +5,7 @@
 #include <structmember.h>
 
 static const KernelDef *const families[] = {
-    elementwise_kernels, row_kernels, conv_kernels, pool_kernels, channel_kernels, place_kernels,
+    elementwise_kernels, row_kernels, conv_kernels, pool_kernels, channel_kernels, place_kernels, product_kernels,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..machine.node import Node, name_of
 from ..machine.saved import Hooked, raw, read, shown
-from ..parts import whole
 from ..values.errors import freed
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class OpNode(Node):
     def named(cls, title: str, **more: Any) -> type[OpNode]:
         """The same nodes under another title."""
         named = {"__slots__": (), "title": title, "__module__": "builtins"}
-        return whole(type(title.rpartition("::")[2], (cls,), named | more))
+        return type(title.rpartition("::")[2], (cls,), named | more)
 
     def name(self) -> str:
         return self.title

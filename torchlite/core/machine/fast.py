@@ -202,7 +202,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
         _without(call, "alpha")
     if native is None or not writes:
         return call
-    return accelerated(native.in_place, call, kernels, direct, numbers, None)
+    return accelerated(native.in_place, call, kernels, direct, numbers, False, None)
 
 
 def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[..., Any]:
@@ -220,7 +220,7 @@ def _native_unary(op: Any, general: Any, record: Any) -> Callable[..., Any]:
         if _keeps_itself(op):
             flat = (name in op.saved_names, False, "result" in op.saved_names, False, False, True)
         recipe = (record, node_class, node_class, (), flat)
-    return accelerated(native.unary, general, op.kernels, op.direct, False, recipe)
+    return accelerated(native.unary, general, op.kernels, op.direct, False, False, recipe)
 
 
 def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callable[..., Any]:
@@ -232,7 +232,7 @@ def _native_binary(op: Any, general: Any, numbers: bool, record: Any) -> Callabl
             flat = (keeps_first, keeps_second, False, always_first, always_second, first_leads)
         number_class = dict(op.number_nodes).get(1, op.node_class)
         recipe = (record, op.node_class, number_class, (1,) * len(op.value_names), flat)
-    return accelerated(native.binary, general, op.kernels, op.direct, numbers, recipe)
+    return accelerated(native.binary, general, op.kernels, op.direct, numbers, not op.elementwise, recipe)
 
 
 def _keeps_itself(op: Any) -> bool:
@@ -474,4 +474,4 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         values = tuple([None if name == "self_shape" else 1 for name in op.value_names])
         flat = (False,) * 6 if keeps_nothing or op.value_names == ("self_shape", "result_numel") else None
         recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, values, flat)
-    return accelerated(native.total, call, kernels, direct, False, recipe)
+    return accelerated(native.total, call, kernels, direct, False, False, recipe)

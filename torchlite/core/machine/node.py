@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..parts import CounterParts, NodeParts, know
+from ..parts import CounterParts, NodeParts, know, whole
 from ..state import mode as _mode
 from .hooks import Hooks, register
 
@@ -140,6 +140,10 @@ class Node(NodeParts):
 
     __slots__ = ()
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        whole(cls)
+
     next_edges: tuple[Any, ...]
     unshown: frozenset[int] = frozenset()  # edges that PyTorch's node does not have: nothing goes there
     takes_detached = False  # whether it may read what was detached in place after it was saved
@@ -238,7 +242,7 @@ def short_name(node: Node) -> str:
 
 
 Node.__module__ = "torch.autograd.graph"
-know(Node=Node)
+know(Node=whole(Node))
 
 
 class _InputMetadata:

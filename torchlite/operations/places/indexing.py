@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.declare.publish import method
+from ...core.machine.fast import accelerated
 from ...core.machine.node import UNVERSIONED, Counter
 from ...core.machine.operands import fitting_array
 from ...core.machine.overrides import dispatch, needs_dispatch
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad
 from ...core.machine.write import bump
+from ...core.native import native
 from ...core.state.mode import local
 from ...core.values import dtype as dt
 from ...core.values.errors import type_name, warn, wrap_dim
@@ -55,7 +57,6 @@ def _simple(index: tuple[Any, ...]) -> bool:
     return True
 
 
-@method("__getitem__")
 def getitem(self: Tensor, index: Any) -> Tensor:
     """The part of a tensor that `index` names: a view, or a copy when tensors or sequences pick elements."""
     state = local.state
@@ -116,6 +117,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             view.path = (step,)
         return result
     return _get(self, index)
+
+
+if native is None:
+    method("__getitem__")(getitem)
+else:
+    method("__getitem__")(accelerated(native.index, getitem, select, slice_, _BASIC, _END))
 
 
 def _get(self: Tensor, index: Any) -> Tensor:

@@ -1,0 +1,179 @@
+// Views: tensors that show memory of another one, and indexing by integers and slices.
+#include "native.h"
+
+// A tensor that shows memory of another one; it takes the array over. `edge` is its own history, None for none.
+PyObject *view_of(Tensor *source, PyObject *array, PyObject *step, PyObject *edge, int grad)
+{
+    Tensor *result = array == NULL ? NULL : (Tensor *)wrap(array, source->dtype);
+    View *view = result == NULL ? NULL : (View *)new_of(known.View);
+    if (view == NULL) {
+        Py_XDECREF(result);
+        return NULL;
+    }
+    Py_SETREF(result->edge, (PyObject *)view);
+    if (source->counter == Py_None) {
+        PyObject *counter = new_of(known.Counter);
+        if (counter == NULL)
+            goto failed;
+        Py_SETREF(source->counter, counter);
+    }
+    Py_SETREF(result->counter, Py_NewRef(source->counter));
+    view->edge = Py_NewRef(edge);
+    if ((PyObject *)Py_TYPE(source->edge) == known.View) {
+        View *parent = (View *)source->edge;
+        const Py_ssize_t count = PyTuple_GET_SIZE(parent->path);
+        view->base = Py_NewRef(parent->base);
+        view->kind = Py_NewRef(grad ? parent->kind : known.NO_GRAD);
+        view->path = PyTuple_New(count + 1);
+        for (Py_ssize_t i = 0; view->path != NULL && i <= count; i++)
+            PyTuple_SET_ITEM(view->path, i, Py_NewRef(i < count ? PyTuple_GET_ITEM(parent->path, i) : step));
+    } else {
+        view->base = Py_NewRef(source);
+        view->kind = Py_NewRef(grad ? known.ORDINARY : known.NO_GRAD);
+        view->path = PyTuple_Pack(1, step);
+    }
+    view->seen = PyLong_FromSsize_t(((Counter *)source->counter)->n);
+    if (view->path != NULL && view->seen != NULL)
+        return (PyObject *)result;
+failed:
+    Py_DECREF(result);
+    return NULL;
+}
+
+// An array over memory of another one.
+PyObject *shown(PyArrayObject *array, int ndim, const npy_intp *dims, const npy_intp *strides, npy_intp offset)
+{
+    PyArray_Descr *descr = PyArray_DESCR(array);
+    Py_INCREF(descr);
+    PyObject *made = PyArray_NewFromDescr(
+        &PyArray_Type, descr, ndim, (npy_intp *)dims, (npy_intp *)strides, PyArray_BYTES(array) + offset,
+        PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, NULL);
+    if (made != NULL && PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(array)) < 0)
+        Py_CLEAR(made);
+    return made;
+}
+
+// Whether a tensor that has an edge has no history all the same: a view of one that has none.
+int has_no_history(Tensor *t)
+{
+    if (t->edge == Py_None)
+        return 1;
+    if ((PyObject *)Py_TYPE(t->edge) != known.View)
+        return 0;
+    View *view = (View *)t->edge;
+    return view->edge == Py_None && ((Tensor *)view->base)->edge == Py_None;
+}
+
+// ---- indexing
+
+typedef struct { PyObject *select, *slice, *basic, *end; } Steps;  // the ops in the paths of views, and a slice's last stop
+typedef struct { npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset; int ndim, from; } Geometry;
+
+static int is_whole(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
+
+// What an index takes of the array's dimension `from`, and goes on to the next. 0: not for C.
+static int take(PyArrayObject *array, PyObject *item, Geometry *g)
+{
+    if (g->from >= PyArray_NDIM(array))
+        return 0;
+    const npy_intp size = PyArray_DIM(array, g->from), stride = PyArray_STRIDE(array, g->from);
+    if (PyLong_CheckExact(item)) {
+        Py_ssize_t at = PyLong_AsSsize_t(item);
+        if (at == -1 && PyErr_Occurred())
+            PyErr_Clear();
+        else if (at >= -size && at < size) {
+            g->offset += (at < 0 ? at + size : at) * stride;
+            g->from++;
+            return 1;
+        }
+        return 0;
+    }
+    PySliceObject *slice = (PySliceObject *)item;
+    if (!PySlice_Check(item) || !is_whole(slice->start) || !is_whole(slice->stop) || !is_whole(slice->step))
+        return 0;
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(item, &start, &stop, &step) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (step < 1)
+        return 0;
+    g->dims[g->ndim] = PySlice_AdjustIndices(size, &start, &stop, step);
+    g->strides[g->ndim++] = stride * step;
+    g->offset += start * stride;
+    g->from++;
+    return 1;
+}
+
+static int take_whole(PyArrayObject *array, int until, Geometry *g)
+{
+    for (; g->from < until; g->from++) {
+        g->dims[g->ndim] = PyArray_DIM(array, g->from);
+        g->strides[g->ndim++] = PyArray_STRIDE(array, g->from);
+    }
+    return 1;
+}
+
+static int take_several(PyArrayObject *array, PyObject *items, Geometry *g)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    int gaps = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        const int rest = PyArray_NDIM(array) - (int)(count - i - 1);
+        if (item == Py_Ellipsis ? gaps++ || rest < g->from || !take_whole(array, rest, g) : !take(array, item, g))
+            return 0;
+    }
+    return count > 0;
+}
+
+// The step in the path of a view: what was called, and how.
+static PyObject *step_for(const Steps *steps, PyObject *index)
+{
+    if (PyLong_CheckExact(index))
+        return Py_BuildValue("O(OO)", steps->select, known.zero, index);
+    if (PyTuple_CheckExact(index))
+        return Py_BuildValue("O(O)", steps->basic, index);
+    PySliceObject *slice = (PySliceObject *)index;
+    return Py_BuildValue("O(OOOO)", steps->slice, known.zero, slice->start == Py_None ? known.zero : slice->start,
+                         slice->stop == Py_None ? steps->end : slice->stop, known.one);
+}
+
+static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Mode *mode;
+    Tensor *t;
+    Geometry g = {.offset = 0, .ndim = 0, .from = 0};
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 2 || (mode = plain_mode()) == NULL ||
+        !PyObject_TypeCheck(args[0], &TensorParts))
+        return decline(f, args, nargsf, kwnames);
+    t = (Tensor *)args[0];
+    PyObject *index = args[1];
+    if (t->backend != known.cpu || t->array == NULL || !PyArray_CheckExact(t->array) || !counts_plainly(t) ||
+        !has_no_history(t))
+        return decline(f, args, nargsf, kwnames);
+    PyArrayObject *array = (PyArrayObject *)t->array;
+    const int several = PyTuple_CheckExact(index), stepped = PySlice_Check(index) && ((PySliceObject *)index)->step != Py_None;
+    if (stepped || !(several ? take_several(array, index, &g) : take(array, index, &g)) ||
+        !take_whole(array, PyArray_NDIM(array), &g) || PyArray_MultiplyList(g.dims, g.ndim) == 0)
+        return decline(f, args, nargsf, kwnames);
+    PyObject *step = step_for(((Function *)f)->own, index);
+    PyObject *made = step == NULL ? NULL : shown(array, g.ndim, g.dims, g.strides, g.offset);
+    PyObject *result = made == NULL ? NULL : view_of(t, made, step, Py_None, mode->grad == Py_True);
+    Py_XDECREF(step);
+    return result;
+}
+
+PyObject *make_index(PyObject *module, PyObject *args)
+{
+    PyObject *general, *held;
+    if (!PyArg_ParseTuple(args, "OO!", &general, &PyTuple_Type, &held))
+        return NULL;
+    Function *f = new_function(call_index, 0, general, held, sizeof(Steps));
+    if (f == NULL)
+        return NULL;
+    Steps *steps = f->own;
+    if (!PyArg_ParseTuple(held, "OOOO", &steps->select, &steps->slice, &steps->basic, &steps->end))
+        Py_CLEAR(f);
+    return (PyObject *)f;
+}
