@@ -87,7 +87,7 @@ def _reduction(
         dtype: dt.dtype | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        return reduce(_filled(input, mask, identity), dim, keepdim, dtype)
+        return reduce(_filled(input, mask, identity), dim, keepdim if name == "logsumexp" else bool(keepdim), dtype)
 
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = doc
@@ -97,14 +97,14 @@ def _reduction(
 def _product(t: Tensor, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
     dims, t = _dims(dim, t), t.to(_given(dtype, _summed_as(t.dtype)))
     for place in sorted(dims, reverse=True):
-        t = t.prod(place, bool(keepdim))
+        t = t.prod(place, keepdim)
     return t
 
 
 sum = _reduction(
     "sum",
     0,
-    lambda t, dim, keepdim, dtype: t.sum(_dims(dim, t), bool(keepdim), dtype=_given(dtype, _summed_as(t.dtype))),
+    lambda t, dim, keepdim, dtype: t.sum(_dims(dim, t), keepdim, dtype=_given(dtype, _summed_as(t.dtype))),
     "The sum.",
 )
 prod = _reduction("prod", 1, _product, "The product.")
@@ -113,7 +113,7 @@ def _of_extremes(name: str, sign: int, doc: str, one: bool = False) -> Callable[
     """A reduction for which a number beyond all others counts for nothing; `one` if along all dimensions or one."""
 
     def reduce(t: Tensor, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
-        return getattr(t, name)(dim if one else _dims(dim, t), bool(keepdim)).to(_given(dtype, t.dtype))
+        return getattr(t, name)(dim if one else _dims(dim, t), keepdim).to(_given(dtype, t.dtype))
 
     return _reduction(name, _extreme(name, sign), reduce, doc)
 

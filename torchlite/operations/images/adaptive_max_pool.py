@@ -69,7 +69,7 @@ def _declare_adaptive(dims: int) -> Any:
         """The largest values of so many windows, as even as can be, and where they lie."""
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(self.shape)}")
-        check_output_size(name, self, output_size, dims)
+        check_output_size(name, self, output_size, self.dim() - 1)
         if len(output_size) != dims:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
         if min(output_size) < 0:
@@ -88,6 +88,7 @@ def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> Any:
     """The largest values of so many windows, as even as can be, and where they lie."""
     check_row("adaptive_max_pool1d", self)
     check_one("adaptive_max_pool1d", output_size=output_size)
+    check_output_size("adaptive_max_pool1d", self, output_size, self.dim() - 1)
     best, at = adaptive_max_pool2d(self.unsqueeze(-2), (1, *output_size))
     return best.squeeze(-2), at.squeeze(-2)
 

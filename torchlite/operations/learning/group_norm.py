@@ -183,11 +183,23 @@ def _through_statistics(
     return made.expand(rows.shape).reshape(input.shape).to(input.dtype)
 
 
+def _check_native(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> None:
+    check_types("GroupNormKernelImpl", input, weight, bias)
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and t.numel() != C:
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(t.shape)} and input of shape {list(input.shape)}"
+            )
+    if input.numel() != N * C * HxW:
+        raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
+
+
 native_group_norm = Op(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
     + GRADIENTS,
     _group_norm, _group_gradients,
-    check_form=lambda input, weight, bias, *_: check_types("GroupNormKernelImpl", input, weight, bias),
+    check_form=_check_native,
     batch=widely(_group_norm_in_steps),
 )  # fmt: skip
 publish(native_group_norm, method=False)

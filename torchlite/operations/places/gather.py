@@ -115,7 +115,7 @@ def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Any = None, *_: A
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
     too_big = any([n > have and d != dim for d, (n, have) in enumerate(zip(wanted, mine, strict=False))])
     if theirs is not None:
-        too_big = too_big or any([n > have for n, have in zip(wanted, theirs, strict=False)])
+        too_big = too_big or any([n > have for n, have in zip(wanted, theirs or (1,), strict=False)])
     if too_big:
         than = "" if theirs is None else f" and to be no larger size than src {list(theirs)}"
         raise RuntimeError(

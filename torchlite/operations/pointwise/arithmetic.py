@@ -16,7 +16,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import broadcast_shapes
+from ...core.values.errors import broadcast_shapes, not_implemented_for
 from ..making.copy import in_order_of
 from ..vocabulary import (
     INEXACT,
@@ -457,6 +457,11 @@ def _with_exponent(op: Elementwise, values: Sequence[Any], backend: Backend) -> 
     return [mantissa, exponent if values[1].dtype.category >= dt.FLOAT else values[1].array.astype("i4")], out_dtype
 
 
+def _check_exponent(self: Tensor, other: Tensor) -> None:
+    if other.dtype is dt.bool_ and self.is_floating_point():
+        raise not_implemented_for("ldexp_cpu_exp", dt.bool_)
+
+
 def _ldexp(xp: Namespace, self: Array, exponent: Any) -> Any:
     return xp.ldexp(self, exponent) if (self.dtype.kind, exponent.dtype.kind) == ("f", "i") else self * 2.0**exponent
 
@@ -465,6 +470,6 @@ ldexp = Elementwise(
     "ldexp(Tensor self, Tensor other)",
     _ldexp,
     {"self": lambda g, other: g * conj(2.0**other), "other": lambda g, result: g * conj(result * math.log(2))},
-    result="float", halves="wide", prepare=_with_exponent, by_form=True,
+    result="float", halves="wide", prepare=_with_exponent, by_form=True, check_form=_check_exponent,
 )  # fmt: skip
 publish(ldexp, inplace=True)
