@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.out_forms import refuse_out, takes_out
+from ..machine.out_forms import ALONG_DIMS, refuse_out, takes_out
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..state.mode import local
@@ -31,6 +31,8 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
             if fitting:
                 candidates[form] = fitting
         for op in fitting:
+            if out is not None and name in ALONG_DIMS and not op.signature.overload:
+                continue
             values = op.signature.bind(args, kwargs, method, False)
             if values is None:
                 continue

@@ -78,7 +78,7 @@ def binary(op: Any, method: bool = False) -> Callable[..., Any]:
     kernels, direct, new = op.kernels, op.direct, _new
     record = pair_recorder(op) if op.recorded else None
     numbers = op.signature.params[1].type == "Operand"
-    others = op.signature.params[1].quick
+    others = op.signature.params[1].quick | ({int} if numbers else set())
     rest = [p.default for p in op.signature.params[2:]]
 
     def call(input: Tensor, other: Any, third: Any = _ABSENT, *, alpha: Any = 1, out: Any = _ABSENT) -> Any:

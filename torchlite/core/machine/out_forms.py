@@ -27,6 +27,9 @@ _NAMES = """
 """
 _WITHOUT = frozenset(_NAMES.split())
 
+# Functions that write into a tensor given only if they are told along which dimensions.
+ALONG_DIMS = frozenset(("sum", "prod"))
+
 
 def takes_out(name: str) -> bool:
     """Whether a function has a form that writes into a tensor given; what writes in place has none."""
