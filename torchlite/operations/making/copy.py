@@ -152,7 +152,7 @@ def convert(
 def _suggested(t: Tensor) -> memory_format:
     """The memory format that the strides of a tensor are taken for."""
     last = next((f for f, rank in _RANKS.items() if rank == t.dim()), None)
-    return last if last and not is_contiguous(t) and is_contiguous(t, last) else contiguous_format
+    return last if last and not is_contiguous(t) and is_contiguous(t, memory_format=last) else contiguous_format
 
 
 # Tensor.to is three functions in one name.
