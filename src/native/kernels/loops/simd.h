@@ -46,7 +46,7 @@ INLINE float exp_of(float x)
     p = p * r * r + r + 1.0f;
     // In two factors, since 2^n alone may be too large, or too small, to be a normal number.
     int32_t power = bits_of(shifted) - bits_of(round), half = power >> 1;
-    return p * with_bits((half + 127) << 23) * with_bits((power - half + 127) << 23);
+    return p * with_bits((uint32_t)(half + 127) << 23) * with_bits((uint32_t)(power - half + 127) << 23);
 }
 
 INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
