@@ -17,6 +17,7 @@ typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
 typedef struct { const char *name; Attempt attempt; } KernelDef;
 
 extern const Loops *loops;  // isa.c: those of the instruction set chosen
+int complete_sliding(Sliding *s);  // sliding.c
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 

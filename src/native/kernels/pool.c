@@ -19,20 +19,19 @@ static int describe_pool(Sliding *s, PyArrayObject *x, PyObject *const *options)
     for (int d = 3 - rank; d < 3; d++) {
         N size = s->size[d] = PyArray_DIM(x, ndim - 3 + d), reach;
         if (s->kernel[d] < 1 || s->stride[d] < 1 || s->dilation[d] < 1 || s->padding[d] < 0 ||
-            s->kernel[d] > 1 << 20 || s->dilation[d] > 1 << 20 || s->padding[d] >= s->kernel[d] * s->dilation[d])
+            s->kernel[d] > 1 << 20 || s->dilation[d] > 1 << 20)
             return 0;
         reach = (s->kernel[d] - 1) * s->dilation[d];
         if (size + 2 * s->padding[d] <= reach) return 0;
         s->count[d] = (size + 2 * s->padding[d] - reach - 1) / s->stride[d] + 1;
     }
-    return rank;
+    return complete_sliding(s) ? rank : 0;
 }
 
-// Room for the phases of a plane, so many times, and for a row of windows.
-static float *room_for(const Sliding *s, int times)
+// Room for the phases of an image and the cells of its windows, so many times.
+static float *room_for(const Sliding *s, int phases, int cells)
 {
-    N width = s->count[2] + (s->kernel[2] - 1) * s->dilation[2] / s->stride[2];
-    float *room = PyMem_Malloc((size_t)(times * s->size[1] * width * s->stride[2] + s->count[2]) * sizeof(float));
+    float *room = PyMem_Malloc((size_t)(phases * s->phases * s->cells + cells * s->length) * sizeof(float));
     if (!room) PyErr_NoMemory();
     return room;
 }
@@ -45,7 +44,7 @@ static PyObject *max_pool(PyObject *const *a, Py_ssize_t count)
     if (!rank) return NULL;
     npy_intp shape[NPY_MAXDIMS];
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - rank ? PyArray_DIM(x, d) : s.count[3 - ndim + d];
-    float *room = room_for(&s, 1);
+    float *room = room_for(&s, 1, 1);
     PyArrayObject *best = room ? fresh(ndim, shape) : NULL;
     if (best) WORK(PyArray_SIZE(x), loops->max_pool(&s, data_of(x), data_of(best), room));
     PyMem_Free(room);
@@ -64,7 +63,7 @@ static PyObject *max_pool_backward(PyObject *const *a, Py_ssize_t count)
     if (PyArray_SIZE(best) != s.images * s.count[1] * s.count[2]) return NULL;
     PyArrayObject *g = (PyArrayObject *)PyArray_FROM_OF(a[0], NPY_ARRAY_CARRAY_RO);
     PyArrayObject *to = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT32, 0);
-    float *room = g && to ? room_for(&s, 2) : NULL;
+    float *room = g && to ? room_for(&s, 2, 3) : NULL;
     if (room)
         WORK(PyArray_SIZE(x), loops->max_pool_slope(&s, data_of(g), data_of(x), data_of(best), data_of(to), room));
     else
