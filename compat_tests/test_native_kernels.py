@@ -359,6 +359,39 @@ def test_likelihood(isa, reduction):
     forward.agree((numbers((0, 5)), np.zeros(0, np.int64), None, reduction, -100))
 
 
+# ---- recurrent layers
+
+
+@pytest.mark.parametrize("mode", ("RNN_TANH", "RNN_RELU", "GRU", "LSTM"))
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (5, 8, 3, 4), (3, 7, 17, 21), (2, 19, 40, 33), (4, 2, 5, 48)])
+@pytest.mark.parametrize("reverse", (False, True))
+def test_recurrent_layers(isa, mode, sizes, reverse):
+    length, batch, features, n = sizes
+    gates = {"GRU": 3, "LSTM": 4}.get(mode, 1)
+    x, h = numbers((length, batch, features), scale=1.0), numbers((batch, n), 1, 1.0)
+    c = numbers((batch, n), 2, 1.0) if mode == "LSTM" else None
+    w_ih, w_hh = numbers((gates * n, features), 3, 0.3), numbers((gates * n, n), 4, 0.3)
+    forward, back = Pair("_recurrent"), Pair("_recurrent_backward")
+    for b_ih, b_hh in ((numbers(gates * n, 5), numbers(gates * n, 6)), (None, None)):
+        args = (x, h, c, w_ih, w_hh, b_ih, b_hh, None, mode, None, reverse)
+        forward.agree(args, 1e-4, 1e-5, signs=False)
+    made = forward.kernel(*args)
+    g, ends = numbers((length, batch, n), 7), (numbers((batch, n), 8), None if c is None else numbers((batch, n), 9))
+    for needs in ((True, True, mode == "LSTM", True, True, True, True, False), (False,) * 4 + (True,) + (False,) * 3):
+        for given in ((g, *ends), (g, None, None), (None, ends[0], None), (np.broadcast_to(g[:1], g.shape), *ends)):
+            args = (*given, x, h, c, w_ih, w_hh, None, *made[3:], mode, None, reverse, needs)
+            wanted, got = back.twin(*args), back.kernel(*args)
+            for one, other, need in zip(got, wanted, needs, strict=True):
+                assert (one is not None) == need
+                if need:
+                    np.testing.assert_allclose(one, other, 1e-3, 1e-4 * max(1.0, float(np.abs(other).max())))
+    assert not back.declined
+    # What the twin kept is for the twin.
+    kept = forward.twin(x, h, c, w_ih, w_hh, None, None, None, mode, None, reverse)[3:]
+    args = (g, *ends, x, h, c, w_ih, w_hh, None, *kept, mode, None, reverse, needs)
+    back.agree(args, 1e-3, 1e-3, taken=None, signs=False)
+
+
 # ---- all of them
 
 

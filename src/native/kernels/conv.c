@@ -96,15 +96,16 @@ static PyArrayObject *of_weights(const Convolution *c, PyArrayObject *g, PyArray
     N inputs = s->groups * s->in * s->phases * s->cells, outputs = s->groups * s->out * (s->length + s->slack);
     N reads = s->in * s->taps, width = (s->out + PAIR - 1) / PAIR * PAIR, together = CACHE / (inputs + outputs);
     together = together < 1 ? 1 : together < s->images ? together : s->images;
+    int few = s->out < MANY || s->taps == 1;
     size_t room = s->slack + reads * (sizeof(N) / sizeof(float));
-    room += s->out < MANY ? together * (inputs + outputs) : inputs + (s->length + s->groups * reads) * width;
+    room += few ? together * (inputs + outputs) : inputs + (s->length + s->groups * reads) * width;
     PyArrayObject *dw = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(like), PyArray_DIMS(like), NPY_FLOAT32, 0);
     float *memory = dw ? PyMem_Calloc(room, sizeof(float)) : NULL;
     if (dw && !memory) {
         Py_CLEAR(dw);
         PyErr_NoMemory();
     }
-    if (dw && s->out < MANY)
+    if (dw && few)
         WORK(PyArray_SIZE(g) * s->in, loops->conv_to_weights(s, data_of(g), data_of(x), data_of(dw), memory, together));
     else if (dw)
         WORK(PyArray_SIZE(g) * s->in, loops->conv_to_many_weights(s, data_of(g), data_of(x), data_of(dw), memory, width));

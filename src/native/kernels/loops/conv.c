@@ -2,60 +2,7 @@
 #include <string.h>
 
 #include "phases.h"
-
-#if defined(__AVX512F__)
-enum { LANES = 16, OUT = 8, WIDE = 3, ROWS = 6 };
-#elif defined(__AVX__)
-enum { LANES = 8, OUT = 4, WIDE = 3, ROWS = 3 };
-#else
-enum { LANES = 4, OUT = 4, WIDE = 3, ROWS = 3 };
-#endif
-
-typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
-
-// ---- sums over channels and taps, for a block of `outs` channels and all of a stretch
-
-// Where the taps read, from the first cell on, in channels `plane` numbers apart.
-typedef struct {
-    const float *from;
-    N plane, channels, taps, length;
-    const N *shifts;
-} Source;
-
-INLINE void stretches(const Source *s, const float *factors, const float *bias, float *to, N apart, const int outs)
-{
-    for (N at = 0; at < s->length; at += WIDE * LANES) {
-        Vector total[OUT][WIDE];
-        const float *w = factors;
-        for (int o = 0; o < outs; o++)
-            for (int v = 0; v < WIDE; v++) total[o][v] = (Vector){0} + (bias ? bias[o] : 0);
-        for (N c = 0; c < s->channels; c++) {
-            const float *plane = s->from + c * s->plane + at;
-            for (N t = 0; t < s->taps; t++, w += outs) {
-                const Vector *x = (const Vector *)(plane + s->shifts[t]);
-                for (int o = 0; o < outs; o++)
-                    for (int v = 0; v < WIDE; v++) total[o][v] += x[v] * w[o];
-            }
-        }
-        for (int o = 0; o < outs; o++)
-            for (int v = 0; v < WIDE; v++) ((Vector *)(to + o * apart + at))[v] = total[o][v];
-    }
-}
-
-// Of how many channels the next block is, of so many that are left.
-INLINE int block_of(N left) { return left >= OUT ? OUT : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
-
-static void correlate(const Source *s, const float *factors, const float *bias, float *to, N apart, int outs)
-{
-    switch (outs) {
-#if defined(__AVX512F__)
-    case 8: stretches(s, factors, bias, to, apart, 8); break;
-#endif
-    case 4: stretches(s, factors, bias, to, apart, 4); break;
-    case 2: stretches(s, factors, bias, to, apart, 2); break;
-    default: stretches(s, factors, bias, to, apart, 1);
-    }
-}
+#include "product.h"
 
 // Weights (out, in, taps) of a group, as blocks of (in, taps, block).
 static void arrange(const float *w, float *to, N out, N in, N taps)
@@ -86,7 +33,7 @@ void IN_ISA(conv)(const Sliding *s, const float *x, const float *w, const float 
             const float *factors = arranged + g * each;
             for (N o = 0; o < s->out;) {
                 int block = block_of(s->out - o);
-                correlate(&source, factors, bias ? bias + g * s->out + o : NULL, cells, apart, block);
+                IN_ISA(correlate)(&source, factors, bias ? bias + g * s->out + o : NULL, 0, cells, apart, block);
                 for (int b = 0; b < block; b++, y += windows) pick_up(s, cells + b * apart, y);
                 factors += block * s->in * s->taps;
                 o += block;
@@ -141,7 +88,7 @@ void IN_ISA(conv_to_images)(const Sliding *s, const float *g, const float *w, co
                 const float *of_phase = arranged + group * each;
                 for (N phase = 0, first = 0; phase < s->phases; first += taps[phase++]) {
                     Source source = {room + group * s->out * line, line, s->out, taps[phase], s->cells, shifts + first};
-                    correlate(&source, of_phase + c * s->out * taps[phase], bias ? bias + group * s->in + c : NULL,
+                    IN_ISA(correlate)(&source, of_phase + c * s->out * taps[phase], bias ? bias + group * s->in + c : NULL, 0,
                               phases + phase * s->cells, apart, block);
                     of_phase += s->in * s->out * taps[phase];
                 }

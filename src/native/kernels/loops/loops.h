@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recurrence.h"
 #include "sliding.h"
 
 typedef ptrdiff_t N;
@@ -35,6 +36,7 @@ typedef ptrdiff_t N;
                         float *room, N rows, N n)) \
     /* sums.c */ \
     X(all_finite, (const float *x, N n, int *finite)) \
+    X(sum_of_columns, (const float *x, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, float *y, N first, N keep, N last)) \
     /* channels.c: images (n, channels, size) */ \
     X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size)) \
@@ -51,6 +53,12 @@ typedef ptrdiff_t N;
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
+    /* recurrent.c */ \
+    X(recurrent, (const Recurrence *r, const float *x, float *h, float *c, const float *of_input, \
+                  const float *of_state, const float *bias, float *gates, float *hidden, float *more, float *room)) \
+    X(recurrent_slope, (const Recurrence *r, const float *g, const float *w, const float *gates, const float *hidden, \
+                        const float *more, const float *before, float *to_h, float *to_c, float *rows, \
+                        float *of_state, float *room)) \
     /* conv.c */ \
     X(conv, (const Sliding *s, const float *x, const float *w, const float *bias, float *y, float *room)) \
     X(conv_to_images, (const Sliding *s, const float *g, const float *w, const float *bias, float *x, float *room)) \

@@ -23,3 +23,22 @@ void IN_ISA(sum_of_ends)(const float *restrict x, float *restrict y, N first, N 
         y[k] = (float)total;
     }
 }
+
+// (rows, n) to (n), so many columns at a time.
+void IN_ISA(sum_of_columns)(const float *restrict x, float *restrict y, N rows, N n)
+{
+    enum { SOME = 256, FEW = 32 };
+    for (N first = 0; first < n; first += SOME) {
+        N some = n - first < SOME ? n - first : SOME;
+        double total[SOME] = {0};
+        for (N r = 0; r < rows; r += FEW) {
+            float part[SOME] = {0};
+            for (N k = r; k < r + FEW && k < rows; k++) {
+                const float *row = x + k * n + first;
+                SIMD for (N i = 0; i < some; i++) part[i] += row[i];
+            }
+            SIMD for (N i = 0; i < some; i++) total[i] += part[i];
+        }
+        SIMD for (N i = 0; i < some; i++) y[first + i] = (float)total[i];
+    }
+}

@@ -1,0 +1,37 @@
+// Sums of products in registers: see product.h.
+#include "product.h"
+
+INLINE void stretches(const Source *s, const float *factors, const float *bias, int added, float *to, N apart,
+                      const int outs)
+{
+    for (N at = 0; at < s->length; at += WIDE * LANES) {
+        Vector total[OUT][WIDE];
+        const float *w = factors;
+        for (int o = 0; o < outs; o++)
+            for (int v = 0; v < WIDE; v++)
+                if (added) total[o][v] = ((Vector *)(to + o * apart + at))[v];
+                else total[o][v] = (Vector){0} + (bias ? bias[o] : 0);
+        for (N c = 0; c < s->channels; c++) {
+            const float *plane = s->from + c * s->plane + at;
+            for (N t = 0; t < s->taps; t++, w += outs) {
+                const Vector *x = (const Vector *)(plane + s->shifts[t]);
+                for (int o = 0; o < outs; o++)
+                    for (int v = 0; v < WIDE; v++) total[o][v] += x[v] * w[o];
+            }
+        }
+        for (int o = 0; o < outs; o++)
+            for (int v = 0; v < WIDE; v++) ((Vector *)(to + o * apart + at))[v] = total[o][v];
+    }
+}
+
+void IN_ISA(correlate)(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, int outs)
+{
+    switch (outs) {
+#if defined(__AVX512F__)
+    case 8: stretches(s, factors, bias, added, to, apart, 8); break;
+#endif
+    case 4: stretches(s, factors, bias, added, to, apart, 4); break;
+    case 2: stretches(s, factors, bias, added, to, apart, 2); break;
+    default: stretches(s, factors, bias, added, to, apart, 1);
+    }
+}

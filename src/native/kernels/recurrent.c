@@ -1,0 +1,258 @@
+// Recurrent layers: see loops/recurrent.c. What is kept for backward has the twin's shapes, (time, …, batch), but another
+// order in memory, by which backward knows it: each batch element's numbers lie together.
+#include "kernel.h"
+
+enum { SLACK = 64, BLOCK = 8 };
+
+static int cell_of(PyObject *mode, Recurrence *r)
+{
+    static const struct { const char *name; N gates; } cells[] = {{"RNN_TANH", 1}, {"RNN_RELU", 1}, {"GRU", 3}, {"LSTM", 4}};
+    for (r->cell = 0; r->cell < 4; r->cell++) {
+        r->gates = cells[r->cell].gates;
+        if (PyUnicode_Check(mode) && !PyUnicode_CompareWithASCIIString(mode, cells[r->cell].name)) return 1;
+    }
+    return 0;
+}
+
+static int has_shape(PyArrayObject *a, N rows, N columns)
+{
+    return a && PyArray_NDIM(a) == 2 && PyArray_DIM(a, 0) == rows && PyArray_DIM(a, 1) == columns;
+}
+
+// What all arguments of a call have to say about sizes: mode, sizes (none) and reverse come last.
+static int describe(Recurrence *r, PyArrayObject *x, PyArrayObject *h, PyObject *c, PyArrayObject *w_ih,
+                    PyArrayObject *w_hh, PyObject *w_hr, PyObject *const *rest)
+{
+    if (!x || !h || PyArray_NDIM(x) != 3 || PyArray_NDIM(h) != 2 || !PyArray_SIZE(x) || !PyArray_SIZE(h) ||
+        w_hr != Py_None || rest[1] != Py_None || !cell_of(rest[0], r))
+        return 0;
+    r->length = PyArray_DIM(x, 0);
+    r->batch = PyArray_DIM(x, 1);
+    r->features = PyArray_DIM(x, 2);
+    r->size = PyArray_DIM(h, 1);
+    r->reverse = rest[2] == Py_True;
+    N width = r->gates * r->size;
+    return PyArray_DIM(h, 0) == r->batch && has_shape(w_ih, width, r->features) && has_shape(w_hh, width, r->size) &&
+           (r->gates == 4 ? has_shape(floats(c), r->batch, r->size) : c == Py_None);
+}
+
+// An array (time, …, batch) of which each batch element's numbers lie together; of `parts` sizes, as a dimension for 2.
+static PyArrayObject *kept_array(const Recurrence *r, N rows, N parts)
+{
+    N each = rows * parts, item = sizeof(float);
+    npy_intp shape[4] = {r->length, parts, rows, r->batch};
+    npy_intp strides[4] = {r->batch * each * item, rows * item, item, each * item};
+    if (parts == 1) {
+        memmove(shape + 1, shape + 2, 2 * sizeof *shape);
+        memmove(strides + 1, strides + 2, 2 * sizeof *strides);
+    }
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(NPY_FLOAT32), parts == 1 ? 3 : 4, shape,
+                                                 strides, NULL, 0, NULL);
+}
+
+// Whether an array lies as that does.
+static int is_kept(PyObject *o, const Recurrence *r, N each)
+{
+    PyArrayObject *a = (PyArrayObject *)o;
+    if (!PyArray_CheckExact(o) || PyArray_TYPE(a) != NPY_FLOAT32 || !PyArray_ISALIGNED(a)) return 0;
+    int ndim = PyArray_NDIM(a);
+    N item = sizeof(float);
+    return ndim >= 3 && PyArray_SIZE(a) == r->length * r->batch * each && PyArray_DIM(a, 0) == r->length &&
+           PyArray_DIM(a, ndim - 1) == r->batch && PyArray_STRIDE(a, ndim - 2) == item &&
+           (r->batch == 1 || PyArray_STRIDE(a, ndim - 1) == each * item) &&
+           (r->length == 1 || PyArray_STRIDE(a, 0) == r->batch * each * item) &&
+           (ndim == 3 || PyArray_STRIDE(a, 1) == PyArray_DIM(a, 2) * item);
+}
+
+// (rows, columns) to (columns, rows)
+static void turned(PyArrayObject *from, float *to, N rows, N columns)
+{
+    for (N i = 0; i < rows; i++)
+        for (N j = 0; j < columns; j++) to[j * rows + i] = data_of(from)[i * columns + j];
+}
+
+// The biases of the sums; those that the GRU's candidate takes from the state follow, among zeros.
+static void biases(const Recurrence *r, PyArrayObject *of_input, PyArrayObject *of_state, float *to)
+{
+    N width = r->gates * r->size, apart = r->gates == 3 ? 2 * r->size : width;
+    for (N i = 0; i < width; i++) {
+        float own = of_state ? data_of(of_state)[i] : 0;
+        to[i] = (of_input ? data_of(of_input)[i] : 0) + (i < apart ? own : 0);
+        if (r->gates == 3) to[width + i] = i < apart ? 0 : own;
+    }
+}
+
+static PyArrayObject *copied(PyArrayObject *a) { return (PyArrayObject *)PyArray_NewCopy(a, NPY_CORDER); }
+
+static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
+{
+    Recurrence r;
+    PyArrayObject *x = count == 11 ? floats(a[0]) : NULL, *h = x ? floats(a[1]) : NULL, *b_ih, *b_hh;
+    if (!h || !describe(&r, x, h, a[2], floats(a[3]), floats(a[4]), a[7], a + 8)) return NULL;
+    N n = r.size, width = r.gates * n, parts = r.gates == 4 ? 2 : 1;
+    if (!parameter(a[5], width, &b_ih) || !parameter(a[6], width, &b_hh)) return NULL;
+    npy_intp shape[3] = {r.length, r.batch, n}, none = 0;
+    N widest = r.features > n ? r.features : n;
+    size_t room = (r.features + n + 2) * width + 2 * SLACK + BLOCK * (2 * (width + SLACK) + widest);
+    float *memory = PyMem_Malloc(room * sizeof(float));
+    PyArrayObject *y = fresh(3, shape), *last = copied(h), *cell = r.gates == 4 ? copied((PyArrayObject *)a[2]) : fresh(1, &none);
+    PyArrayObject *hidden = kept_array(&r, n, 1);
+    PyArrayObject *gates = r.gates > 1 ? kept_array(&r, width, 1) : (PyArrayObject *)Py_XNewRef(hidden);
+    PyArrayObject *more = r.gates > 1 ? kept_array(&r, n, parts) : (PyArrayObject *)Py_XNewRef(hidden);
+    PyObject *made = NULL;
+    if (memory && y && last && cell && hidden && gates && more) {
+        float *of_input = memory, *of_state = of_input + r.features * width + SLACK;
+        float *bias = of_state + n * width + SLACK, *left = bias + 2 * width;
+        turned((PyArrayObject *)a[3], of_input, width, r.features);
+        turned((PyArrayObject *)a[4], of_state, width, n);
+        biases(&r, b_ih, b_hh, bias);
+        WORK(PyArray_SIZE(gates) * n, loops->recurrent(&r, data_of(x), data_of(last), data_of(cell), of_input, of_state, bias,
+                                                       data_of(gates), data_of(hidden), data_of(more), left));
+        memcpy(data_of(y), data_of(hidden), PyArray_NBYTES(y));
+        made = PyTuple_Pack(6, y, last, cell, gates, hidden, more);
+    } else if (!memory) {
+        PyErr_NoMemory();
+    }
+    PyMem_Free(memory);
+    PyArrayObject *all[] = {y, last, cell, gates, hidden, more};
+    for (int i = 0; i < 6; i++) Py_XDECREF(all[i]);
+    return made;
+}
+
+// An optional array of floats, contiguous (a new reference, or NULL). Whether it is that, or None.
+static int optional(PyObject *o, N size, PyArrayObject **to)
+{
+    *to = NULL;
+    if (o == Py_None) return 1;
+    if (!PyArray_CheckExact(o) || PyArray_TYPE((PyArrayObject *)o) != NPY_FLOAT32 || PyArray_SIZE((PyArrayObject *)o) != size)
+        return 0;
+    *to = (PyArrayObject *)PyArray_FROM_OF(o, NPY_ARRAY_CARRAY_RO);
+    return *to != NULL;
+}
+
+// What each step began with: the first state, and then those that steps left, which are `apart` numbers from each other.
+static void begun_with(const Recurrence *r, PyArrayObject *first, PyArrayObject *states, N apart, float *to)
+{
+    N n = r->size;
+    for (N t = 0; t < r->length; t++) {
+        N before = r->reverse ? t + 1 : t - 1;
+        for (N b = 0; b < r->batch; b++, to += n) {
+            const float *from = before < 0 || before == r->length ? data_of(first) + b * n
+                                                                   : data_of(states) + (before * r->batch + b) * apart;
+            memcpy(to, from, n * sizeof *to);
+        }
+    }
+}
+
+// A matrix product by BLAS, of the first one turned where that is wanted; None where nothing is.
+static PyObject *product_of(int wanted, PyArrayObject *a, int turn, PyArrayObject *b)
+{
+    if (!wanted) return Py_NewRef(Py_None);
+    PyObject *left = turn ? PyArray_Transpose(a, NULL) : Py_NewRef((PyObject *)a);
+    PyObject *made = left ? PyArray_MatrixProduct(left, (PyObject *)b) : NULL;
+    Py_XDECREF(left);
+    return made;
+}
+
+static PyObject *sum_of_rows(int wanted, PyArrayObject *rows)
+{
+    if (!wanted) return Py_NewRef(Py_None);
+    npy_intp n = PyArray_DIM(rows, 1);
+    PyArrayObject *made = fresh(1, &n);
+    if (made) WORK(PyArray_SIZE(rows), loops->sum_of_columns(data_of(rows), data_of(made), PyArray_DIM(rows, 0), n));
+    return (PyObject *)made;
+}
+
+static PyArrayObject *matrix(N rows, N columns)
+{
+    npy_intp shape[2] = {rows, columns};
+    return fresh(2, shape);
+}
+
+static PyArrayObject *state_gradient(const Recurrence *r, PyArrayObject *given)
+{
+    npy_intp shape[2] = {r->batch, r->size};
+    return given ? copied(given) : (PyArrayObject *)PyArray_ZEROS(2, shape, NPY_FLOAT32, 0);
+}
+
+// The gradients from those of the gates' sums: of input, states, weights and biases.
+static PyObject *gather_gradients(const Recurrence *r, PyArrayObject *x, PyArrayObject *w_ih, PyArrayObject *rows,
+                                  PyArrayObject *of_state, PyArrayObject *before, PyArrayObject *to_h,
+                                  PyArrayObject *to_c, const int *needs)
+{
+    npy_intp flat[2] = {r->length * r->batch, r->features};
+    PyArray_Dims shape = {flat, 2}, whole = {PyArray_DIMS(x), 3};
+    PyArrayObject *input = (PyArrayObject *)PyArray_Newshape(x, &shape, NPY_CORDER);
+    PyObject *to_x = product_of(needs[0], rows, 0, w_ih);
+    if (to_x && needs[0]) {
+        // In place, so that it stays an array with memory of its own.
+        PyObject *same = PyArray_Resize((PyArrayObject *)to_x, &whole, 0, NPY_CORDER);
+        if (same) Py_DECREF(same);
+        else Py_CLEAR(to_x);
+    }
+    PyObject *parts[8] = {
+        to_x,
+        Py_NewRef(needs[1] ? (PyObject *)to_h : Py_None),
+        Py_NewRef(needs[2] && to_c ? (PyObject *)to_c : Py_None),
+        input ? product_of(needs[3], rows, 1, input) : NULL,
+        product_of(needs[4], of_state, 1, before),
+        sum_of_rows(needs[5], rows),
+        sum_of_rows(needs[6], of_state),
+        Py_NewRef(Py_None),
+    };
+    Py_XDECREF(input);
+    PyObject *made = PyTuple_New(8);
+    for (int i = 0; i < 8; i++) {
+        if (made && parts[i]) PyTuple_SET_ITEM(made, i, parts[i]);
+        else {
+            Py_XDECREF(parts[i]);
+            Py_CLEAR(made);
+        }
+    }
+    return made;
+}
+
+static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
+{
+    Recurrence r;
+    int needs[8];
+    PyArrayObject *x = count == 16 ? floats(a[3]) : NULL, *h = x ? floats(a[4]) : NULL, *g, *g_h, *g_c;
+    if (!h || !describe(&r, x, h, a[5], floats(a[6]), floats(a[7]), a[8], a + 12) || !wanted_of(a[15], 8, needs)) return NULL;
+    N n = r.size, width = r.gates * n, steps = r.length * r.batch, states = r.batch * n;
+    int lstm = r.gates == 4;
+    if (needs[7] || !is_kept(a[9], &r, width) || !is_kept(a[10], &r, n) || !is_kept(a[11], &r, lstm ? 2 * n : n)) return NULL;
+    PyArrayObject *gates = (PyArrayObject *)a[9], *hidden = (PyArrayObject *)a[10], *more = (PyArrayObject *)a[11];
+    PyObject *made = NULL;
+    g_h = g_c = NULL;
+    if (optional(a[0], steps * n, &g) && optional(a[1], states, &g_h) && optional(a[2], states, &g_c)) {
+        PyArrayObject *to_h = state_gradient(&r, g_h), *to_c = lstm ? state_gradient(&r, g_c) : NULL;
+        PyArrayObject *rows = matrix(steps, width), *before = matrix(steps, n);
+        PyArrayObject *of_state = r.gates == 3 ? matrix(steps, width) : (PyArrayObject *)Py_XNewRef(rows);
+        float *memory = PyMem_Malloc((size_t)(width * n + (steps * n) * lstm + SLACK + BLOCK * (n + SLACK + width)) * sizeof(float));
+        if (to_h && (to_c || !lstm) && rows && before && of_state && memory) {
+            float *w = memory, *cells = w + width * n + SLACK, *left = cells + steps * n * lstm;
+            memcpy(w, PyArray_DATA((PyArrayObject *)a[7]), width * n * sizeof *w);
+            begun_with(&r, h, hidden, n, data_of(before));
+            if (lstm) begun_with(&r, (PyArrayObject *)a[5], more, 2 * n, cells);
+            WORK(steps * width * n, loops->recurrent_slope(&r, data_or_null(g), w, data_of(gates), data_of(hidden),
+                                                           data_of(more), lstm ? cells : data_of(before), data_of(to_h),
+                                                           data_or_null(to_c), data_of(rows), data_of(of_state), left));
+            made = gather_gradients(&r, x, (PyArrayObject *)a[6], rows, of_state, before, to_h, to_c, needs);
+        } else if (!memory) {
+            PyErr_NoMemory();
+        }
+        PyMem_Free(memory);
+        PyArrayObject *all[] = {to_h, to_c, rows, before, of_state};
+        for (int i = 0; i < 5; i++) Py_XDECREF(all[i]);
+    }
+    Py_XDECREF(g);
+    Py_XDECREF(g_h);
+    Py_XDECREF(g_c);
+    return made;
+}
+
+const KernelDef recurrent_kernels[] = {
+    {"_recurrent", recurrent},
+    {"_recurrent_backward", recurrent_backward},
+    {NULL},
+};
