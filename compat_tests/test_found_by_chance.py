@@ -312,3 +312,24 @@ def test_histories_that_may_not_be_asked_for_are_said_first(torch, tell):
     _tried(tell, lambda: part << 1)
     _tried(tell, lambda: part.repeat_interleave(1, 5))
     _tried(tell, lambda: torch.cdist(part.half(), part))
+
+
+@same_story
+def test_picks_and_gradients_of_transposes_lie_in_memory_as_torchs_do(torch, tell):
+    x, places = torch.arange(27.0).reshape(3, 3, 3), torch.tensor([0, 0])
+    for view in (x, x.mT, x.permute(2, 0, 1), x.permute(1, 2, 0)):
+        for picked in (view[places], view[places, :, ::2], view[:, places, ::2], view[::2, :, places]):
+            tell(picked, picked.stride())
+    functional = torch.nn.functional
+    for compute in (lambda x: functional.glu(x, 1), lambda x: x.norm(dim=(1, 2))):
+        for graph in (False, True):
+            y = (torch.rand(2, 2, 4, requires_grad=True) * 1).mT
+            y.register_hook(lambda grad: tell(grad.stride()))
+            compute(y).square().sum().backward(create_graph=graph)
+
+
+@same_story
+def test_negative_powers_of_no_integers_are_refused_each_time(torch, tell):
+    for _ in range(3):
+        tell(torch.tensor([1, 2]) ** 2)
+        _tried(tell, lambda: torch.ones(2, 0, dtype=torch.int64) ** -1)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .compare import Difference
-from .observe import Json
+from .observe import Json, numbers
 from .program import Program, Run
-from .rounding import largest, off_by
+from .rounding import CERTAIN, largest, off_by
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,10 @@ KNOWN = (
         "what does not depend on an input has a gradient of zeros from PyTorch's transforms, and none from torchlite's",
         lambda program, d: (
             (d.field in ("requires_grad", "is_leaf") and says(program[-1].line, TRANSFORM))
-            or (d.stage in ("gradients", "told") and all_zero(d) and anywhere(program, TRANSFORM))
+            or (
+                d.stage in ("gradients", "told") and d.actual is None and anywhere(program, TRANSFORM)
+                and (all_zero(d) or anywhere(program, r"register_hook\(lambda grad: grad \+"))
+            )
         ),
     ),
     Known(
@@ -241,6 +244,27 @@ KNOWN = (
         ),
     ),
     Known(
+        "negative views as numbers",
+        "PyTorch assigns what is in the memory of a negative view of one number, not the number",
+        lambda program, d: (
+            d.field == "values" and listed(d) and anywhere(program, "_neg_view") and same_but_for_signs(d)
+        ),
+    ),
+    Known(
+        "jumps of what is rounded",
+        "numbers that were to be certain, or are compared, have been rounded in other ways on their way there",
+        lambda program, d: (
+            d.field == "values" and (CERTAIN.search(program[-1].op) or says(program[-1].line, "x > 0"))
+            and operands_differ(program)
+        ),
+    ),
+    Known(
+        "shapes changed behind a graph's back",
+        "a leaf that is given another shape without gradients keeps the old one in PyTorch's graphs for as long as one "
+        "is alive, and a node's result its own; torchlite's leaves have the shape they have",
+        lambda program, d: d.stage == "gradients" and reshapes_unrecorded(program),
+    ),
+    Known(
         "layouts of convolutions",
         "steps along dimensions of one element let PyTorch take rows for channels, and lay out results so",
         lambda program, d: d.field == "stride()" and says(program[-1].line, r"conv1d|conv_transpose1d|Conv1d"),
@@ -276,7 +300,7 @@ KNOWN = (
     Known(
         "zeros without memory",
         "PyTorch cannot add to the gradients that functions like sgn have everywhere",
-        lambda program, d: says(d.expected, "ZeroTensors are immutable"),
+        lambda program, d: says(d.expected, "ZeroTensors are immutable|on an invalid python storage"),
     ),
     Known(
         "roots of -0.0 in float16",
@@ -332,6 +356,25 @@ def nothing_instead(d: Difference) -> bool:
 def resizes(program: Program) -> bool:
     """Whether the last line resizes what is given as `out=`."""
     return "was resized" in str(Run(importlib.import_module("torch"), program).warned[-1])
+
+
+def operands_differ(program: Program) -> bool:
+    """Whether what the last line takes is not the same to the last bit."""
+    runs = [Run(importlib.import_module(name), program[:-1]) for name in ("torch", "torchlite")]
+    ours, theirs = ({name: numbers(t) for name, t in run.tensors().items()} for run in runs)
+    return any(ours.get(name) != theirs.get(name) for name in program[-1].fills.values())
+
+
+def reshapes_unrecorded(program: Program) -> bool:
+    """Whether a line gives a tensor with a history, or a leaf that requires grad, another shape unrecorded."""
+    run = Run(importlib.import_module("torch"))
+    for step in program:
+        before = {name: t.shape for name, t in run.tensors().items() if t.requires_grad}
+        run.step(step)
+        changed = any(t.shape != before.get(name, t.shape) for name, t in run.tensors().items())
+        if changed and ("out=" in step.line or re.search("no_grad|inference", step.mode)):
+            return True
+    return False
 
 
 def overwritten(program: Program) -> bool:

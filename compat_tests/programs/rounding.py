@@ -22,7 +22,7 @@ EPSILON = {
     "torch.float16": 2.0**-10,
     "torch.bfloat16": 2.0**-7,
 }
-UNITS = 4  # in the last place of the largest number, which pass without a question
+UNITS = 8  # in the last place of the largest number, which pass without a question
 TIMES = 8  # PyTorch's own error
 JUMP = 1000  # times what shaking does to a number of which it leaves few digits
 CERTAIN = re.compile(r"\{(exact|distinct|small_exact)\d*\}")  # holes for numbers whose every bit is certain
@@ -108,7 +108,9 @@ class Truth:
 
     def jump(self, number: Json, own: float) -> float:
         """How far a number may jump that a unit in the last place of the data moves so far."""
-        return JUMP * own if own > math.sqrt(self.coarsest) * abs(number) else 0.0
+        if not isinstance(number, float) or own <= math.sqrt(self.coarsest) * abs(number):
+            return 0.0
+        return JUMP * own if own <= abs(number) / 100 else math.inf
 
 
 def is_fresh(made: Tensor) -> bool:

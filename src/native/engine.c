@@ -477,8 +477,7 @@ static int hand_on(Pass *pass, PyObject *edges, Py_ssize_t *following)
 }
 
 /* Whether something is kept: where nothing is, there is nothing to free, and the node may run again. */
-static int
-keeps(PyObject *saved)
+static int keeps(PyObject *saved)
 {
     if (!PyTuple_CheckExact(saved))
         return PyObject_IsTrue(saved);

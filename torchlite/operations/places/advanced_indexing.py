@@ -236,6 +236,7 @@ index = Op(
     check=_check,
     linear=True,
     batch=_index_by_gather,
+    arranged=_arranged_pick,
 )
 
 

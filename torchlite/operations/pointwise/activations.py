@@ -448,7 +448,7 @@ def _glu_slope(xp: Namespace, g: Array, x: Array, dim: int) -> Any:
     value, gate = xp.split(widened(x), 2, dim)
     s = _sigmoid(xp, gate)
     through = wide * s
-    return xp.concatenate((through, through * value * (1 - s)), dim).astype(x.dtype, copy=False)
+    return xp.ascontiguousarray(xp.concatenate((through, through * value * (1 - s)), dim).astype(x.dtype, copy=False))
 
 
 def _glu_slope_vjp(grads: Any, grad_output: Tensor, self: Tensor, dim: int) -> Any:

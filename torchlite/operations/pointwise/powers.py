@@ -54,6 +54,8 @@ def _pow(xp: Namespace, self: Array, exponent: Any) -> Any:
 
 
 def _pow_scalar(xp: Namespace, self: Array, exponent: Any) -> Any:
+    if self.dtype.kind in "iu" and exponent.__class__ is int and exponent < 0:
+        raise ValueError("not whole")  # the fast path then leaves it to the check
     short = _SHORT_POWERS.get(exponent)
     if short is None or (self.dtype.kind in "iu" and exponent < 0):
         return _power_of_inexact(xp, self, exponent)

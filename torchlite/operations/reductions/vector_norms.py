@@ -109,7 +109,7 @@ def norm_vjp(g: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any) -> T
     if ord == 1:
         return self.sgn() * g
     if ord == 2:
-        return g * (self / result).masked_fill(result == 0, 0)
+        return g * (self / result).masked_fill_(result == 0, 0)
     size = self.abs()
     if abs(ord) == math.inf:
         chosen = (size == result) | (size.isnan() & result.isnan())
