@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ torch = pytest.importorskip("torch")
 from .bad_calls.accepted import REASONS  # noqa: E402
 from .bad_calls.call import Call  # noqa: E402
 from .bad_calls.children import outcome_of, outcomes  # noqa: E402
-from .bad_calls.compare import kind_of  # noqa: E402
+from .bad_calls.compare import GRAVE, kind_of  # noqa: E402
 from .bad_calls.hunt import findings, share  # noqa: E402
 from .conftest import SEED  # noqa: E402
 
@@ -402,9 +403,16 @@ def test_every_kind_of_triangle():
 
 
 def test_a_share_of_all_bad_calls():
-    """No callable of today's share crashes, or hangs where PyTorch does not."""
+    """No callable of today's share crashes, or hangs where PyTorch does not, or accepts what it refuses.
+
+    One in some 5,000 bad calls is accepted still: a single one is told of, more than one fail.
+    """
     found = [f for name in share(torchlite, 40, SEED) for f in findings(torchlite, name, 10, SEED)[1]]
-    assert not [f"{f.call}: {f.mine}, where PyTorch {f.theirs}" for f in found if f.kind in ("crash", "hang")]
+    told = {kind: [f"{f.call}: {f.mine}, where PyTorch {f.theirs}" for f in found if f.kind == kind] for kind in GRAVE}
+    assert not told["crash"] + told["hang"]
+    assert len(told["accepted"]) <= 1, told["accepted"]
+    if told["accepted"]:
+        warnings.warn(f"accepted: {told['accepted'][0]}", stacklevel=1)
 
 
 def test_what_is_accepted_has_reasons():

@@ -54,9 +54,9 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Where there are no gradients, nothing is to be clipped; PyTorch stumbles over an empty list.",
     ),
     (
-        r"torch\.nn\.utils\.\w*norm_?",
+        r"torch\.nn\.utils\.\w*norm_?|torch\.\w+Storage",
         r"Boolean value of Tensor",
-        "Flags that say how PyTorch computes (foreach) are not looked at: there is one way.",
+        "Flags that say how PyTorch goes about it (foreach, _internal) are not looked at: there is one way.",
     ),
     (
         r".*",

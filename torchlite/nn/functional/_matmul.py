@@ -153,8 +153,16 @@ def boolean_dispatch(
         flag = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
         return (if_true if flag else if_false)(*args, **kwargs)
 
-    chosen.__name__, chosen.__module__ = func_name, module_name
+    if func_name is not None:
+        chosen.__name__ = func_name
+    if module_name is not None:
+        chosen.__module__ = module_name
     if if_true.__doc__ is not None and if_false.__doc__ is not None:
         raise RuntimeError("only one function can have a docstring")
-    chosen.__doc__ = if_true.__doc__ or if_false.__doc__
+    doc = if_true.__doc__ if if_true.__doc__ is not None else if_false.__doc__
+    if doc is not None:
+        chosen.__doc__ = doc
+        for choice in (if_true, if_false):
+            if choice.__doc__ is None:
+                choice.__doc__ = doc
     return chosen

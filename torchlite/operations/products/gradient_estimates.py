@@ -7,7 +7,7 @@ from typing import Any
 from ...core.declare.publish import publish_python
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
-from ...core.values.errors import wrap_dims
+from ...core.values.errors import type_name, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
@@ -80,6 +80,8 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
         )
         dims = tuple(range(input.dim()))
     else:
+        if not isinstance(dim, (int, list, tuple)):
+            raise TypeError(f"gradient(): argument 'dim' must be tuple of ints, not {type_name(dim)}")
         dims = wrap_dims((dim,) if isinstance(dim, int) else tuple(dim), input.dim())
     steps = tuple(spacing) if several else (1 if spacing is None else spacing,) * len(dims)
     _require(
