@@ -19,6 +19,7 @@ import pytest
 import torchlite
 from compat_tests.test_native import DTYPES, LAYOUTS, SHAPES, Tagged, described, outcome
 from torchlite import nn
+from torchlite.core.machine.overrides import DisableTorchFunctionSubclass, TorchFunctionMode, needs_dispatch
 from torchlite.core.native import native
 from torchlite.core.state.mode import local
 
@@ -147,6 +148,69 @@ def test_subclasses_are_asked() -> None:
     assert t.shape == (2, 3) and t.size(1) == 3 and t.dim() == 2 and len(t) == 2 and t.requires_grad is False
     assert t.tolist() == [[1.0] * 3] * 2 and t[0, 0].item() == 1.0 and isinstance(t.detach(), Asked)
     assert {"torch.Tensor.shape.__get__", "torch.Tensor.size", "torch.Tensor.dim", "torch.Tensor.tolist"} <= set(told)
+
+
+@pytest.mark.parametrize("dims", [
+    (), (2, 3), [2, 3], range(3), torchlite.Size((1, 2)), (True, 2), (np.int64(2),), (torchlite.tensor(3),), (2.0,), 3,
+    "ab", {2: 1}, (1 << 70,),
+])  # fmt: skip
+def test_sizes(dims: Any) -> None:
+    def told(make: Callable[..., Any]) -> Any:
+        try:
+            size = make(torchlite.Size, dims)
+        except TypeError as error:
+            return str(error)
+        return type(size), repr(size), [type(n) for n in size], size.numel(), size[-1:], size.__add__((1,))
+
+    general = inspect.unwrap(torchlite.Size.__new__)
+    assert told(torchlite.Size.__new__) == told(lambda cls, dims: cls(dims)) == told(general)
+
+
+def test_places_in_sizes() -> None:
+    size = torchlite.ones(2, 3).shape
+    assert (size[0], size[-1], size[True], size[np.int64(1)], size[:1]) == (2, 3, 3, 3, torchlite.Size([2]))
+    for index in (2, -3, 1 << 70):
+        with pytest.raises(IndexError):
+            size[index]
+    with pytest.raises(TypeError):
+        size["0"]
+
+
+def test_who_asks_to_be_told() -> None:
+    class Asking(torchlite.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Duck:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "quack"
+
+    x, p = torchlite.ones(2), nn.Parameter(torchlite.ones(2))
+    asking = x.as_subclass(Asking)
+    general = inspect.unwrap(needs_dispatch)
+    for args in (
+        (x,),
+        (x, p, 1, None, "a"),
+        ([x, p],),
+        ((x, asking),),
+        (asking,),
+        (Duck(),),
+        ([[asking]],),
+        [x],
+        [Duck()],
+    ):
+        for kwargs in ({}, {"a": x, "b": 2}, {"a": asking}, {"a": [asking]}):
+            for mode in (torchlite.enable_grad, torchlite.inference_mode, DisableTorchFunctionSubclass, Telling):
+                with mode():
+                    assert needs_dispatch(args, kwargs) is general(args, kwargs)
+    assert nn.functional.relu(Duck()) == "quack"
+
+
+class Telling(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 def test_properties_are_properties() -> None:
@@ -392,6 +456,7 @@ def test_references() -> None:
             _ = t.detach().tolist(), t.detach().numpy(), t.data_ptr(), t.is_contiguous(), t.contiguous()
         w.grad = torchlite.ones(3)
         w.grad = None
+        _ = torchlite.Size((2, 3))[1], x.shape[0], x.shape[:1], nn.functional.relu(x, inplace=False)
         _ = float(one), int(one), bool(one), len(x), torchlite.from_numpy(array), module.weight, module.inner
         module(w[:2])
         with off, torchlite.enable_grad(), torchlite.set_grad_enabled(False), torchlite.inference_mode():

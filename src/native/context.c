@@ -19,6 +19,21 @@ static int leave_switch(State *state, PyObject *context)
     return 1;
 }
 
+// ---- making: `making(new)`, of a switch without arguments
+
+static PyObject *call_new(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1 || !PyType_Check(args[0]))
+        return decline(f, args, nargsf, kwnames);
+    PyTypeObject *type = (PyTypeObject *)args[0];
+    return PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT) ? decline(f, args, nargsf, kwnames) : type->tp_alloc(type, 0);
+}
+
+PyObject *make_making(PyObject *module, PyObject *general)
+{
+    return (PyObject *)new_function(call_new, 0, general, NULL, 0);
+}
+
 // ---- entering: `entering(enter, (class, mode inside of a plain mode))`
 
 typedef struct { PyObject *cls, *inside; } Entering;  // borrowed

@@ -48,6 +48,7 @@ static PyMethodDef methods[] = {
     {"index", make_index, METH_VARARGS, "The method `__getitem__` of tensors."},
     {"total", make_total, METH_VARARGS, "The sum, or mean, of all elements."},
     {"quick", make_quick, METH_VARARGS, "A question about tensors, or about what is switched on."},
+    {"making", make_making, METH_O, "The `__new__` of a switch."},
     {"entering", make_entering, METH_VARARGS, "The `__enter__` of a switch."},
     {"module_call", make_module_call, METH_VARARGS, "The call of an nn.Module."},
     {"look_up", make_look_up, METH_VARARGS, "The `__getattr__` of nn.Module."},

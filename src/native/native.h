@@ -69,7 +69,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
-    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(leave_switch) X(let_go)
+    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(overriding) X(leave_switch) X(let_go)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -223,6 +223,7 @@ PyObject *make_total(PyObject *module, PyObject *args);
 int add_properties(void);
 PyObject *make_quick(PyObject *module, PyObject *args);
 int add_contexts(PyObject *module);
+PyObject *make_making(PyObject *module, PyObject *general);
 PyObject *make_entering(PyObject *module, PyObject *args);
 PyObject *make_module_call(PyObject *module, PyObject *args);
 PyObject *make_look_up(PyObject *module, PyObject *args);

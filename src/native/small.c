@@ -411,9 +411,76 @@ static PyObject *call_is_grad_enabled(PyObject *f, PyObject *const *args, size_t
     return state != NULL ? Py_NewRef(((Mode *)state->mode)->grad) : decline(f, args, nargsf, kwnames);
 }
 
+// Whether a class takes no calls over, as far as that is known.
+static inline int overrides_nothing(PyTypeObject *cls)
+{
+    PyObject *found = PyDict_GetItemWithError(known.overriding, (PyObject *)cls);
+    if (found == NULL)
+        PyErr_Clear();
+    return found == Py_False;
+}
+
+// Whether no argument takes the call over; those in lists and tuples count too.
+static int nobody_asks(PyObject *args, PyObject *kwargs)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) {
+        PyObject *arg = PyTuple_GET_ITEM(args, i);
+        if (PyList_CheckExact(arg) || PyTuple_CheckExact(arg)) {
+            for (Py_ssize_t k = 0; k < Py_SIZE(arg); k++)
+                if (!overrides_nothing(Py_TYPE(PySequence_Fast_GET_ITEM(arg, k))))
+                    return 0;
+        } else if (!overrides_nothing(Py_TYPE(arg)))
+            return 0;
+    }
+    PyObject *name, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &name, &value);)
+        if (!overrides_nothing(Py_TYPE(value)))
+            return 0;
+    return 1;
+}
+
+static PyObject *call_needs_dispatch(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == 2 && PyTuple_CheckExact(args[0]) &&
+        PyDict_CheckExact(args[1]) && plain_mode() != NULL && nobody_asks(args[0], args[1]))
+        Py_RETURN_FALSE;
+    return decline(f, args, nargsf, kwnames);
+}
+
+// ---- Size
+
+// `Size(dims)`, of a tuple of ints.
+static PyObject *call_new_size(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *dims = kwnames == NULL && PyVectorcall_NARGS(nargsf) == 2 && args[0] == known.Size ? args[1] : NULL;
+    if (dims == NULL || !(PyTuple_CheckExact(dims) || (PyObject *)Py_TYPE(dims) == known.Size))
+        return decline(f, args, nargsf, kwnames);
+    const Py_ssize_t count = PyTuple_GET_SIZE(dims);
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(dims, i)))
+            return decline(f, args, nargsf, kwnames);
+    PyTypeObject *type = (PyTypeObject *)known.Size;
+    PyObject *made = type->tp_alloc(type, count);
+    for (Py_ssize_t i = 0; made != NULL && i < count; i++)
+        PyTuple_SET_ITEM(made, i, Py_NewRef(PyTuple_GET_ITEM(dims, i)));
+    return made;
+}
+
+static PyObject *call_size_item(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == 2 && PyTuple_Check(args[0]) && PyLong_CheckExact(args[1])) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(args[0]), i = PyLong_AsSsize_t(args[1]);
+        if (i >= -count && i < count && !PyErr_Occurred())
+            return Py_NewRef(PyTuple_GET_ITEM(args[0], i < 0 ? i + count : i));
+        PyErr_Clear();
+    }
+    return decline(f, args, nargsf, kwnames);
+}
+
 static const struct { const char *name; vectorcallfunc call; } calls[] = {
     {"size", call_size}, {"from_numpy", call_from_numpy}, {"is_tensor", call_is_tensor},
-    {"is_grad_enabled", call_is_grad_enabled}, {NULL},
+    {"is_grad_enabled", call_is_grad_enabled}, {"needs_dispatch", call_needs_dispatch}, {"Size", call_new_size},
+    {"Size.__getitem__", call_size_item}, {NULL},
 };
 
 // `quick(general, name)`: a function or property that answers plain questions of that name in C.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.machine.node import shared_counter
-from ..core.native import native, quick
+from ..core.native import named, native, quick
 from ..core.state.context import Context, SetAtOnce, Switch
 from ..core.state.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
 from ..core.values.errors import warn
@@ -18,6 +18,7 @@ from ..core.values.errors import warn
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 _new = object.__new__
+_INFERENCE = Mode(grad=False, inference=True)
 
 
 class _Decorating:
@@ -114,8 +115,10 @@ class enable_grad(_OptionalCall):
 
 
 if native is not None:
+    _OptionalCall.__new__ = staticmethod(named(native.making(_OptionalCall.__new__), _OptionalCall.__new__))
     for _cls in (no_grad, enable_grad):
-        _cls.__enter__ = native.entering(_OptionalCall.__enter__, (_cls, _cls.plain))
+        _enter = native.entering(_OptionalCall.__enter__, (_cls, _cls.plain))
+        _cls.__enter__ = named(_enter, _OptionalCall.__enter__)
 
 
 def grad_enabled(enabled: bool) -> _OptionalCall:
@@ -158,6 +161,8 @@ class inference_mode(Switch, _Decorating):
         self.enabled = mode
 
     def _inside(self, mode: Mode) -> Mode:
+        if mode.plain:
+            return _INFERENCE if self.enabled else GRAD
         return mode.but(inference=self.enabled, grad=not self.enabled)
 
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from ..native import quick
+from ..parts import know
 from ..state.context import Switch
 from ..state.mode import Mode, local
 
@@ -29,6 +31,7 @@ def overrides(cls: type) -> bool:
 
 
 _OVERRIDES: dict[type, bool] = {}
+know(overriding=_OVERRIDES)
 PLAIN: set[type] = set()  # the tensor classes that were asked for and take nothing over
 
 
@@ -45,6 +48,7 @@ def _overloaded(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     return found
 
 
+@quick
 def needs_dispatch(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether somebody is to be told of a call before it is made: a function mode, an operand, the profiler."""
     mode = local.state.mode

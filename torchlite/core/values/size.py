@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Any
 
+from ..native import quick
 from ..parts import know
 from .pickling import Shown, bear_name
 
@@ -58,6 +59,8 @@ class Size(tuple):
         return Shown(Size), (tuple(self),)
 
 
+Size.__new__ = staticmethod(quick(Size.__new__, "Size"))  # type: ignore[method-assign, assignment]
+Size.__getitem__ = quick(Size.__getitem__, "Size.__getitem__")  # type: ignore[method-assign]
 bear_name(Size, "torch")
 know(Size=Size)
 
