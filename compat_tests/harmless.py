@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests.described import description
+from torchlite.core.values.device import find_installed
 
 REFUSALS = (pickle.UnpicklingError, RuntimeError, EOFError)  # which NotImplementedError is one of
 SECONDS = 10  # of computing, for one file
@@ -69,7 +70,7 @@ class _Watch:
 def _looks_for_device(frame: Any) -> bool:
     """Whether what is asked for is an installed backend, for a device that the file names."""
     while frame is not None:
-        if frame.f_globals.get("__name__") == "torchlite.backends.base":
+        if frame.f_globals.get("__name__") == find_installed.__module__:
             return True
         frame = frame.f_back
     return False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -156,3 +158,15 @@ def test_the_profilers_steps_inside_of_switches() -> None:
             profiler.step()
     assert "aten::sin" in {event.name for event in profiler.events()}
     assert local.state.mode.plain
+
+
+def test_no_try_that_puts_something_back_ends_in_a_loop() -> None:
+    """Python's step from the end of the loop to what follows belongs to no `try`: exceptions there put nothing back."""
+    home = Path(torchlite.__file__).parent
+    found = [
+        f"{path.relative_to(home)}:{node.lineno}"
+        for path in home.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Try) and node.finalbody and isinstance(node.body[-1], (ast.For, ast.While))
+    ]
+    assert not found

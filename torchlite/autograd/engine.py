@@ -60,8 +60,7 @@ def run(
             if goals is not None:
                 task.aim(goals)
             task.drain(task.enter(roots), state.quiet)
-            for callback in task.callbacks:  # one may add another
-                callback()
+            task.call_back()
         finally:
             state.mode, state.task = outer_mode, outer_task
     finally:  # for an exception at the line above
@@ -144,6 +143,11 @@ class GraphTask:
             )
         now = self.node
         return target == (now if now is None or isinstance(now, Node) else id(now)) or target in self.waiting
+
+    def call_back(self) -> None:
+        """Make the calls that are to come last."""
+        for callback in self.callbacks:  # one may add another
+            callback()
 
     # ---- before
 
