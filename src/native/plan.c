@@ -373,23 +373,27 @@ static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf,
 
 // ---- what Python hands over
 
-// A copy of arguments with a mark in place of each tensor, whose form is noted.
+// A copy of arguments with a mark in place of each tensor, whose form is noted. NULL, without an error, where there are
+// more tensors than C knows, or one that is not `plannable`: such plans are Python's alone.
 static PyObject *marked(Plan *plan, PyObject *value)
 {
     Tensor *t = plannable(value);
+    if (t == NULL && PyType_IsSubtype(Py_TYPE(value), &TensorParts))
+        return NULL;
     if (t != NULL) {
+        if (plan->count == MOST_TENSORS)
+            return NULL;
         PyArrayObject *array = (PyArrayObject *)t->array;
         const int ndim = PyArray_NDIM(array), k = plan->count++;
+        const size_t bytes = ndim * sizeof(npy_intp);
         Py_ssize_t before = 0;
         for (int i = 0; i < k; i++)
             before += 2 * plan->ndims[i];
-        if (k < MOST_TENSORS) {
-            plan->ndims[k] = ndim;
-            plan->dtypes[k] = t->dtype;
-            memcpy(plan->geometry + before, PyArray_DIMS(array), ndim * sizeof(npy_intp));
-            memcpy(plan->geometry + before + ndim, PyArray_STRIDES(array), ndim * sizeof(npy_intp));
-            return Py_NewRef(known.Tensor);
-        }
+        plan->ndims[k] = ndim;
+        plan->dtypes[k] = t->dtype;
+        memcpy(plan->geometry + before, PyArray_DIMS(array), bytes);
+        memcpy(plan->geometry + before + ndim, PyArray_STRIDES(array), bytes);
+        return Py_NewRef(known.Tensor);
     }
     if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value))
         return Py_NewRef(value);
@@ -470,28 +474,24 @@ PyObject *remember(PyObject *module, PyObject *args)
     plan->dtypes = PyMem_Calloc(MOST_TENSORS, sizeof *plan->dtypes);
     PyObject *values = PyDict_Values(named), *last = values == NULL ? NULL : PyList_AsTuple(values);
     PyObject *all = last == NULL ? NULL : PySequence_Concat(given, last), *names = PyDict_Keys(named);
-    if (plan->geometry != NULL && plan->ndims != NULL && plan->dtypes != NULL && all != NULL && names != NULL) {
-        plan->values = marked(plan, all);
+    if (plan->geometry == NULL || plan->ndims == NULL || plan->dtypes == NULL)
+        PyErr_NoMemory();
+    else if (all != NULL && names != NULL && (plan->values = marked(plan, all)) != NULL)
         plan->names = PyList_AsTuple(names);
-    }
     Py_XDECREF(values);
     Py_XDECREF(last);
     Py_XDECREF(all);
     Py_XDECREF(names);
-    int failed = plan->values == NULL || plan->names == NULL;
+    int failed = plan->names == NULL;
     plan->plan = Py_NewRef(run);
     plan->data = failed ? NULL : PyObject_GetAttrString(run, "native");
     if (!failed && plan->data == NULL)
         PyErr_Clear();
     else if (!failed && PyTuple_CheckExact(plan->data))
         failed = (PyTuple_CheckExact(PyTuple_GET_ITEM(plan->data, 0)) ? read_view : read_kernel)(plan, plan->data) < 0;
-    if (failed || plan->count > MOST_TENSORS) {
+    if (failed) {
         release(plan);
-        if (!PyErr_Occurred() && failed)
-            return PyErr_NoMemory();
-        if (failed)
-            return NULL;
-        Py_RETURN_NONE;
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     }
     if (planned->plans[FORMS - 1] != NULL)
         release(planned->plans[FORMS - 1]);
