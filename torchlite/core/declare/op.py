@@ -19,12 +19,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..machine.fast import accelerated
 from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
-from ..machine.plan import UNKNOWN, form_of_call, plan_of
+from ..machine.plan import planned
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import ask_for_histories, follow_bases
-from ..native import native
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values.arrays import Array, Backend
@@ -55,30 +53,21 @@ class Op(PublicForms):
 
     def apply(self, *values: Any) -> Any:
         """Run on bound arguments, by a plan where there is one for calls of this form."""
-        state = local.state
-        mode = state.mode
-        if mode.plain and self.by_form:
-            tensors: list[Tensor] = []
-            form = form_of_call(values, tensors)
-            if form is not None and tensors:
-                plan = self.plans.get(form, UNKNOWN)
-                if plan and plan is not UNKNOWN:
-                    results = plan(state, mode, tensors)
-                    if native is not None:
-                        self.know_again(values, plan)
-                    return results
-                results = self.run_generally(state, mode, values)
-                if plan is not False:
-                    self.plans.met(form, tensors, lambda: plan_of(self, values, results), plan)
-                return results
-        return self.run_generally(state, mode, values)
+        return self.applied(*values)
 
-    def know_again(self, values: tuple[Any, ...], plan: Any) -> None:
-        """Let the native build run what is called like this by its plan."""
-        if "apply" not in self.__dict__:
-            vars(self)["apply"] = accelerated(native.planned, self.apply)
-        if type(self.apply) is native.function:  # and not one of the op's own
-            native.remember(self.apply, values, {}, plan)
+    @functools.cached_property
+    def applied(self) -> Callable[..., Any]:
+        """What stands in the place of `apply` from its first call on."""
+        made = self.run_bound
+        if self.by_form:
+            made = planned(lambda args, kwargs: (self, args), made, self.plans)
+        vars(self)["apply"] = made
+        return made
+
+    def run_bound(self, *values: Any) -> Any:
+        """Run on bound arguments, without a plan."""
+        state = local.state
+        return self.run_generally(state, state.mode, values)
 
     def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
         """Check, lift, compute, wrap, record."""

@@ -90,9 +90,11 @@ UNKNOWN = object()
 _new = object.__new__
 
 
-def planned(find: Callable[[Any, Any], Any], general: Callable[..., Any]) -> Callable[..., Any]:
+def planned(
+    find: Callable[[Any, Any], Any], general: Callable[..., Any], plans: Plans | None = None
+) -> Callable[..., Any]:
     """`general` by way of plans. `find(args, kwargs)` is what it comes to: an op and its bound arguments, or None."""
-    plans = Plans()
+    plans = plans or Plans()
     get = plans.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -129,12 +131,6 @@ def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: A
         return op.plan(values, stand_ins, results)
     plan, at = op.plan(values, stand_ins, op.apply(*values)), which[0]
     return None if plan is None else lambda state, mode, tensors: plan(state, mode, tensors)[at]
-
-
-def plan_of(op: Any, values: Sequence[Any], results: Any) -> Plan | None:
-    """The plan of `op.apply(*values)`, which gave `results`."""
-    stand_ins: list[Tensor] = []
-    return op.plan(_replaced(values, stand_ins), stand_ins, results)
 
 
 def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:

@@ -18,7 +18,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import quick
-from ...core.state.mode import local
+from ...core.state.mode import Mode, State, local
 from ...core.values import dtype as dt
 from ...core.values import errors
 from ...core.values.arrays import Array, Backend, DeviceLike, Namespace
@@ -62,11 +62,11 @@ def check_format(ndim: int, format_: memory_format) -> None:
         raise RuntimeError(f"required rank {rank} tensor to use {format_.name} format")
 
 
-def _of_inference(op: Op, *values: Any) -> Any:
+def _of_inference(op: Op, state: State, mode: Mode, values: Sequence[Any]) -> Any:
     """A clone of a tensor made in inference mode is an ordinary one."""
     t: Tensor = values[0]
-    if t.counter is not UNVERSIONED or local.state.mode.inference:
-        return Op.apply(op, *values)
+    if t.counter is not UNVERSIONED or mode.inference:
+        return Op.run_generally(op, state, mode, values)
     return t.new_empty(t.shape).copy_(t)
 
 
@@ -76,7 +76,7 @@ clone = LaidOp(
     {"self": lambda g: g},
     linear=True,
     batch=LEADING,
-    apply=_of_inference,
+    run_generally=_of_inference,
     by_form=True,
 )
 publish(clone)

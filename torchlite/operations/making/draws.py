@@ -110,7 +110,7 @@ class _Draw(Op):
         """The same into a new tensor, which is what transforms ask for."""
         like_, *parameters = values
         if like_.backend.level:
-            return super().apply(*values)
+            return self.run_bound(*values)
         return self.fresh(like_.array.shape, like_.dtype, like_.backend.home, *parameters)
 
     def apply_in_place(self, values: list[Any]) -> Tensor:

@@ -36,13 +36,13 @@ class FromParameters(OnBackend, Op):
         if self.recorded and local.state.mode.grad:
             self.edges(values)  # of histories that may not be asked for, PyTorch tells before it draws
         if not levels:
-            return super().apply(*values)
+            return self.run_bound(*values)
         above = max([v.backend.level for v in values if isinstance(v, Tensor)])
 
         def make(batch: tuple[int, ...]) -> Tensor:
             shape = broadcast_shapes(*[v.array.shape for v in values if isinstance(v, Tensor)])
             wide = [v.expand(*batch, *shape) if batch and isinstance(v, Tensor) else v for v in values]
-            return super(FromParameters, self).apply(*wide)
+            return self.run_bound(*wide)
 
         return drawn(make, above)
 

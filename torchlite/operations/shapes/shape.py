@@ -166,7 +166,7 @@ publish_python(
 
 def _detach(op: Op, *values: Any) -> Tensor:
     t: Tensor = values[0]
-    return t.alias() if t.backend.lazy else Op.apply(op, t)
+    return t.alias() if t.backend.lazy else op.run_bound(t)
 
 
 def _detached_at_once(op: Op, method: bool = False) -> Callable[..., Tensor]:
