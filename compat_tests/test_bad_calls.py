@@ -211,6 +211,15 @@ torch.nn.utils.rnn.pad_sequence(torch.eye(3), 2.0)
 torch.from_numpy(np.ones(3)).resize_(10)
 torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
 torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
+torch.ones_like(torch.ones(2), out=torch.ones(2))
+torch.prod(torch.ones(3), out=torch.ones(()))
+torch.exp(torch.ones(5, 5), out=torch.ones(3, 3).expand(2, 3, 3))
+torch.native_batch_norm(torch.ones(2, 1), None, None, torch.tensor(2.0), torch.ones(1), False, 0.5, 1e-05)
+torch.native_group_norm(torch.ones(1, 6, 3), torch.ones(6), torch.ones(6), 1, 6, -1, 2, 0.5)
+torch.nn.functional.adaptive_max_pool1d(torch.ones(2, 0, 3), 3)
+torch.ldexp(torch.ones(2), torch.tensor(True))
+torch.ones(()).scatter_add(0, torch.tensor([0, 0]), torch.ones(()))
+torch.gradient(torch.ones(4, 4), dim=iter([0]), spacing=2.0)
 torch.nn.functional.elu(torch.ones(2), 1e300)
 torch.nn.functional.threshold(torch.ones(2).half(), 1, 70000)
 torch.nn.functional.hardshrink(torch.ones(2), 1j)
@@ -437,6 +446,9 @@ torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 4, 4, 4), [0, 2], return_i
 torch.nn.utils.clip_grads_with_norm_(torch.ones(2), 1.0, "a")
 torch.stft(torch.ones(10), n_fft=7, center=None, pad_mode=None, return_complex=True).abs().shape
 torch.sym_sum(1, 2) + torch.sym_sum([1, 2])
+(torch.finfo(float), torch.iinfo(int))
+torch.tril(torch.ones(2, 2), -(2**63))
+torch.ones(2, 3, 4, 4).to(torch.uint8).clone(memory_format=torch.preserve_format).is_contiguous()
 """
 
 

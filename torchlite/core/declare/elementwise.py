@@ -13,7 +13,7 @@ from ..machine.operands import array_of, converted, fitting_array, form_of, resu
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
 from ..machine.tensor import Tensor, TensorBase
-from ..machine.write import check_apart
+from ..machine.write import check_apart, check_no_overlap
 from ..state.mode import local
 from ..values import dtype as dt
 from ..values import errors
@@ -262,6 +262,7 @@ class Elementwise(Op):
         if isinstance(out, Tensor):
             read = [t for i in self.operands for t in tensors_in(values[i])]
             shape = errors.broadcast_shapes(*[t.array.shape for t in read])
+            check_no_overlap(out)
             if out.array.shape == shape:  # else it gets new memory
                 for other in read:
                     check_apart(out, other)

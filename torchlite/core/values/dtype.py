@@ -260,11 +260,16 @@ def _promoted_from(low: dtype, high: dtype) -> dtype:
 _DEFAULT = object()  # stands for a type that is not given
 
 
+def _of_python(type: Any) -> Any:
+    """The dtype that a class of Python's numbers stands for; anything else as it is."""
+    return {float: float64, complex: complex128, int: int64, bool: bool_}.get(type, type) if callable(type) else type
+
+
 class finfo:
     """The limits of a floating-point type (of the default dtype when none is given)."""
 
     def __init__(self, type: Any = _DEFAULT) -> None:
-        d = get_default_dtype() if type is _DEFAULT else type
+        d = get_default_dtype() if type is _DEFAULT else _of_python(type)
         if not isinstance(d, dtype):
             raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {d.__class__.__name__}")
         if d.category < FLOAT:
@@ -299,7 +304,8 @@ _RESOLUTION = {float16: 1e-3, bfloat16: 1e-2, float32: 1e-6, float64: 1e-15}
 class iinfo:
     """The limits of an integer type."""
 
-    def __init__(self, type: dtype) -> None:
+    def __init__(self, type: Any) -> None:
+        type = _of_python(type)
         if not isinstance(type, dtype):
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
         if type.category >= FLOAT or type in _NAMED_ONLY:

@@ -192,6 +192,8 @@ def _check_batch_norm(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+        elif name.startswith("running") and t.dim() != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {t.dim()}")
         elif name.startswith("running") and requires_grad(t):
             raise RuntimeError(
                 f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This "

@@ -40,7 +40,8 @@ def factory(
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
     `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
-    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning. Methods take none.
+    many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning. Methods, and
+    functions of `self`, take none.
     """
 
     def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -75,8 +76,9 @@ class Factory:
         self.signature = Signature(f"{self.name}({params}, {star}{_OPTIONS}, Tensor? out=None)")
         self.own = len(self.signature.params) - 6
         self.like = "self" in self.signature.by_name
+        self.takes_out = takes_out and not self.like
         self.spread = self.signature.positional == 1 + self.like and self.signature.params[self.like].sequence
-        self.make, self.method, self.flat, self.warns, self.takes_out = make, method, flat, warns, takes_out
+        self.make, self.method, self.flat, self.warns = make, method, flat, warns
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
     def caller(self) -> Callable[..., Tensor]:

@@ -230,7 +230,8 @@ def _triangle(name: str) -> Op:
     def kernel(xp: Namespace, array: Array, diagonal: int) -> Any:
         if array.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return getattr(xp, name)(xp.ascontiguousarray(array), diagonal)
+        most = max(array.shape)
+        return getattr(xp, name)(xp.ascontiguousarray(array), max(-most, min(diagonal, most)))
 
     op = Op(
         f"{name}(Tensor self, int diagonal=0)",
