@@ -211,6 +211,9 @@ torch.nn.utils.rnn.pad_sequence(torch.eye(3), 2.0)
 torch.from_numpy(np.ones(3)).resize_(10)
 torch.from_numpy(np.ones(3)).untyped_storage().resize_(100)
 torch.frombuffer(bytearray(16), dtype=torch.uint8).resize_(100)
+torch.norm(torch.ones(2, 3, 4), "nuc")
+torch.slice_scatter(torch.ones(4).byte(), torch.ones(4).byte(), out=torch.ones(4))
+torch.gradient(torch.ones(3, 3, 3), dim=(0, 1), spacing=range(3), edge_order=2)
 torch.ones_like(torch.ones(2), out=torch.ones(2))
 torch.prod(torch.ones(3), out=torch.ones(()))
 torch.exp(torch.ones(5, 5), out=torch.ones(3, 3).expand(2, 3, 3))
@@ -447,6 +450,8 @@ torch.nn.utils.clip_grads_with_norm_(torch.ones(2), 1.0, "a")
 torch.stft(torch.ones(10), n_fft=7, center=None, pad_mode=None, return_complex=True).abs().shape
 torch.sym_sum(1, 2) + torch.sym_sum([1, 2])
 (torch.finfo(float), torch.iinfo(int))
+torch.nuclear_norm(torch.ones(2, 3, 4)).shape
+torch.nn.functional.fractional_max_pool3d(torch.ones(2, 3, 5, 5, 5), 2, output_ratio=0.5).shape
 torch.tril(torch.ones(2, 2), -(2**63))
 torch.ones(2, 3, 4, 4).to(torch.uint8).clone(memory_format=torch.preserve_format).is_contiguous()
 """

@@ -120,7 +120,7 @@ def _fractional_max_pools(dims: int, op: Any) -> tuple[Any, Any]:
             if output_size is None and output_ratio is None:
                 raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
             if output_size is None:
-                if len(output_ratio) > dims:
+                if (dims == 2 or isinstance(output_ratio, Sequence)) and len(output_ratio) > dims:
                     raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
                 sizes = input.shape[input.dim() - dims :]
                 output_size = [int(n * ratio) for n, ratio in zip(sizes, _numbers(output_ratio, dims))]

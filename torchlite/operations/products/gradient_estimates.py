@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core.declare.publish import publish_python
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import dtype as dt
@@ -69,8 +71,10 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
     `spacing` is the distance between samples, or one for each dimension, or the samples' positions as 1-dim tensors.
     """
     several = isinstance(spacing, (list, tuple))
-    if isinstance(spacing, TensorBase) and spacing.dim():
-        raise TypeError("gradient() received an invalid combination of arguments - got (Tensor, spacing=Tensor)")
+    known = several or spacing is None or isinstance(spacing, (int, float, complex, np.number))
+    if not known and not (isinstance(spacing, TensorBase) and not spacing.dim()):
+        got = type_name(spacing)
+        raise TypeError(f"gradient() received an invalid combination of arguments - got (Tensor, spacing={got})")
     if dim is None:
         _require(
             not several or len(spacing) == input.dim(),

@@ -142,6 +142,9 @@ def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) 
 def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
     """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
     if p == "nuc":
+        if dim is None and input.dim() > 2:
+            every = " ".join(map(str, range(input.dim())))
+            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {every}")
         return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
@@ -170,14 +173,9 @@ publish_python(
 
 def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
-    if dim is None and input.dim() != 2:
-        raise RuntimeError(
-            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
-            if input.dim() < 2
-            else "Expected a tensor with 2 dimensions, but got a tensor with "
-            f"{input.dim()} dimension{'' if input.dim() == 1 else 's'} instead."
-        )
-    rows, columns = (0, 1) if dim is None else dim
+    if dim is None and input.dim() < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    rows, columns = (-2, -1) if dim is None else dim
     values = input.movedim((rows, columns), (-2, -1)).svd().S.sum(-1)
     if not keepdim:
         return values

@@ -140,6 +140,7 @@ slice_scatter = LaidOp(
         "src": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step),
     },
     linear=True,
+    exact_out=True,
     batch=LEADING,
     shows="dim start end step",
 )
