@@ -392,6 +392,30 @@ def test_recurrent_layers(isa, mode, sizes, reverse):
     back.agree(args, 1e-3, 1e-3, taken=None, signs=False)
 
 
+# ---- attention
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 1, 1), (2, 3, 24, 24, 8, 8), (2, 1, 7, 33, 5, 18), (1, 2, 50, 9, 3, 3)])
+@pytest.mark.parametrize("causal", (False, True))
+def test_attention(isa, sizes, causal):
+    batch, heads, queries, keys, features, values = sizes
+    forward, back = Pair("_scaled_dot_product_attention"), Pair("_scaled_dot_product_attention_backward")
+    shapes = ((queries, features), (keys, features), (keys, values))
+    q, k, v = (numbers((batch, heads, *shape), i, 1.0) for i, shape in enumerate(shapes))
+    for turned in (False, True):
+        if turned:  # batch, heads and rows in another order in memory
+            q, k, v = (np.ascontiguousarray(a.transpose(2, 0, 1, 3)).transpose(1, 2, 0, 3) for a in (q, k, v))
+        made, kept = forward.kernel(q, k, v, None, causal, 0.3)
+        wanted = forward.twin(q, k, v, None, causal, 0.3)[0]
+        np.testing.assert_allclose(made, wanted, 1e-4, 1e-5)
+        assert made.strides == wanted.strides and not forward.declined
+        for g in (numbers(made.shape, 5), np.broadcast_to(np.float32(1), made.shape)):
+            for needs in ((True, True, True, False), (False, True, False, False)):
+                args = (g, q, k, v, None, made, kept, causal, 0.3, needs)
+                back.agree(args, 1e-3, 1e-4, signs=False)
+    forward.agree((q, k, v, np.zeros((queries, keys), np.float32), False, 0.3), 1e-4, 1e-5, taken=False, signs=False)
+
+
 # ---- all of them
 
 

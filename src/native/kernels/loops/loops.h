@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recurrence.h"
+#include "sizes.h"
 #include "sliding.h"
 
 typedef ptrdiff_t N;
@@ -59,6 +59,11 @@ typedef ptrdiff_t N;
     X(recurrent_slope, (const Recurrence *r, const float *g, const float *w, const float *gates, const float *hidden, \
                         const float *more, const float *before, float *to_h, float *to_c, float *rows, \
                         float *of_state, float *room)) \
+    /* attention.c */ \
+    X(attention, (const Attention *s, const float *q, const float *k, const float *v, float *y, float *kept, \
+                  float *room)) \
+    X(attention_slope, (const Attention *s, const float *g, const float *q, const float *k, const float *v, \
+                        const float *y, const float *kept, float *dq, float *dk, float *dv, float *room)) \
     /* conv.c */ \
     X(conv, (const Sliding *s, const float *x, const float *w, const float *bias, float *y, float *room)) \
     X(conv_to_images, (const Sliding *s, const float *g, const float *w, const float *bias, float *x, float *room)) \

@@ -26,14 +26,14 @@ INLINE N seen(const Sliding *s)
     return n < 0 ? 0 : n < s->size[2] ? n : s->size[2];
 }
 
-INLINE void split(const Sliding *s, const float *image, float *phases)
+static inline void split(const Sliding *s, const float *image, float *phases)
 {
     N n = seen(s);
     FOR_ROWS(s, z, y)
         deal(image + (z * s->size[1] + y) * s->size[2], n, s->padding[2], s->stride[2], phases + row_at(s, z, y), s->cells);
 }
 
-INLINE void join(const Sliding *s, const float *phases, float *image)
+static inline void join(const Sliding *s, const float *phases, float *image)
 {
     N n = seen(s);
     FOR_ROWS(s, z, y)
@@ -41,14 +41,14 @@ INLINE void join(const Sliding *s, const float *phases, float *image)
 }
 
 // Values of windows from row-major order into cells, and back.
-INLINE void lay(const Sliding *s, const float *values, float *cells)
+static inline void lay(const Sliding *s, const float *values, float *cells)
 {
     for (N z = 0; z < s->count[0]; z++)
         for (N y = 0; y < s->count[1]; y++, values += s->count[2])
             memcpy(cells + z * s->step[0] + y * s->step[1], values, s->count[2] * sizeof *cells);
 }
 
-INLINE void pick_up(const Sliding *s, const float *cells, float *values)
+static inline void pick_up(const Sliding *s, const float *cells, float *values)
 {
     for (N z = 0; z < s->count[0]; z++)
         for (N y = 0; y < s->count[1]; y++, values += s->count[2])

@@ -35,3 +35,15 @@ void IN_ISA(correlate)(const Source *s, const float *factors, const float *bias,
     default: stretches(s, factors, bias, added, to, apart, 1);
     }
 }
+
+INLINE void turn_rows(const float *restrict rows, N apart, N n, float *restrict columns, const int outs)
+{
+    for (N i = 0; i < n; i++)
+        for (int o = 0; o < outs; o++) columns[i * outs + o] = rows[o * apart + i];
+}
+
+void IN_ISA(turn)(const float *rows, N apart, N n, float *columns, int outs)
+{
+    if (outs == OUT) turn_rows(rows, apart, n, columns, OUT);
+    else turn_rows(rows, apart, n, columns, outs);
+}

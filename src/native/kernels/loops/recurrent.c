@@ -7,18 +7,11 @@ enum { ELMAN_TANH, ELMAN_RELU, GRU, LSTM };
 
 static const N no_shift[1] = {0};
 
-// rows (outs, n) to columns (n, outs)
-INLINE void turn(const float *rows, N n, float *columns, int outs)
-{
-    for (int o = 0; o < outs; o++)
-        for (N i = 0; i < n; i++) columns[i * outs + o] = rows[o * n + i];
-}
-
 // Adds rows (outs, n) times a matrix (n, length) to rows `apart` from each other.
 static void add_product(const float *rows, N n, const float *matrix, N length, float *to, N apart, int outs, float *room)
 {
     Source source = {matrix, length, n, 1, length, no_shift};
-    turn(rows, n, room, outs);
+    IN_ISA(turn)(rows, n, n, room, outs);
     IN_ISA(correlate)(&source, room, NULL, 1, to, apart, outs);
 }
 

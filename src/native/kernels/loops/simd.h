@@ -80,7 +80,7 @@ INLINE float tail_of(float size)
 }
 
 // A row's numbers, of which the first stands at place `at`, to phases: place p is number p / stride of phase p % stride.
-INLINE void deal(const float *restrict row, N n, N at, N stride, float *restrict phases, N apart)
+static inline void deal(const float *restrict row, N n, N at, N stride, float *restrict phases, N apart)
 {
     if (stride == 1) {
         memcpy(phases + at, row, n * sizeof *row);
@@ -101,7 +101,7 @@ INLINE void deal(const float *restrict row, N n, N at, N stride, float *restrict
 }
 
 // And back.
-INLINE void collect(const float *restrict phases, N n, N at, N stride, float *restrict row, N apart)
+static inline void collect(const float *restrict phases, N n, N at, N stride, float *restrict row, N apart)
 {
     if (stride == 1) {
         memcpy(row, phases + at, n * sizeof *row);

@@ -1,0 +1,96 @@
+// Scaled dot-product attention without a mask: see loops/attention.c.
+#include "kernel.h"
+
+enum { KEPT = 1 << 20, SLACK = 64, BLOCK = 8 };  // as the twin has it: of so many weights all are kept
+
+// An array (batch, heads, rows, columns) of floats, with strides in numbers. Whether it is one.
+static int heads_of(PyObject *o, PyArrayObject **to, N *strides)
+{
+    PyArrayObject *a = *to = (PyArrayObject *)o;
+    if (!PyArray_CheckExact(o) || PyArray_TYPE(a) != NPY_FLOAT32 || PyArray_NDIM(a) != 4 || !PyArray_ISBEHAVED_RO(a) ||
+        !PyArray_SIZE(a))
+        return 0;
+    for (int d = 0; d < 4; d++) {
+        if (PyArray_STRIDE(a, d) % (N)sizeof(float)) return 0;
+        strides[d] = PyArray_STRIDE(a, d) / (N)sizeof(float);
+    }
+    return 1;
+}
+
+static int describe(Attention *s, PyArrayObject *q, PyArrayObject *k, PyArrayObject *v, PyObject *mask, PyObject *causal, PyObject *scale)
+{
+    const npy_intp *of_query = PyArray_DIMS(q), *of_key = PyArray_DIMS(k), *of_value = PyArray_DIMS(v);
+    if (mask != Py_None || !PyBool_Check(causal) || !PyFloat_CheckExact(scale) || of_query[3] != of_key[3] || of_key[2] != of_value[2] ||
+        memcmp(of_query, of_key, 2 * sizeof *of_query) || memcmp(of_query, of_value, 2 * sizeof *of_query))
+        return 0;
+    s->heads = of_query[1];
+    s->count = of_query[0] * of_query[1];
+    s->queries = of_query[2];
+    s->keys = of_key[2];
+    s->features = of_query[3];
+    s->values = of_value[3];
+    s->causal = causal == Py_True;
+    s->scale = (float)PyFloat_AS_DOUBLE(scale);
+    return s->count * s->queries * s->keys <= KEPT;
+}
+
+static N larger(N a, N b) { return a > b ? a : b; }
+
+static PyObject *attention(PyObject *const *a, Py_ssize_t count)
+{
+    Attention s;
+    PyArrayObject *q, *k, *v;
+    if (count != 6 || !heads_of(a[0], &q, s.of_query) || !heads_of(a[1], &k, s.of_key) || !heads_of(a[2], &v, s.of_value) ||
+        !describe(&s, q, k, v, a[3], a[4], a[5]))
+        return NULL;
+    // In memory, batch, heads and queries of the result lie in the order of those of the queries.
+    int alike = !PyArray_IS_C_CONTIGUOUS(q) && s.features == s.values;
+    for (int d = 0; d < 4; d++) alike = alike && s.of_query[d];
+    npy_intp shape[4] = {s.count / s.heads, s.heads, s.queries, s.values}, weights[3] = {s.count, s.queries, s.keys};
+    PyArrayObject *y = alike ? (PyArrayObject *)PyArray_NewLikeArray(q, NPY_KEEPORDER, NULL, 0) : fresh(4, shape), *kept = fresh(3, weights);
+    N room = s.keys * (s.features + s.values) + BLOCK * (larger(s.keys, s.features) + s.features + s.keys + s.values) + (2 + 2 * BLOCK) * SLACK;
+    float *memory = PyMem_Malloc((size_t)room * sizeof(float));
+    if (!memory) PyErr_NoMemory();
+    int fine = y && kept && memory && heads_of((PyObject *)y, &y, s.of_result);
+    if (fine)
+        WORK(s.count * s.queries * s.keys * s.features,
+             loops->attention(&s, data_of(q), data_of(k), data_of(v), data_of(y), data_of(kept), memory));
+    PyMem_Free(memory);
+    if (fine) return Py_BuildValue("(NN)", y, kept);
+    Py_XDECREF(y);
+    Py_XDECREF(kept);
+    return NULL;
+}
+
+static PyObject *attention_backward(PyObject *const *a, Py_ssize_t count)
+{
+    Attention s;
+    int needs[3];
+    PyArrayObject *g, *q, *k, *v, *y, *kept = count == 10 ? floats(a[6]) : NULL;
+    if (!kept || !heads_of(a[0], &g, s.of_gradient) || !heads_of(a[1], &q, s.of_query) || !heads_of(a[2], &k, s.of_key) ||
+        !heads_of(a[3], &v, s.of_value) || !heads_of(a[5], &y, s.of_result) || !describe(&s, q, k, v, a[4], a[7], a[8]) ||
+        !wanted_of(a[9], 3, needs) || PyArray_SIZE(kept) != s.count * s.queries * s.keys || !same_shape(g, y))
+        return NULL;
+    N widest = larger(s.features, s.values), longest = larger(s.keys, s.queries);
+    N room = 4 * (longest * widest + SLACK) + BLOCK * (longest + 2 * widest + s.keys + 2 * SLACK) + s.queries * s.keys;
+    float *memory = PyMem_Malloc((size_t)room * sizeof(float));
+    PyArrayObject *dq = needs[0] ? fresh_like(q) : NULL, *dk = needs[1] ? fresh_like(k) : NULL, *dv = needs[2] ? fresh_like(v) : NULL;
+    if (!memory) PyErr_NoMemory();
+    int fine = memory && !PyErr_Occurred();
+    if (fine)
+        WORK(s.count * s.queries * s.keys * s.features,
+             loops->attention_slope(&s, data_of(g), data_of(q), data_of(k), data_of(v), data_of(y), data_of(kept),
+                                    data_or_null(dq), data_or_null(dk), data_or_null(dv), memory));
+    PyMem_Free(memory);
+    if (fine) return Py_BuildValue("(NNNO)", or_none(dq), or_none(dk), or_none(dv), Py_None);
+    Py_XDECREF(dq);
+    Py_XDECREF(dk);
+    Py_XDECREF(dv);
+    return NULL;
+}
+
+const KernelDef attention_kernels[] = {
+    {"_scaled_dot_product_attention", attention},
+    {"_scaled_dot_product_attention_backward", attention_backward},
+    {NULL},
+};
