@@ -66,7 +66,9 @@ int has_no_history(Tensor *t)
 
 // ---- indexing
 
-typedef struct { PyObject *select, *slice, *basic, *end; } Steps;  // the ops in the paths of views, and a slice's last stop
+// The ops in the paths of views, and a slice's last stop; of `select` and `slice`, the class of their nodes and what these
+// note: arguments of the op after the tensor, by their places, and -1 for the tensor's shape.
+typedef struct { PyObject *select, *slice, *basic, *end, *select_node, *select_notes, *slice_node, *slice_notes; } Steps;
 typedef struct { npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset; int ndim, from; } Geometry;
 
 static int is_whole(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
@@ -139,6 +141,32 @@ static PyObject *step_for(const Steps *steps, PyObject *index)
                          slice->stop == Py_None ? steps->end : slice->stop, known.one);
 }
 
+// The history of a view of a tensor with history; `step` is how it is made.
+static PyObject *recorded_step(Tensor *t, PyArrayObject *made, PyObject *step, PyObject *node_class, PyObject *notes)
+{
+    PyObject *shape = shape_of((PyArrayObject *)t->array), *arguments = PyTuple_GET_ITEM(step, 1);
+    Node *node = shape == NULL ? NULL : new_node(node_class);
+    if (node == NULL) {
+        Py_XDECREF(shape);
+        return NULL;
+    }
+    node->plain_values = PyTuple_New(PyTuple_GET_SIZE(notes));
+    for (Py_ssize_t i = 0; node->plain_values != NULL && i < PyTuple_GET_SIZE(notes); i++) {
+        const Py_ssize_t at = PyLong_AsSsize_t(PyTuple_GET_ITEM(notes, i));
+        PyTuple_SET_ITEM(node->plain_values, i, Py_NewRef(at < 0 ? shape : PyTuple_GET_ITEM(arguments, at)));
+    }
+    Py_DECREF(shape);
+    node->next_edges = PyTuple_Pack(1, edge_in(t));
+    node->saved_entries = Py_NewRef(known.empty);
+    node->operand_forms = Py_NewRef(Py_None);
+    node->output_forms = forms_of(NULL, made, t->dtype);
+    PyObject *edge = NULL;
+    if (node->plain_values != NULL && node->next_edges != NULL && node->output_forms != NULL)
+        edge = PyTuple_Pack(2, (PyObject *)node, known.zero);
+    Py_DECREF(node);
+    return edge;
+}
+
 static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Mode *mode;
@@ -149,18 +177,30 @@ static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, P
         return decline(f, args, nargsf, kwnames);
     t = (Tensor *)args[0];
     PyObject *index = args[1];
-    if (t->backend != known.cpu || t->array == NULL || !PyArray_CheckExact(t->array) || !counts_plainly(t) ||
-        !has_no_history(t))
+    const int several = PyTuple_CheckExact(index), grad = mode->grad == Py_True;
+    if (t->backend != known.cpu || t->array == NULL || !PyArray_CheckExact(t->array) || !counts_plainly(t))
+        return decline(f, args, nargsf, kwnames);
+    const int records = grad && !has_no_history(t);
+    if (records && (several || (t->edge != known.LEAF && !PyTuple_CheckExact(t->edge)) || slot_of(t->dtype) > FLOAT64))
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *array = (PyArrayObject *)t->array;
-    const int several = PyTuple_CheckExact(index), stepped = PySlice_Check(index) && ((PySliceObject *)index)->step != Py_None;
+    const int stepped = PySlice_Check(index) && ((PySliceObject *)index)->step != Py_None;
     if (stepped || !(several ? take_several(array, index, &g) : take(array, index, &g)) ||
         !take_whole(array, PyArray_NDIM(array), &g) || PyArray_MultiplyList(g.dims, g.ndim) == 0)
         return decline(f, args, nargsf, kwnames);
-    PyObject *step = step_for(((Function *)f)->own, index);
+    const Steps *steps = ((Function *)f)->own;
+    PyObject *step = step_for(steps, index), *edge = Py_NewRef(Py_None);
     PyObject *made = step == NULL ? NULL : shown(array, g.ndim, g.dims, g.strides, g.offset);
-    PyObject *result = made == NULL ? NULL : view_of(t, made, step, Py_None, mode->grad == Py_True);
+    if (made != NULL && records) {
+        const int one = PyLong_CheckExact(index);
+        Py_SETREF(edge, recorded_step(t, (PyArrayObject *)made, step, one ? steps->select_node : steps->slice_node,
+                                      one ? steps->select_notes : steps->slice_notes));
+        if (edge == NULL)
+            Py_CLEAR(made);
+    }
+    PyObject *result = made == NULL ? NULL : view_of(t, made, step, edge, grad);
     Py_XDECREF(step);
+    Py_XDECREF(edge);
     return result;
 }
 
@@ -173,7 +213,8 @@ PyObject *make_index(PyObject *module, PyObject *args)
     if (f == NULL)
         return NULL;
     Steps *steps = f->own;
-    if (!PyArg_ParseTuple(held, "OOOO", &steps->select, &steps->slice, &steps->basic, &steps->end))
+    if (!PyArg_ParseTuple(held, "OOOOOO!OO!", &steps->select, &steps->slice, &steps->basic, &steps->end, &steps->select_node,
+                          &PyTuple_Type, &steps->select_notes, &steps->slice_node, &PyTuple_Type, &steps->slice_notes))
         Py_CLEAR(f);
     return (PyObject *)f;
 }

@@ -119,10 +119,16 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     return _get(self, index)
 
 
+def _recipe(op: Any) -> tuple[Any, tuple[int, ...]]:
+    """The class of a view's node, and what it notes: arguments after the tensor, by their places, or its shape (-1)."""
+    return op.node_class, tuple([-1 if what else at - 1 for _, at, what in op._to_note])
+
+
 if native is None:
     method("__getitem__")(getitem)
 else:
-    method("__getitem__")(accelerated(native.index, getitem, select, slice_, _BASIC, _END))
+    parts = (select, slice_, _BASIC, _END, *_recipe(select), *_recipe(slice_))
+    method("__getitem__")(accelerated(native.index, getitem, *parts))
 
 
 def _get(self: Tensor, index: Any) -> Tensor:
