@@ -291,19 +291,22 @@ static int dot(Value *operands)
 static int sum_rows(Value *operand)
 {
     PyArrayObject *x = operand->array;
-    if (x == NULL || PyArray_NDIM(x) != 2 || step_of(x) <= 0 || slot_in(x) < 0 || PyArray_DIM(x, 0) == 0)
+    enum { IN_TURN = 8 };  // so many numbers NumPy adds in pairs where it finds them along rows, as it may in spread ones
+    const npy_intp along = x == NULL || PyArray_NDIM(x) != 2 ? -1 : step_of(x);
+    if (along < 0 || slot_in(x) < 0 || PyArray_DIM(x, 0) == 0 || (along == 0 && PyArray_DIM(x, 0) >= IN_TURN))
         return 0;
     const int slot = slot_in(x);
-    const npy_intp width = PyArray_DIM(x, 1), item = PyArray_ITEMSIZE(x), steps[] = {item, item, item};
+    const npy_intp width = PyArray_DIM(x, 1), item = PyArray_ITEMSIZE(x), steps[] = {item, along, item};
     PyObject *made = fresh(slot, 1, &width);
     if (made == NULL) {
         PyErr_Clear();
         return 0;
     }
     char *to = PyArray_BYTES((PyArrayObject *)made);
-    memcpy(to, PyArray_BYTES(x), width * item);
+    for (npy_intp i = 0; i < width; i++)
+        memcpy(to + i * item, PyArray_BYTES(x) + i * along, item);
     for (npy_intp row = 1; row < PyArray_DIM(x, 0); row++) {
-        char *args[] = {to, PyArray_BYTES(x) + row * width * item, to};
+        char *args[] = {to, PyArray_BYTES(x) + row * width * along, to};
         adding[slot].run(args, &width, steps, adding[slot].data);
     }
     return replace(operand, made);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..machine.batching import LEADING
@@ -9,7 +10,6 @@ from ..machine.node import UNVERSIONED
 from ..machine.plan import plan_view
 from ..machine.tensor import Tensor
 from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, view_of
-from ..state.mode import local
 from .op import Op
 
 
@@ -29,10 +29,9 @@ class ViewOp(Op):
         super().__init__(*args, **more)
         self.kind = MULTI_OUTPUT if multi else ORDINARY
 
-    def apply(self, *values: Any) -> Any:
+    def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
+        """Show, and give the view its history."""
         source: Tensor = values[0]
-        state = local.state
-        mode = state.mode
         if state.adopted:
             follow_bases((source,))
         backend = source.backend.real

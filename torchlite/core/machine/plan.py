@@ -284,13 +284,17 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
     backend = source.backend
     if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
         return None
-    kernel, check, apply, step = op.kernels[backend], op.check, op.apply, (op, tuple(tail))
+    kernel, check, step = op.kernels[backend], op.check, (op, tuple(tail))
     array = kernel(source.array, *tail)
     if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
         return None
     dtype, shown = source.dtype, wrap_shown(array, source.dtype, backend).backend
     ordinary = op.rules and op.kind == ORDINARY
     record = recorder(op, values, [(0, 0)], tensors, results) if ordinary else None
+
+    def in_general(source: Tensor) -> Tensor:
+        state = local.state
+        return op.run_generally(state, state.mode, (source, *tail))
 
     def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
         source = tensors[0]
@@ -300,7 +304,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         if edge is None or (edge.__class__ is View and not requires_grad(source)):
             result = view_of_plain(source, kernel(source.array, *tail), step, mode.grad)
         elif edge.__class__ is View or record is None or not mode.grad:
-            return apply(source, *tail)
+            return in_general(source)
         else:
             result = wrap(kernel(source.array, *tail), dtype, backend)
             record(tensors, lambda tensors: (*tensors, *tail), result)
@@ -312,7 +316,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
     if array.base is not None and (check is None or op.checks_form):
         offset = array.__array_interface__["data"][0] - source.array.__array_interface__["data"][0]
         run.native = (  # type: ignore[attr-defined]
-            step, lambda source: apply(source, *tail), array.shape, array.strides, offset, dtype, shown, record,
+            step, in_general, array.shape, array.strides, offset, dtype, shown, record,
             lambda tensors: (*tensors, *tail),
         )  # fmt: skip
     return run
