@@ -1,8 +1,12 @@
 """Many programs in several processes; one that brings its process down counts as a failure, and the rest go on."""
 
+import faulthandler
 import importlib
 import multiprocessing
+import os
+import re
 import signal
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -44,15 +48,20 @@ class Worker:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["torch", module, __name__])  # so that one goes on at once after a crash
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs, seed, numbers, module, shown), daemon=True)
+        descriptor, self.report = tempfile.mkstemp()  # of where a crash found it
+        os.close(descriptor)
+        arguments = (theirs, self.report, seed, numbers, module, shown)
+        self.process = context.Process(target=work, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
 
     def crash(self) -> Found:
-        """The program that brought the process down: in PyTorch, if it was still being drawn."""
+        """The program that brought the process down: in PyTorch, if it was being drawn, or in one of PyTorch's files."""
         self.process.join()
         ending = f"a process ends with {self.process.exitcode}"
-        known = (CRASH.name,) if self.drawing else ()
+        with open(self.report) as file:
+            place = re.search(r'File "(.*?)"', file.read())
+        known = (CRASH.name,) if self.drawing or (place and f"{os.sep}torch{os.sep}" in place[1]) else ()
         return Found(self.at, ending, script=f"# --seed {self.seed}, program {self.at}", known=known)
 
     def next(self) -> "Worker":
@@ -70,11 +79,12 @@ def hunt(seed: str, numbers: Sequence[int], module: str, jobs: int, shown: int =
             try:
                 said = connection.recv()
             except EOFError:  # the process is gone
-                del workers[connection]
+                gone = workers.pop(connection)
                 if worker.at is not None:
                     yield worker.crash()
                     worker = worker.next()
                     workers[worker.connection] = worker
+                os.remove(gone.report)
                 continue
             if isinstance(said, Found):
                 yield said
@@ -82,8 +92,9 @@ def hunt(seed: str, numbers: Sequence[int], module: str, jobs: int, shown: int =
                 worker.at, worker.drawing = said
 
 
-def work(connection: Connection, seed: str, numbers: Sequence[int], module: str, most: int) -> None:
+def work(connection: Connection, report: str, seed: str, numbers: Sequence[int], module: str, most: int) -> None:
     """What a process does."""
+    faulthandler.enable(open(report, "w"))  # noqa: SIM115  (for as long as the process is there)
     torch, torchlite = importlib.import_module("torch"), importlib.import_module(module)
     same_every_time(torch)
     same_every_time(torchlite)
