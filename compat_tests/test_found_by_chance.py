@@ -290,6 +290,8 @@ REFUSALS = {
     "floor of bools into floats": lambda torch: torch.floor(torch.ones(2) > 0, out=torch.empty(2)),
     "softmax of integers into floats": lambda torch: torch.softmax(torch.ones(2).long(), 0, out=torch.empty(2)),
     "amax of nothing into ints": lambda torch: torch.amax(torch.ones(0), 0, out=torch.ones(2).long()),
+    "t_ of what has three dimensions": lambda torch: torch.ones(1, 2, 3).t_(),
+    "softmax along no dimension into ints": lambda torch: torch.softmax(torch.ones(2), 3, out=torch.ones(2).long()),
     "a joined number": lambda torch: torch.cat([torch.ones(2), torch.tensor(1.0)], out=torch.empty(2).long()),
     "joined misfits": lambda torch: torch.stack([torch.ones(2), torch.ones(3)], out=torch.empty(2).long()),
 }
@@ -333,3 +335,14 @@ def test_negative_powers_of_no_integers_are_refused_each_time(torch, tell):
     for _ in range(3):
         tell(torch.tensor([1, 2]) ** 2)
         _tried(tell, lambda: torch.ones(2, 0, dtype=torch.int64) ** -1)
+
+
+@same_story
+def test_what_is_computed_of_nothing_or_of_bools_is_torchs(torch, tell):
+    for dtype in (torch.int8, torch.int16, torch.int32, torch.int64, torch.float32):
+        tell(torch.ones(0, dtype=dtype).median())
+    for shape in ((2, 0), (0, 0), (0,)):
+        x = torch.ones(shape, requires_grad=True)
+        tell(torch.autograd.grad(torch.nn.functional.layer_norm(x, (0,)).sum(), x))
+    for _ in range(3):
+        tell((torch.ones(3, 4).t() > 0).sign().stride(), (torch.ones(3, 4).t() ** 1).stride())

@@ -56,7 +56,7 @@ class Worker:
         theirs.close()
 
     def crash(self) -> Found:
-        """The program that brought the process down: in PyTorch, if it was being drawn, or in one of PyTorch's files."""
+        """The program that brought the process down: in PyTorch, if being drawn, or in one of PyTorch's files."""
         self.process.join()
         ending = f"a process ends with {self.process.exitcode}"
         with open(self.report) as file:

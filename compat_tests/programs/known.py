@@ -146,10 +146,11 @@ KNOWN = (
     ),
     Known(
         "zeros of negated complex numbers",
-        "PyTorch's vectors of complex numbers are negated to other signs of zero than the rest, which logarithms show",
+        "PyTorch's vectors of complex numbers are negated, subtracted, squared to other signs of zero than the rest, "
+        "which logarithms show",
         lambda program, d: (
             d.field == "values" and listed(d) and anywhere(program, "complex")
-            and anywhere(program, "neg|-v|- v|rsub|conj")
+            and anywhere(program, "neg|-v|- v|sub|square|conj")
             and (same_but_for_signs(d) or half_turns(d))
         ),
     ),

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..machine.out_dtypes import KEEPS_DTYPE, check_out_dtype
+from ..machine.out_dtypes import BEFORE_DIMS, KEEPS_DTYPE, check_out_dtype
 from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
@@ -58,9 +58,10 @@ class PublicForms(InPlace):
         """Compute, and write the results to where they are wanted. What is refused may be `out` before all else."""
         try:
             return into(out, self.apply, values, self.signature.name, self.exact_out, self.elementwise)
-        except (IndexError, NotImplementedError):
-            if isinstance(out, TensorBase) and self.signature.name in KEEPS_DTYPE:
-                check_out_dtype(self.signature.name, values[0].dtype, out.dtype, exact=self.exact_out)
+        except (IndexError, NotImplementedError) as error:
+            name = self.signature.name
+            if isinstance(out, TensorBase) and name in (BEFORE_DIMS if isinstance(error, IndexError) else KEEPS_DTYPE):
+                check_out_dtype(name, values[0].dtype, out.dtype, exact=self.exact_out)
             raise
 
     def function(self, method: bool = False) -> Callable[..., Any]:

@@ -62,6 +62,7 @@ KEEPS_DTYPE = frozenset((
     "abs", "amax", "amin", "ceil", "floor", "frac", "log_softmax", "logcumsumexp", "neg", "round", "sgn", "sign",
     "softmax", "trunc",
 ))  # fmt: skip
+BEFORE_DIMS = frozenset(("amax", "amin"))  # those of them that look at it before the dimensions, too
 
 _exact, _cast = ({op: text for ops, text in table.items() for op in ops.split()} for table in (_EXACT, _CAST))
 

@@ -236,7 +236,8 @@ def _layer_norm_backward(
     d, size, whole = input.dtype, math.prod(shape), input.shape
     x, scale = input, weight
     if input.ndim != 2 or len(shape) != 1:
-        g, x, mean, rstd = g.reshape((-1, size)), x.reshape((-1, size)), mean.reshape((-1, 1)), rstd.reshape((-1, 1))
+        rows = mean.size, size
+        g, x, mean, rstd = g.reshape(rows), x.reshape(rows), mean.reshape((-1, 1)), rstd.reshape((-1, 1))
         scale = _flat(scale)[0]
     if d.itemsize == 2:
         g, x, mean, rstd, scale = wide(g, x, mean, rstd, scale)

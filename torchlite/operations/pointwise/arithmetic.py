@@ -318,7 +318,7 @@ def _sgn(xp: Namespace, x: Array) -> Any:
     if kind == "c":
         size = xp.absolute(x)
         return xp.where(size == 0, x.dtype.type(0), x / size)
-    return x.copy() if kind == "b" else ((x > 0) ^ (x < 0)).astype(x.dtype) * xp.where(x < 0, -1, 1).astype(x.dtype)
+    return x.copy("K") if kind == "b" else ((x > 0) ^ (x < 0)).astype(x.dtype) * xp.where(x < 0, -1, 1).astype(x.dtype)
 
 
 def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from .selection import where
 # Exponents that are only a few operations.
 _SHORT_POWERS: dict[Any, Callable[[Any, Any], Any]] = {
     0: lambda xp, x: xp.ones_like(x),
-    1: lambda xp, x: x.copy(),
+    1: lambda xp, x: x.copy("K"),
     2: lambda xp, x: xp.multiply(x, x),
     3: lambda xp, x: x * x * x,
     0.5: lambda xp, x: xp.sqrt(x),

@@ -194,6 +194,8 @@ def _middle(ignore_nan: bool) -> Callable[..., Any]:
 
 def _of_nothing(xp: Namespace, dtype: Any) -> Any:
     """The median of no elements."""
+    if dtype.kind in "iu" and dtype.itemsize < 4:
+        return 0  # what C makes of NaN by way of 32 bits
     return float("nan") if dtype.kind in "fcV" else dtype.kind == "b" or xp.iinfo(dtype).min
 
 

@@ -60,7 +60,11 @@ class InPlaceView(Op):
         else:
             kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
             array = target.array
-            shown.array = kernel(array if array.size else backend.definite(array), *arguments)
+            try:
+                shown.array = kernel(array if array.size else backend.definite(array), *arguments)
+            except RuntimeError as error:
+                said = str(error).replace(f"{viewed.signature.name}()", f"{self.signature.name}()")
+                raise RuntimeError(said) from None
         if grad and resolve(target) is not None:
             before = target.alias()
             before.edge = resolve(target)
