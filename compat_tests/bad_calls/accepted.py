@@ -54,7 +54,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Where there are no gradients, nothing is to be clipped; PyTorch stumbles over an empty list.",
     ),
     (
-        r"torch\.nn\.utils\.\w*norm_?|torch\.\w+Storage",
+        r"torch\.nn\.utils\.\w*norm_?|torch\.\w*Storage",
         r"Boolean value of Tensor",
         "Flags that say how PyTorch goes about it (foreach, _internal) are not looked at: there is one way.",
     ),

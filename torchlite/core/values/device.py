@@ -92,7 +92,7 @@ bear_name(device, "torch")
 
 
 def _is_index(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return hasattr(value, "__index__") and not isinstance(value, bool) and not hasattr(value, "array")  # of a tensor
 
 
 def _checked_index(index: Any) -> int:
