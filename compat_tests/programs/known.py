@@ -27,6 +27,7 @@ class Known:
 OF_STEPS = ("_is_view()", "_base", "grad_fn", "_version", "output_nr")  # by which a value tells of its last step
 OF_MEMORY = ("storage_offset()", "untyped_storage().nbytes()", "shares memory with")
 TRANSFORM = r"torch\.func\.|torch\.autograd\.functional|checkpoint"
+FORBIDDEN = "its base or another view of its base has been modified inplace"
 NORMS = "_norm|BatchNorm|LayerNorm"
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
@@ -120,8 +121,12 @@ KNOWN = (
     ),
     Known(
         "hooks on views that lead nowhere",
-        "views made without gradients may say that they require grad: PyTorch takes hooks on them, which never run",
-        lambda program, d: says(d.actual, "Expected gradient function to be set"),
+        "views made without gradients may say that they require grad, and others have a history that may not be asked "
+        "for: PyTorch takes hooks on them, which never run, or crashes",
+        lambda program, d: (
+            says(d.actual, "Expected gradient function to be set")
+            or (d.expected is None and says(program[-1].line, "register_hook") and says(d.actual, FORBIDDEN))
+        ),
     ),
     Known(
         "out= of composites with a history",
