@@ -93,7 +93,9 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
 {
     for (N r = 0; r < rows; r++, g += n, x += n, dx += n) {
         float m = mean[r], v = rstd[r];
-        double sum, along;
+        double sum, along, left;
+        SUM_IN_PARTS(left, n, x[i] - m)  // what the mean was rounded by
+        left /= n;
         if (w) {
             SUM_IN_PARTS(sum, n, g[i] * w[i])
             SUM_IN_PARTS(along, n, g[i] * w[i] * (x[i] - m))
@@ -101,7 +103,8 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
             SUM_IN_PARTS(sum, n, g[i])
             SUM_IN_PARTS(along, n, g[i] * (x[i] - m))
         }
-        float a = (float)(sum / n), c = (float)(along / n * v * v);
+        double slope = (along - left * sum) / n * v * v;
+        float a = (float)(sum / n - left * slope), c = (float)slope;
         if (w) {
             SIMD for (N i = 0; i < n; i++) dx[i] = v * (g[i] * w[i] - a - (x[i] - m) * c);
         } else {
@@ -123,8 +126,11 @@ void IN_ISA(layer_norm_sums)(const float *restrict g, const float *restrict x, c
         memset(room, 0, 2 * n * sizeof *room);
         for (N r = first; r < after; r++, g += n, x += n) {
             float m = mean[r], v = rstd[r];
+            double left;
+            SUM_IN_PARTS(left, n, x[i] - m)
+            float k = (float)(left / n * v);
             SIMD for (N i = 0; i < n; i++) {
-                w[i] += g[i] * ((x[i] - m) * v);
+                w[i] += g[i] * ((x[i] - m) * v - k);
                 b[i] += g[i];
             }
         }
