@@ -294,8 +294,10 @@ def memory_is_shared_as_pytorch_does(bench: Bench) -> None:
 
 @check
 def draws_are_the_cpus(bench: Bench) -> None:
+    stream = bench.device if bench.backend.values else "cpu"  # what has no values has no generators
     drawn = [
-        torch.randn(3, 4, device=d, generator=torch.Generator(d).manual_seed(1)) for d in (str(bench.device), "cpu")
+        torch.randn(3, 4, device=where, generator=torch.Generator(of).manual_seed(1))
+        for where, of in ((bench.device, stream), ("cpu", "cpu"))
     ]
     bench.shows(drawn[0], drawn[1].numpy())
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..native import native
 from ..state.mode import local
 from ..values.arrays import Backend
-from ..values.device import device
+from ..values.device import CPU, device
 from ..values.dtype import dtype
 from ..values.layout import layout, memory_format
 from ..values.size import Size
@@ -313,7 +313,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         result.backend = shown
         return result
 
-    if array.base is not None and (check is None or op.checks_form):
+    if backend.device == CPU and array.base is not None and (check is None or op.checks_form):
         offset = array.__array_interface__["data"][0] - source.array.__array_interface__["data"][0]
         run.native = (  # type: ignore[attr-defined]
             step, in_general, array.shape, array.strides, offset, dtype, shown, record,
