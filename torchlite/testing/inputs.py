@@ -91,7 +91,7 @@ def _on(value: Any, backend: Backend, requires_grad: bool) -> Any:
     if isinstance(value, list):
         return [_on(item, backend, requires_grad) for item in value]
     if value is _SEEDED:
-        return Generator(backend.device).manual_seed(1)
+        return Generator(backend.device if backend.values else "cpu").manual_seed(1)
     if not isinstance(value, np.ndarray):
         return value
     t: Tensor = wrap(backend.from_host(value), dt.of_numpy(value.dtype), backend)
