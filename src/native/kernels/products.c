@@ -24,7 +24,7 @@ static Matrix turned(Matrix m) { return (Matrix){m.array, m.columns, m.rows, m.r
     { \
         const type *x = PyArray_DATA(a.array), *y = PyArray_DATA(b.array); \
         for (N i = 0; i < a.rows; i++, out += b.columns) { \
-            for (N j = 0; j < b.columns; j++) out[j] = 0; \
+            for (N j = 0; j < b.columns; j++) out[j] = a.columns == 1 ? (type)-0.0 : 0; /* a lone product keeps its sign */ \
             for (N k = 0; k < a.columns; k++) { \
                 const type factor = x[i * a.down + k * a.right], *row = y + k * b.down; \
                 for (N j = 0; j < b.columns; j++) out[j] += factor * row[j * b.right]; \
@@ -49,6 +49,7 @@ static PyObject *multiplied(Matrix a, Matrix b, PyObject *start, int type)
         else multiply_double(a, b, s ? PyArray_DATA(s) : NULL, PyArray_DATA(made));
         return (PyObject *)made;
     }
+    if (a.columns == 1) return NULL;
     const int turn = b.rows != PyArray_DIM(b.array, 0) || b.down != PyArray_STRIDE(b.array, 0) / PyArray_ITEMSIZE(b.array);
     PyObject *right = turn ? PyArray_Transpose(b.array, NULL) : Py_NewRef(b.array);
     PyObject *made = right ? PyArray_MatrixProduct2((PyObject *)a.array, right, NULL) : NULL;
