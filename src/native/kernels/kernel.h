@@ -22,7 +22,8 @@ int choose_isa(const char *name);
 PyObject *list_isas(void);
 
 extern const KernelDef elementwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
-    channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[];
+    channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[],
+    sum_kernels[];
 
 #define INLINE_ static inline
 

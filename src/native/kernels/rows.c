@@ -45,6 +45,21 @@ static PyObject *log_softmax_backward(PyObject *const *a, Py_ssize_t count)
     return count >= 3 ? slope_along_rows(a[0], a[1], a[2], loops->log_softmax_slope) : NULL;
 }
 
+static PyObject *logsumexp(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 3 ? floats(a[0]) : NULL;
+    PyObject *axis = x ? a[1] : NULL;
+    if (x && PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) == 1) axis = PyTuple_GET_ITEM(axis, 0);
+    if (!x || !is_last(axis, x) || !PyArray_SIZE(x) || !PyBool_Check(a[2])) return NULL;
+    npy_intp shape[NPY_MAXDIMS], n = PyArray_DIM(x, PyArray_NDIM(x) - 1);
+    int kept = PyArray_NDIM(x) - 1;
+    memcpy(shape, PyArray_DIMS(x), kept * sizeof *shape);
+    if (a[2] == Py_True) shape[kept++] = 1;
+    PyArrayObject *y = fresh(kept, shape);
+    if (y) WORK(PyArray_SIZE(x), loops->logsumexp(data_of(x), data_of(y), PyArray_SIZE(x) / n, n));
+    return (PyObject *)y;
+}
+
 // How many dimensions the shape has that is normalized together, and of how many numbers; 0 where it is no such shape.
 static int normalized(PyObject *shape, PyArrayObject *x, N *n)
 {
@@ -129,6 +144,7 @@ const KernelDef row_kernels[] = {
     {"_softmax", softmax},
     {"log_softmax.int", log_softmax},
     {"_log_softmax", log_softmax},
+    {"logsumexp", logsumexp},
     {"_softmax_backward_data", softmax_backward},
     {"_log_softmax_backward_data", log_softmax_backward},
     {"native_layer_norm", layer_norm},

@@ -1,0 +1,65 @@
+// Sums and means: see loops/sums.c.
+#include "kernel.h"
+
+// Marks the dimensions that are summed over: all for None, else those of an int or a tuple. Whether it is one of these.
+static int marked(PyObject *axis, int ndim, int *over)
+{
+    for (int d = 0; d < ndim; d++) over[d] = axis == Py_None;
+    if (axis == Py_None) return 1;
+    int several = PyTuple_Check(axis);
+    for (Py_ssize_t i = 0; i < (several ? PyTuple_GET_SIZE(axis) : 1); i++) {
+        N d;
+        if (!whole_number(several ? PyTuple_GET_ITEM(axis, i) : axis, &d) || d < -ndim || d >= ndim) return 0;
+        over[d < 0 ? d + ndim : d] = 1;
+    }
+    return 1;
+}
+
+enum { FEW = 64, NARROW = 16 };  // numbers of which NumPy knows best
+
+// The sum over dimensions that follow each other in memory: the last ones, the first ones, or all but some in between.
+static PyArrayObject *summed(PyObject *const *a, Py_ssize_t count, N *each)
+{
+    PyArrayObject *x = count == 3 ? floats(a[0]) : NULL;
+    int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, first = 0, last = ndim, kept = 0;
+    if (!x || PyArray_SIZE(x) < FEW || !PyBool_Check(a[2]) || !marked(a[1], ndim, over)) return NULL;
+    while (first < ndim && over[first]) first++;
+    while (last > first && over[last - 1]) last--;
+    if (first == ndim) first = last = 0;  // all of them
+    N before = product(PyArray_DIMS(x), first), between = product(PyArray_DIMS(x) + first, last - first);
+    N after = product(PyArray_DIMS(x) + last, ndim - last);
+    npy_intp shape[NPY_MAXDIMS];
+    for (int d = 0; d < ndim; d++) {
+        if (d >= first && d < last && over[d]) return NULL;
+        if (!over[d] || a[2] == Py_True) shape[kept++] = over[d] ? 1 : PyArray_DIM(x, d);
+    }
+    if (after < NARROW && between > 1 && (after > 1 || between < NARROW)) return NULL;
+    *each = before * after;
+    PyArrayObject *y = fresh(kept, shape);
+    if (!y) return NULL;
+    if (after == 1 && between > 1)
+        WORK(PyArray_SIZE(x), loops->sum_of_columns(data_of(x), data_of(y), before, between));
+    else
+        WORK(PyArray_SIZE(x), loops->sum_of_ends(data_of(x), data_of(y), before, between, after));
+    return y;
+}
+
+static PyObject *sum(PyObject *const *a, Py_ssize_t count)
+{
+    N each;
+    return (PyObject *)summed(a, count, &each);
+}
+
+static PyObject *mean(PyObject *const *a, Py_ssize_t count)
+{
+    N each;
+    PyArrayObject *y = summed(a, count, &each);
+    for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] /= (float)each;
+    return (PyObject *)y;
+}
+
+const KernelDef sum_kernels[] = {
+    {"sum.dim_IntList", sum},
+    {"mean.dim", mean},
+    {NULL},
+};
