@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 enum { KEPT = 1 << 20, SLACK = 64, BLOCK = 8 };  // as the twin has it: of so many weights all are kept
+enum { WIDEST = 1 << 20 };
 
 // An array (batch, heads, rows, columns) of floats, with strides in numbers. Whether it is one.
 static int heads_of(PyObject *o, PyArrayObject **to, N *strides)
@@ -31,7 +32,8 @@ static int describe(Attention *s, PyArrayObject *q, PyArrayObject *k, PyArrayObj
     s->values = of_value[3];
     s->causal = causal == Py_True;
     s->scale = (float)PyFloat_AS_DOUBLE(scale);
-    return s->count * s->queries * s->keys <= KEPT;
+    return s->count <= KEPT && s->queries <= KEPT && s->keys <= KEPT && s->count * s->queries <= KEPT &&
+           s->count * s->queries * s->keys <= KEPT && s->features <= WIDEST && s->values <= WIDEST;
 }
 
 static N larger(N a, N b) { return a > b ? a : b; }
@@ -69,8 +71,10 @@ static PyObject *attention_backward(PyObject *const *a, Py_ssize_t count)
     PyArrayObject *g, *q, *k, *v, *y, *kept = count == 10 ? floats(a[6]) : NULL;
     if (!kept || !heads_of(a[0], &g, s.of_gradient) || !heads_of(a[1], &q, s.of_query) || !heads_of(a[2], &k, s.of_key) ||
         !heads_of(a[3], &v, s.of_value) || !heads_of(a[5], &y, s.of_result) || !describe(&s, q, k, v, a[4], a[7], a[8]) ||
-        !wanted_of(a[9], 3, needs) || PyArray_SIZE(kept) != s.count * s.queries * s.keys || !same_shape(g, y))
+        !wanted_of(a[9], 3, needs))
         return NULL;
+    const npy_intp shape[4] = {s.count / s.heads, s.heads, s.queries, s.values}, weights[3] = {s.count, s.queries, s.keys};
+    if (!has_dims(g, 4, shape) || !has_dims(y, 4, shape) || !has_dims(kept, 3, weights)) return NULL;
     N widest = larger(s.features, s.values), longest = larger(s.keys, s.queries);
     N room = 4 * (longest * widest + SLACK) + BLOCK * (longest + 2 * widest + s.keys + 2 * SLACK) + s.queries * s.keys;
     float *memory = PyMem_Malloc((size_t)room * sizeof(float));

@@ -18,7 +18,7 @@ static void follow(PyArrayObject *running, const double *now, double scale, doub
 // An optional running statistic. Whether it can be written to.
 static int running_of(PyObject *given, N n, PyArrayObject **to)
 {
-    return parameter(given, n, to) && (!*to || PyArray_ISWRITEABLE(*to));
+    return vector(given, n, to) && (!*to || PyArray_ISWRITEABLE(*to));
 }
 
 static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
@@ -27,7 +27,7 @@ static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
     if (!x || PyArray_NDIM(x) < 3 || !PyArray_SIZE(x)) return NULL;
     N n = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), size = PyArray_SIZE(x) / (n * channels), each = n * size;
     int training = a[5] == Py_True;
-    if (!parameter(a[1], channels, &w) || !parameter(a[2], channels, &b) || !running_of(a[3], channels, &mean) ||
+    if (!vector(a[1], channels, &w) || !vector(a[2], channels, &b) || !running_of(a[3], channels, &mean) ||
         !running_of(a[4], channels, &var) || !PyFloat_CheckExact(a[6]) || !PyFloat_CheckExact(a[7]) ||
         (!training && (!mean || !var)))
         return NULL;
@@ -71,17 +71,16 @@ static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
 
 static PyObject *batch_norm_backward(PyObject *const *a, Py_ssize_t count)
 {
-    PyArrayObject *x = count == 10 ? floats(a[1]) : NULL, *w, *mean, *rstd, *given = (PyArrayObject *)a[0];
+    PyArrayObject *x = count == 10 ? floats(a[1]) : NULL, *w, *mean, *rstd;
     if (!x || PyArray_NDIM(x) < 3 || !PyArray_SIZE(x) || a[7] != Py_True) return NULL;
     N n = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), size = PyArray_SIZE(x) / (n * channels);
     double each = (double)(n * size);
     int wanted[3];
-    if (!PyArray_CheckExact(a[0]) || PyArray_TYPE(given) != NPY_FLOAT32 || !same_shape(given, x) ||
-        !parameter(a[2], channels, &w) || !parameter(a[5], channels, &mean) || !parameter(a[6], channels, &rstd) ||
-        !mean || !rstd || !wanted_of(a[9], 3, wanted))
+    if (!has_floats(a[0], PyArray_NDIM(x), PyArray_DIMS(x)) || !vector(a[2], channels, &w) ||
+        !vector(a[5], channels, &mean) || !vector(a[6], channels, &rstd) || !mean || !rstd || !wanted_of(a[9], 3, wanted))
         return NULL;
     double *total = PyMem_Malloc((size_t)channels * 28), *along = total + channels;  // and room for three times as many floats
-    PyArrayObject *g = (PyArrayObject *)PyArray_FROM_OF(a[0], NPY_ARRAY_CARRAY_RO);
+    PyArrayObject *g = laid_out(a[0]);
     PyArrayObject *dx = wanted[0] ? fresh_like(x) : NULL;
     PyArrayObject *dw = wanted[1] ? vector_of(channels) : NULL;
     PyArrayObject *db = wanted[2] ? vector_of(channels) : NULL;

@@ -1,7 +1,12 @@
 // Convolutions: see loops/conv.c.
 #include "kernel.h"
 
-typedef struct { Sliding s; int rank, transposed; N more[3]; } Convolution;
+typedef struct {
+    Sliding s;
+    int rank, transposed;
+    N more[3];
+    npy_intp result[5];  // its shape
+} Convolution;
 
 // From an image (n, channels, *size), weights (out, in of a group, *kernel), and seven options.
 static int describe(Convolution *c, PyArrayObject *x, PyArrayObject *w, PyObject *const *options)
@@ -17,17 +22,18 @@ static int describe(Convolution *c, PyArrayObject *x, PyArrayObject *w, PyObject
     c->transposed = options[3] == Py_True;
     if (!numbers_of(options[0], rank, s->stride) || !numbers_of(options[1], rank, s->padding) ||
         !numbers_of(options[2], rank, s->dilation) || !numbers_of(options[4], rank, c->more) ||
-        !whole_number(options[5], &groups) || groups < 1)
+        !whole_number(options[5], &groups) || groups < 1 || PyArray_DIM(w, 0) % groups)
         return 0;
     s->images = PyArray_DIM(x, 0);
     s->groups = groups;
     s->out = PyArray_DIM(w, 0) / groups;
     s->in = PyArray_DIM(w, 1);
+    if (PyArray_DIM(x, 1) != groups * (c->transposed ? s->out : s->in)) return 0;
+    for (int d = 3 - rank; d < 3; d++) s->kernel[d] = PyArray_DIM(w, d - 1 + rank);
+    if (!is_sensible(s)) return 0;
     for (int d = 3 - rank; d < 3; d++) {
-        N given = PyArray_DIM(x, d - 1 + rank), reach;
-        s->kernel[d] = PyArray_DIM(w, d - 1 + rank);
-        reach = (s->kernel[d] - 1) * s->dilation[d];
-        if (s->stride[d] < 1) return 0;
+        N given = PyArray_DIM(x, d - 1 + rank), reach = (s->kernel[d] - 1) * s->dilation[d];
+        if (c->more[d] < 0 || c->more[d] > s->stride[d] + s->dilation[d]) return 0;
         if (c->transposed) {
             s->count[d] = given;
             s->size[d] = (given - 1) * s->stride[d] - 2 * s->padding[d] + reach + c->more[d] + 1;
@@ -36,7 +42,10 @@ static int describe(Convolution *c, PyArrayObject *x, PyArrayObject *w, PyObject
             s->count[d] = (given + 2 * s->padding[d] - reach - 1) / s->stride[d] + 1;
             if (given + 2 * s->padding[d] <= reach) return 0;
         }
+        c->result[d - 1 + rank] = c->transposed ? s->size[d] : s->count[d];
     }
+    c->result[0] = s->images;
+    c->result[1] = groups * (c->transposed ? s->in : s->out);
     return complete_sliding(s);
 }
 
@@ -116,8 +125,8 @@ static PyArrayObject *of_weights(const Convolution *c, PyArrayObject *g, PyArray
 static PyObject *convolution(PyObject *const *a, Py_ssize_t count)
 {
     Convolution c;
-    PyArrayObject *x = floats(a[0]), *w = count == 9 ? floats(a[1]) : NULL, *bias = NULL;
-    if (!x || !w || (a[2] != Py_None && !(bias = floats(a[2]))) || !describe(&c, x, w, a + 3)) return NULL;
+    PyArrayObject *x = count == 9 ? floats(a[0]) : NULL, *w = x ? floats(a[1]) : NULL, *bias;
+    if (!w || !describe(&c, x, w, a + 3) || !vector(a[2], c.result[1], &bias)) return NULL;
     if ((c.transposed ? reads_zeros(&c.s) : has_padding(&c.s)) && !all_finite(w)) return NULL;
     return (PyObject *)(c.transposed ? spread_back(&c, x, w, bias) : correlated(&c, x, w, bias));
 }
@@ -136,11 +145,10 @@ static PyObject *convolution_backward(PyObject *const *a, Py_ssize_t count)
 {
     Convolution c;
     int wanted[3];
-    PyArrayObject *x = count == 11 ? floats(a[1]) : NULL, *w = x ? floats(a[2]) : NULL, *given = (PyArrayObject *)a[0];
-    if (!w || !PyArray_CheckExact(a[0]) || PyArray_TYPE(given) != NPY_FLOAT32 || !PyArray_SIZE(given)) return NULL;
-    if (!describe(&c, x, w, a + 4) || !wanted_of(a[10], 3, wanted)) return NULL;
+    PyArrayObject *x = count == 11 ? floats(a[1]) : NULL, *w = x ? floats(a[2]) : NULL;
+    if (!w || !describe(&c, x, w, a + 4) || !has_floats(a[0], c.rank + 2, c.result) || !wanted_of(a[10], 3, wanted)) return NULL;
     if (wanted[0] && reads_zeros(&c.s) && !all_finite(w)) return NULL;
-    PyArrayObject *g = (PyArrayObject *)PyArray_FROM_OF(a[0], NPY_ARRAY_CARRAY_RO);
+    PyArrayObject *g = laid_out(a[0]);
     if (!g) return NULL;
     PyObject *made = NULL;
     if (!wanted[1] || !reads_zeros(&c.s) || (all_finite(x) && all_finite(g))) {

@@ -29,16 +29,24 @@ static PyObject *silu_backward(PyObject *const *a, Py_ssize_t count)
     return count == 2 ? slope(a[0], a[1], loops->silu_slope) : NULL;
 }
 
-static int is_tanh(PyObject *approximate) { return PyUnicode_CompareWithASCIIString(approximate, "tanh") == 0; }
+// How to approximate: 0 not at all, 1 by tanh; else -1.
+static int is_tanh(PyObject *approximate)
+{
+    if (!PyUnicode_Check(approximate)) return -1;
+    if (!PyUnicode_CompareWithASCIIString(approximate, "tanh")) return 1;
+    return PyUnicode_CompareWithASCIIString(approximate, "none") ? -1 : 0;
+}
 
 static PyObject *gelu(PyObject *const *a, Py_ssize_t count)
 {
-    return count == 2 ? unary(a[0], is_tanh(a[1]) ? loops->gelu_tanh : loops->gelu) : NULL;
+    int how = count == 2 ? is_tanh(a[1]) : -1;
+    return how < 0 ? NULL : unary(a[0], how ? loops->gelu_tanh : loops->gelu);
 }
 
 static PyObject *gelu_backward(PyObject *const *a, Py_ssize_t count)
 {
-    return count == 3 ? slope(a[0], a[1], is_tanh(a[2]) ? loops->gelu_tanh_slope : loops->gelu_slope) : NULL;
+    int how = count == 3 ? is_tanh(a[2]) : -1;
+    return how < 0 ? NULL : slope(a[0], a[1], how ? loops->gelu_tanh_slope : loops->gelu_slope);
 }
 
 static PyObject *threshold_backward(PyObject *const *a, Py_ssize_t count)

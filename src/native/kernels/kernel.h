@@ -17,7 +17,8 @@ typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
 typedef struct { const char *name; Attempt attempt; } KernelDef;
 
 extern const Loops *loops;  // isa.c: those of the instruction set chosen
-int complete_sliding(Sliding *s);  // sliding.c
+int is_sensible(const Sliding *s);  // sliding.c
+int complete_sliding(Sliding *s);
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 
@@ -39,6 +40,21 @@ INLINE_ float *data_of(PyArrayObject *a) { return PyArray_DATA(a); }
 INLINE_ float *data_or_null(PyArrayObject *a) { return a ? PyArray_DATA(a) : NULL; }
 
 INLINE_ int same_shape(PyArrayObject *a, PyArrayObject *b) { return PyArray_SAMESHAPE(a, b); }
+
+INLINE_ int has_dims(PyArrayObject *a, int ndim, const npy_intp *dims)
+{
+    return PyArray_NDIM(a) == ndim && PyArray_CompareLists(PyArray_DIMS(a), dims, ndim);
+}
+
+// Whether it is an array of floats of a shape, however it lies in memory: what `laid_out` takes.
+INLINE_ int has_floats(PyObject *o, int ndim, const npy_intp *dims)
+{
+    PyArrayObject *a = (PyArrayObject *)o;
+    return PyArray_CheckExact(o) && PyArray_TYPE(a) == NPY_FLOAT32 && PyArray_ISNOTSWAPPED(a) && has_dims(a, ndim, dims);
+}
+
+// The same numbers row by row in memory without gaps.
+INLINE_ PyArrayObject *laid_out(PyObject *o) { return (PyArrayObject *)PyArray_FROM_OF(o, NPY_ARRAY_CARRAY_RO); }
 
 INLINE_ PyArrayObject *fresh(int ndim, const npy_intp *shape)
 {
@@ -76,7 +92,11 @@ INLINE_ int is_last(PyObject *axis, PyArrayObject *a)
 INLINE_ int wanted_of(PyObject *mask, int count, int *to)
 {
     if ((!PyTuple_Check(mask) && !PyList_Check(mask)) || PySequence_Fast_GET_SIZE(mask) < count) return 0;
-    for (int i = 0; i < count; i++) to[i] = PySequence_Fast_GET_ITEM(mask, i) == Py_True;
+    for (int i = 0; i < count; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(mask, i);
+        if (!PyBool_Check(item)) return 0;
+        to[i] = item == Py_True;
+    }
     return 1;
 }
 
@@ -89,12 +109,13 @@ INLINE_ int numbers_of(PyObject *given, int rank, N *to)
     return 1;
 }
 
-// An optional array of floats with so many numbers. Whether it is that, or None.
-INLINE_ int parameter(PyObject *given, N n, PyArrayObject **to)
+// An optional array of floats of a shape. Whether it is that, or None.
+INLINE_ int parameter(PyObject *given, int ndim, const npy_intp *dims, PyArrayObject **to)
 {
     *to = given == Py_None ? NULL : floats(given);
-    return given == Py_None || (*to && PyArray_SIZE(*to) == n);
+    return given == Py_None || (*to && has_dims(*to, ndim, dims));
 }
+INLINE_ int vector(PyObject *given, npy_intp n, PyArrayObject **to) { return parameter(given, 1, &n, to); }
 
 INLINE_ int all_finite(PyArrayObject *a)
 {

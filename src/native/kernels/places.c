@@ -31,10 +31,12 @@ static PyObject *embedding_backward(PyObject *const *a, Py_ssize_t count)
 {
     N rows, never;
     PyArrayObject *g = count == 5 ? floats(a[0]) : NULL;
-    if (!g || !PyArray_NDIM(g) || !whole_number(a[2], &rows) || !whole_number(a[3], &never) || a[4] != Py_False) return NULL;
+    if (!g || !PyArray_NDIM(g) || !whole_number(a[2], &rows) || !whole_number(a[3], &never) || a[4] != Py_False || rows < 0)
+        return NULL;
     PyArrayObject *at = places_below(a[1], rows);
-    npy_intp n = PyArray_DIM(g, PyArray_NDIM(g) - 1), shape[2] = {rows, n};
-    if (!at || PyArray_SIZE(at) * n != PyArray_SIZE(g)) return NULL;
+    int last = PyArray_NDIM(g) - 1;
+    npy_intp n = PyArray_DIM(g, last), shape[2] = {rows, n};
+    if (!at || !has_dims(at, last, PyArray_DIMS(g))) return NULL;
     PyArrayObject *made = (PyArrayObject *)PyArray_ZEROS(2, shape, NPY_FLOAT32, 0);
     if (made) WORK(PyArray_SIZE(g), loops->add_rows(data_of(g), PLACES(at), data_of(made), PyArray_SIZE(at), n,
                                                     never < 0 ? -1 : never));
@@ -51,7 +53,7 @@ static int describe(Likelihood *l, PyObject *x, PyObject *target, PyObject *weig
     l->x = floats(x);
     l->at = array_of(target, NPY_INT64);
     if (!l->x || !l->at || weight != Py_None || PyArray_NDIM(l->x) != 2 || !whole_number(reduction, &l->reduction) ||
-        !whole_number(ignored, &l->ignored) || PyArray_NDIM(l->at) != 1)
+        !whole_number(ignored, &l->ignored) || PyArray_NDIM(l->at) != 1 || l->reduction < NONE || l->reduction > SUM)
         return 0;
     l->rows = PyArray_DIM(l->x, 0);
     l->classes = PyArray_DIM(l->x, 1);
@@ -90,8 +92,8 @@ static PyObject *nll_loss_backward(PyObject *const *a, Py_ssize_t count)
 {
     Likelihood l;
     PyArrayObject *g = count == 7 ? floats(a[0]) : NULL, *total = g ? floats(a[6]) : NULL;
-    if (!total || PyArray_SIZE(total) != 1 || !describe(&l, a[1], a[2], a[3], a[4], a[5])) return NULL;
-    if (PyArray_SIZE(g) != (l.reduction == NONE ? l.rows : 1)) return NULL;
+    if (!total || !describe(&l, a[1], a[2], a[3], a[4], a[5])) return NULL;
+    if (!has_dims(g, l.reduction == NONE, PyArray_DIMS(l.x)) || PyArray_NDIM(total)) return NULL;
     PyArrayObject *made = (PyArrayObject *)PyArray_ZEROS(2, PyArray_DIMS(l.x), NPY_FLOAT32, 0);
     for (N i = 0; made && i < l.rows; i++) {
         int64_t at = PLACES(l.at)[i];

@@ -11,21 +11,25 @@ static int describe_pool(Sliding *s, PyArrayObject *x, PyObject *const *options)
         s->size[d] = s->count[d] = s->kernel[d] = s->stride[d] = s->dilation[d] = 1;
         s->padding[d] = 0;
     }
+    s->groups = s->in = s->out = 1;
     if (!numbers_of(options[0], rank, s->kernel) || !numbers_of(options[1], rank, s->stride) ||
         !numbers_of(options[2], rank, s->padding) || !numbers_of(options[3], rank, s->dilation) ||
-        options[4] != Py_False)
+        options[4] != Py_False || !is_sensible(s))
         return 0;
     s->images = product(PyArray_DIMS(x), ndim - rank);
     for (int d = 3 - rank; d < 3; d++) {
-        N size = s->size[d] = PyArray_DIM(x, ndim - 3 + d), reach;
-        if (s->kernel[d] < 1 || s->stride[d] < 1 || s->dilation[d] < 1 || s->padding[d] < 0 ||
-            s->kernel[d] > 1 << 20 || s->dilation[d] > 1 << 20)
-            return 0;
-        reach = (s->kernel[d] - 1) * s->dilation[d];
+        N size = s->size[d] = PyArray_DIM(x, ndim - 3 + d), reach = (s->kernel[d] - 1) * s->dilation[d];
         if (size + 2 * s->padding[d] <= reach) return 0;
         s->count[d] = (size + 2 * s->padding[d] - reach - 1) / s->stride[d] + 1;
     }
     return complete_sliding(s) ? rank : 0;
+}
+
+// The shape of what it makes.
+static void pooled(const Sliding *s, PyArrayObject *x, int rank, npy_intp *shape)
+{
+    int ndim = PyArray_NDIM(x);
+    for (int d = 0; d < ndim; d++) shape[d] = d < ndim - rank ? PyArray_DIM(x, d) : s->count[3 - ndim + d];
 }
 
 // Room for the phases of an image and the cells of its windows, so many times.
@@ -43,7 +47,7 @@ static PyObject *max_pool(PyObject *const *a, Py_ssize_t count)
     int rank = describe_pool(&s, x, a + 1), ndim = rank ? PyArray_NDIM(x) : 0;
     if (!rank) return NULL;
     npy_intp shape[NPY_MAXDIMS];
-    for (int d = 0; d < ndim; d++) shape[d] = d < ndim - rank ? PyArray_DIM(x, d) : s.count[3 - ndim + d];
+    pooled(&s, x, rank, shape);
     float *room = room_for(&s, 1, 1);
     PyArrayObject *best = room ? fresh(ndim, shape) : NULL;
     if (best) WORK(PyArray_SIZE(x), loops->max_pool(&s, data_of(x), data_of(best), room));
@@ -57,11 +61,13 @@ static PyObject *max_pool_backward(PyObject *const *a, Py_ssize_t count)
 {
     Sliding s;
     PyArrayObject *x = count == 8 ? floats(a[1]) : NULL, *best = x ? floats(a[2]) : NULL;
-    PyArrayObject *given = (PyArrayObject *)a[0];
-    if (!best || !PyArray_CheckExact(a[0]) || PyArray_TYPE(given) != NPY_FLOAT32 || !same_shape(given, best)) return NULL;
-    if (!describe_pool(&s, x, a + 3) || !all_finite(best)) return NULL;  // of several NaN it would be the last
-    if (PyArray_SIZE(best) != s.images * s.count[1] * s.count[2]) return NULL;
-    PyArrayObject *g = (PyArrayObject *)PyArray_FROM_OF(a[0], NPY_ARRAY_CARRAY_RO);
+    int rank = best ? describe_pool(&s, x, a + 3) : 0, ndim = rank ? PyArray_NDIM(x) : 0;
+    if (!rank) return NULL;
+    npy_intp shape[NPY_MAXDIMS];
+    pooled(&s, x, rank, shape);
+    if (!has_dims(best, ndim, shape) || !has_floats(a[0], ndim, shape)) return NULL;
+    if (!all_finite(best)) return NULL;  // of several NaN it would be the last
+    PyArrayObject *g = laid_out(a[0]);
     PyArrayObject *to = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT32, 0);
     float *room = g && to ? room_for(&s, 2, 3) : NULL;
     if (room)

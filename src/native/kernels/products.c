@@ -9,7 +9,7 @@ typedef struct { PyArrayObject *array; N rows, columns, down, right; } Matrix;
 static int as_matrix(PyObject *o, int type, Matrix *m)
 {
     PyArrayObject *a = (PyArrayObject *)o;
-    if (!PyArray_CheckExact(o) || PyArray_TYPE(a) != type || PyArray_NDIM(a) != 2 || !PyArray_ISALIGNED(a)) return 0;
+    if (!PyArray_CheckExact(o) || PyArray_TYPE(a) != type || PyArray_NDIM(a) != 2 || !PyArray_ISBEHAVED_RO(a)) return 0;
     *m = (Matrix){a, PyArray_DIM(a, 0), PyArray_DIM(a, 1), 0, 0};
     if (PyArray_IS_C_CONTIGUOUS(a)) m->down = m->columns, m->right = 1;
     else if (PyArray_IS_F_CONTIGUOUS(a)) m->down = 1, m->right = m->rows;
@@ -42,7 +42,7 @@ static PyObject *multiplied(Matrix a, Matrix b, PyObject *start, int type)
     PyArrayObject *s = start ? array_of(start, type) : NULL;
     if (start && (!s || PyArray_NDIM(s) != 1 || PyArray_DIM(s, 0) != b.columns)) return NULL;
     const npy_intp shape[] = {a.rows, b.columns};
-    if (a.rows * a.columns * b.columns <= SMALL) {
+    if (a.rows <= SMALL && b.columns <= SMALL && a.rows * a.columns * b.columns <= SMALL) {
         PyArrayObject *made = (PyArrayObject *)PyArray_SimpleNew(2, (npy_intp *)shape, type);
         if (!made) return NULL;
         if (type == NPY_FLOAT32) multiply_float(a, b, s ? PyArray_DATA(s) : NULL, PyArray_DATA(made));

@@ -54,10 +54,10 @@ static PyArrayObject *kept_array(const Recurrence *r, N rows, N parts)
 static int is_kept(PyObject *o, const Recurrence *r, N each)
 {
     PyArrayObject *a = (PyArrayObject *)o;
-    if (!PyArray_CheckExact(o) || PyArray_TYPE(a) != NPY_FLOAT32 || !PyArray_ISALIGNED(a)) return 0;
+    if (!PyArray_CheckExact(o) || PyArray_TYPE(a) != NPY_FLOAT32 || !PyArray_ISBEHAVED_RO(a)) return 0;
     int ndim = PyArray_NDIM(a);
     N item = sizeof(float);
-    return ndim >= 3 && PyArray_SIZE(a) == r->length * r->batch * each && PyArray_DIM(a, 0) == r->length &&
+    return (ndim == 3 || ndim == 4) && PyArray_SIZE(a) == r->length * r->batch * each && PyArray_DIM(a, 0) == r->length &&
            PyArray_DIM(a, ndim - 1) == r->batch && PyArray_STRIDE(a, ndim - 2) == item &&
            (r->batch == 1 || PyArray_STRIDE(a, ndim - 1) == each * item) &&
            (r->length == 1 || PyArray_STRIDE(a, 0) == r->batch * each * item) &&
@@ -90,7 +90,7 @@ static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
     PyArrayObject *x = count == 11 ? floats(a[0]) : NULL, *h = x ? floats(a[1]) : NULL, *b_ih, *b_hh;
     if (!h || !describe(&r, x, h, a[2], floats(a[3]), floats(a[4]), a[7], a + 8)) return NULL;
     N n = r.size, width = r.gates * n, parts = r.gates == 4 ? 2 : 1;
-    if (!parameter(a[5], width, &b_ih) || !parameter(a[6], width, &b_hh)) return NULL;
+    if (!vector(a[5], width, &b_ih) || !vector(a[6], width, &b_hh)) return NULL;
     npy_intp shape[3] = {r.length, r.batch, n}, none = 0;
     N widest = r.features > n ? r.features : n;
     size_t room = (r.features + n + 2) * width + 2 * SLACK + BLOCK * (2 * (width + SLACK) + widest);
@@ -120,14 +120,10 @@ static PyObject *recurrent(PyObject *const *a, Py_ssize_t count)
 }
 
 // An optional array of floats, contiguous (a new reference, or NULL). Whether it is that, or None.
-static int optional(PyObject *o, N size, PyArrayObject **to)
+static int optional(PyObject *o, int ndim, const npy_intp *dims, PyArrayObject **to)
 {
-    *to = NULL;
-    if (o == Py_None) return 1;
-    if (!PyArray_CheckExact(o) || PyArray_TYPE((PyArrayObject *)o) != NPY_FLOAT32 || PyArray_SIZE((PyArrayObject *)o) != size)
-        return 0;
-    *to = (PyArrayObject *)PyArray_FROM_OF(o, NPY_ARRAY_CARRAY_RO);
-    return *to != NULL;
+    *to = o != Py_None && has_floats(o, ndim, dims) ? laid_out(o) : NULL;
+    return o == Py_None || *to;
 }
 
 // What each step began with: the first state, and then those that steps left, which are `apart` numbers from each other.
@@ -218,13 +214,14 @@ static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
     int needs[8];
     PyArrayObject *x = count == 16 ? floats(a[3]) : NULL, *h = x ? floats(a[4]) : NULL, *g, *g_h, *g_c;
     if (!h || !describe(&r, x, h, a[5], floats(a[6]), floats(a[7]), a[8], a + 12) || !wanted_of(a[15], 8, needs)) return NULL;
-    N n = r.size, width = r.gates * n, steps = r.length * r.batch, states = r.batch * n;
+    N n = r.size, width = r.gates * n, steps = r.length * r.batch;
+    const npy_intp shape[3] = {r.length, r.batch, n};
     int lstm = r.gates == 4;
     if (needs[7] || !is_kept(a[9], &r, width) || !is_kept(a[10], &r, n) || !is_kept(a[11], &r, lstm ? 2 * n : n)) return NULL;
     PyArrayObject *gates = (PyArrayObject *)a[9], *hidden = (PyArrayObject *)a[10], *more = (PyArrayObject *)a[11];
     PyObject *made = NULL;
     g_h = g_c = NULL;
-    if (optional(a[0], steps * n, &g) && optional(a[1], states, &g_h) && optional(a[2], states, &g_c)) {
+    if (optional(a[0], 3, shape, &g) && optional(a[1], 2, shape + 1, &g_h) && optional(a[2], 2, shape + 1, &g_c)) {
         PyArrayObject *to_h = state_gradient(&r, g_h), *to_c = lstm ? state_gradient(&r, g_c) : NULL;
         PyArrayObject *rows = matrix(steps, width), *before = matrix(steps, n);
         PyArrayObject *of_state = r.gates == 3 ? matrix(steps, width) : (PyArrayObject *)Py_XNewRef(rows);

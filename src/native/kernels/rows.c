@@ -66,28 +66,36 @@ static int normalized(PyObject *shape, PyArrayObject *x, N *n)
     if (!x || !PyTuple_Check(shape)) return 0;
     int last = (int)PyTuple_GET_SIZE(shape), ndim = PyArray_NDIM(x);
     if (last > ndim) return 0;
+    for (int d = 0; d < last; d++) {
+        N size;
+        if (!whole_number(PyTuple_GET_ITEM(shape, d), &size) || size != PyArray_DIM(x, ndim - last + d)) return 0;
+    }
     *n = product(PyArray_DIMS(x) + ndim - last, last);
     return *n ? last : 0;
 }
 
-// An array for a number of each row: as the operand, but with ones for what is normalized.
-static PyArrayObject *for_rows(PyArrayObject *x, int last)
+static const npy_intp *last_dims(PyArrayObject *x, int last) { return PyArray_DIMS(x) + PyArray_NDIM(x) - last; }
+
+// The shape of a number for each row: the operand's, but with ones for what is normalized.
+static void shape_of_rows(PyArrayObject *x, int last, npy_intp *shape)
 {
-    npy_intp shape[NPY_MAXDIMS];
     int ndim = PyArray_NDIM(x);
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - last ? PyArray_DIM(x, d) : 1;
-    return fresh(ndim, shape);
 }
 
 static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
 {
-    PyArrayObject *x = floats(a[0]), *w, *b;
+    PyArrayObject *x = count == 5 ? floats(a[0]) : NULL, *w, *b;
     N n;
-    int last = count == 5 ? normalized(a[1], x, &n) : 0;
-    if (!last || !PyFloat_CheckExact(a[4]) || !parameter(a[2], n, &w) || !parameter(a[3], n, &b) || (b && !w)) return NULL;
+    int last = x ? normalized(a[1], x, &n) : 0;
+    if (!last || !PyFloat_CheckExact(a[4]) || !parameter(a[2], last, last_dims(x, last), &w) ||
+        !parameter(a[3], last, last_dims(x, last), &b) || (b && !w))
+        return NULL;
+    npy_intp of_rows[NPY_MAXDIMS];
+    shape_of_rows(x, last, of_rows);
     double eps = PyFloat_AS_DOUBLE(a[4]);
     N rows = PyArray_SIZE(x) / n;
-    PyArrayObject *y = fresh_like(x), *mean = for_rows(x, last), *rstd = for_rows(x, last);
+    PyArrayObject *y = fresh_like(x), *mean = fresh(PyArray_NDIM(x), of_rows), *rstd = fresh(PyArray_NDIM(x), of_rows);
     if (!y || !mean || !rstd) {
         Py_XDECREF(y);
         Py_XDECREF(mean);
@@ -103,20 +111,21 @@ static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
 static PyObject *totals(int wanted, const double *sums, PyArrayObject *x, int last, N n)
 {
     if (!wanted) return Py_NewRef(Py_None);
-    PyArrayObject *made = fresh(last, PyArray_DIMS(x) + PyArray_NDIM(x) - last);
+    PyArrayObject *made = fresh(last, last_dims(x, last));
     for (N i = 0; made && i < n; i++) data_of(made)[i] = (float)sums[i];
     return (PyObject *)made;
 }
 
 static PyObject *layer_norm_backward(PyObject *const *a, Py_ssize_t count)
 {
-    PyArrayObject *g = floats(a[0]), *x = floats(a[1]), *w, *b;
+    PyArrayObject *g = count == 8 ? floats(a[0]) : NULL, *x = g ? floats(a[1]) : NULL, *w, *b, *mean, *rstd;
     N n;
-    int last = count == 8 && g && x && same_shape(g, x) ? normalized(a[2], x, &n) : 0;
-    if (!last || !parameter(a[5], n, &w) || !parameter(a[6], n, &b)) return NULL;
+    int last = x && same_shape(g, x) ? normalized(a[2], x, &n) : 0, ndim = last ? PyArray_NDIM(x) : 0;
+    if (!last || !parameter(a[5], last, last_dims(x, last), &w) || !parameter(a[6], last, last_dims(x, last), &b)) return NULL;
+    npy_intp of_rows[NPY_MAXDIMS];
+    shape_of_rows(x, last, of_rows);
+    if (!parameter(a[3], ndim, of_rows, &mean) || !parameter(a[4], ndim, of_rows, &rstd) || !mean || !rstd) return NULL;
     N rows = PyArray_SIZE(x) / n;
-    PyArrayObject *mean = floats(a[3]), *rstd = floats(a[4]);
-    if (!mean || !rstd || PyArray_SIZE(mean) != rows || PyArray_SIZE(rstd) != rows) return NULL;
     int wanted[3];
     if (!wanted_of(a[7], 3, wanted) || (wanted[1] && !w) || (wanted[2] && !b)) return NULL;
     PyObject *to_x = Py_NewRef(Py_None);
