@@ -87,7 +87,6 @@ class Plans:
 
 
 UNKNOWN = object()
-_new = object.__new__
 
 
 def planned(
@@ -194,11 +193,7 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             results = wrap_results(outputs, out_dtype, backend)
         elif single:
             if outputs.__class__ is array_class and outputs.dtype == numpy_type and outputs.base is None:
-                results = _new(Tensor)
-                results.array = outputs
-                results.dtype = known_type
-                results.backend = backend
-                results.edge = results.counter = results._grad = results.extra = None
+                results = wrap(outputs, known_type, backend)
             else:
                 results = wrap_results(outputs, out_dtype, backend)
         else:
@@ -284,6 +279,8 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
     backend = source.backend
     if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
         return None
+    if op.reinterprets:
+        return None  # the path of a view is settled before
     kernel, check, step = op.kernels[backend], op.check, (op, tuple(tail))
     array = kernel(source.array, *tail)
     if array.__class__ is not backend.Array or array.dtype != source.array.dtype:

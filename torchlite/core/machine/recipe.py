@@ -51,19 +51,16 @@ def _by_recipe(
     reshaped = op.follows_edges and operand_forms is not None
 
     def record(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
-        edges = []
-        live = False
+        edges, live = [], False
         for k in edges_from:
-            edge = None
-            if k is not None:
+            edge = None if k is None else tensors[k].edge
+            if edge is not None:
                 t = tensors[k]
-                edge = t.edge
-                if edge is not None:
-                    if edge.__class__ is not tuple:
-                        edge = t if edge is LEAF else edge_of(t)
-                    if edge is NOWHERE or (reshaped and _other_shape(edge, t)):
-                        return general(tensors, bound, results)
-                    live = live or edge is not None
+                if edge.__class__ is not tuple:
+                    edge = t if edge is LEAF else edge_of(t)
+                if edge is NOWHERE or (reshaped and _other_shape(edge, t)):
+                    return general(tensors, bound, results)
+                live = live or edge is not None
             edges.append(edge)
         if not live:
             return None

@@ -46,7 +46,8 @@ def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, 
     parent = source.edge
     if parent.__class__ is View:
         kind = kind if kind and parent.kind is not INFERENCE else parent.kind
-        return View(parent.base, edge, kind, (*parent.path, (op, arguments)))
+        path = settled(source, parent) if op.reinterprets else parent.path
+        return View(parent.base, edge, kind, (*path, (op, arguments)))
     shared_counter(source)
     return View(source, edge, kind, ((op, arguments),))
 

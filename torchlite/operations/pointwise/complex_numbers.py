@@ -14,7 +14,6 @@ from ...core.declare.view_op import ViewOp
 from ...core.machine.operands import values_in_inference
 from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
-from ...core.machine.view import View, settled
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ..making.copy import clone
@@ -63,22 +62,12 @@ def _check_pairs(self: Tensor) -> None:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
 
 
-def _replayed(op: Op, *values: Any) -> Any:
-    """A view whose memory stands for other values, so that strides do not say how it was made."""
-    source: Tensor = values[0]
-    result = ViewOp.apply(op, *values)
-    if source.edge.__class__ is View and result.edge.__class__ is View:
-        result.edge.path = (*settled(source, source.edge), (op, values[1:]))
-    return result
-
-
-_OTHER_VALUES: dict[str, Any] = {"reinterprets": True, "apply": _replayed}
 view_as_real = ViewOp(
     "view_as_real(Tensor self)",
     _view_as_real,
     {"self": lambda g: view_as_complex.apply(g.contiguous())},
     check=_check_complex,
-    **_OTHER_VALUES,
+    reinterprets=True,
 )
 publish(view_as_real, method=False)
 view_as_complex = ViewOp(
@@ -86,7 +75,7 @@ view_as_complex = ViewOp(
     _view_as_complex,
     {"self": lambda g: view_as_real.apply(g)},
     check=_check_pairs,
-    **_OTHER_VALUES,
+    reinterprets=True,
 )
 publish(view_as_complex, method=False)
 
@@ -134,7 +123,7 @@ def _flip(name: str, bit: int, vjp: Callable[..., Any], **words: Any) -> ViewOp:
 
     return ViewOp(
         f"{name}(Tensor self)", lambda xp, array: array, {"self": vjp}, wrap_results=wrap_flipped,
-        **_OTHER_VALUES, **words,
+        reinterprets=True, **words,
     )  # fmt: skip
 
 
