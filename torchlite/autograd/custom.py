@@ -166,7 +166,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
                 entries.append(keep_output(t, outputs[id(t)], stack))
             else:
                 entries.append(keep(t, stack))
-        self.saved_entries = (Hooked if stack else tuple)((*entries, None))
+        self.saved_entries = (Hooked if stack else tuple)((*entries, ()))
 
     # ---- backward
 
