@@ -450,6 +450,182 @@ def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
         assert np.abs(made - wanted).max() <= max(np.abs(pairwise - wanted).max(), 1e-7 * np.abs(wanted).max())
 
 
+# ---- what no kernel may take as it is
+
+
+def good_calls():
+    """Of every kernel, arguments that it takes: by name and what tells several calls of one apart."""
+    x, y, w, image = numbers((4, 6)), numbers((4, 6), 1), numbers(6, 2), numbers((2, 4, 6, 5), 3)
+    rows = np.ones((4, 1), np.float32)
+    for name in ("relu", "sigmoid", "silu"):
+        yield name, (x,)
+    yield "gelu", (x, "tanh")
+    yield "silu_backward", (x, y)
+    yield "gelu_backward", (x, y, "none")
+    yield "threshold_backward", (x, y, 0)
+    for name in ("softmax", "log_softmax"):
+        yield f"{name}.int", (x, -1)
+        yield f"_{name}", (x, -1, False)
+    for name in ("_softmax_backward_data", "_log_softmax_backward_data"):
+        yield name, (x, y, 1)
+    yield "logsumexp", (x, (-1,), True)
+    for name in ("sum.dim_IntList", "mean.dim"):
+        yield name, (image, (0, 2, 3), False)
+        yield name, (numbers((4, 40)), -1, False)
+        yield name, (numbers((4, 40)), 0, False)
+    yield "native_layer_norm", (x, (6,), w, w, 1e-5)
+    yield "native_layer_norm_backward", (x, y, (6,), rows, rows, w, w, (True, True, True))
+    flat = ((1, 1), (1, 1), (1, 1), False, (0, 0), 2)
+    turned = ((2, 2), (1, 1), (1, 1), True, (1, 1), 2)
+    kernel = numbers((4, 2, 3, 3), 4)
+    yield "convolution", (image, kernel, numbers(4), *flat)
+    yield "convolution", (image, kernel, numbers(4), *turned)
+    yield "convolution_backward", (numbers((2, 4, 6, 5)), image, kernel, (4,), *flat, (True, True, True))
+    yield "convolution_backward", (numbers((2, 4, 12, 10)), image, kernel, (4,), *turned, (True, True, True))
+    pool = ((2, 2), (2, 2), (0, 0), (1, 1), False)
+    best = Pair("max_pool2d").twin(image, *pool)[0]
+    yield "max_pool2d", (image, *pool)
+    yield "_max_pool2d_backward", (numbers(best.shape, 5), image, best, *pool)
+    c = np.abs(numbers(4, 6)) + 1
+    for training in (True, False):
+        yield "native_batch_norm", (image, c, c, c.copy(), c.copy(), training, 0.1, 1e-5)
+    yield "native_batch_norm_backward", (image, image, c, None, None, c, c, True, 1e-5, (True, True, True))
+    at = np.array([[0, 3], [2, 2]])
+    yield "embedding", (x, at, -1, False, False)
+    yield "embedding_dense_backward", (numbers((2, 2, 6)), at, 4, -1, False)
+    classes, total = np.array([0, 5, 2, -100]), np.float32(3).reshape(())
+    for reduction in (0, 1):
+        yield "nll_loss_forward", (x, classes, None, reduction, -100)
+        g = numbers(4) if reduction == 0 else np.array(1, np.float32)
+        yield "nll_loss_backward", (g, x, classes, None, reduction, -100, np.array(total))
+    for name in ("mm", "matmul"):
+        yield name, (x, np.ascontiguousarray(y.T))
+        yield name, (numbers((20, 30)), numbers((30, 20)))
+    yield "_linear", (x, y)
+    yield "_linear.bias", (numbers(4), x, y)
+    for mode, gates in (("RNN_TANH", 1), ("GRU", 3), ("LSTM", 4)):
+        h = numbers((2, 3), 7)
+        cell, b = (h if mode == "LSTM" else None), numbers(gates * 3, 8)
+        weights = (numbers((gates * 3, 5), 9), numbers((gates * 3, 3), 10))
+        steps, rest = numbers((4, 2, 5), 11), (mode, None, False)
+        args = (steps, h, cell, *weights, b, b, None, *rest)
+        yield "_recurrent", args
+        kept = Pair("_recurrent").kernel(*args)[3:]
+        needs = (True, True, mode == "LSTM", True, True, True, True, False)
+        yield "_recurrent_backward", (numbers((4, 2, 3)), h, cell, steps, h, cell, *weights, None, *kept, *rest, needs)
+    q, k, v = numbers((2, 2, 3, 4)), numbers((2, 2, 5, 4), 1), numbers((2, 2, 5, 6), 2)
+    made = Pair("_scaled_dot_product_attention").kernel(q, k, v, None, False, 0.3)
+    yield "_scaled_dot_product_attention", (q, k, v, None, False, 0.3)
+    yield "_scaled_dot_product_attention_backward", (made[0], q, k, v, None, *made, False, 0.3, (True,) * 3 + (False,))
+
+
+def other_arrays(array):
+    """What an array might have been instead."""
+    for d in range(array.ndim):
+        yield np.take(array, 0, d)
+        yield np.repeat(array, 2, d)
+        yield np.delete(array, 0, d)
+        yield np.concatenate([array, np.take(array, [0], d)], d)
+        yield np.take(array, [], d)
+    yield array[None]
+    yield array.T
+    yield np.ascontiguousarray(array.T)
+    yield array.reshape(-1)
+    yield np.broadcast_to(array[..., :1] if array.ndim else array, array.shape)
+    yield array[..., ::-1] if array.ndim else array
+    for dtype in (np.float16, np.float64, np.int32, np.int64, bool, np.complex64, array.dtype.newbyteorder(">")):
+        yield np.nan_to_num(array).astype(dtype)
+    frozen = array.copy()
+    frozen.setflags(write=False)
+    yield frozen
+    yield np.zeros((), array.dtype)
+    if array.dtype.kind == "i":
+        for place in (-1, 1 << 40, -(1 << 63), (1 << 63) - 1):
+            wrong = array.copy()
+            wrong.flat[-1] = place
+            yield wrong
+    yield None
+
+
+def other_values(value):
+    """What an argument might have been instead, of whatever kind it is."""
+    if isinstance(value, np.ndarray):
+        yield from other_arrays(value)
+    elif isinstance(value, bool):
+        yield not value
+        yield None
+    elif isinstance(value, (int, float)):
+        kind = type(value)
+        yield from (kind(n) for n in (-(1 << 63), -7, -1, 0, 1, 2, 3, 50, 1 << 61))
+        yield from (None, "3", 1 << 70)
+    elif isinstance(value, tuple):
+        yield from (None, 1, (), value[1:], (*value, *value[:1]), list(value))
+        for i, item in enumerate(value):
+            yield from ((*value[:i], other, *value[i + 1 :]) for other in other_values(item))
+        yield from (tuple([n] * len(value)) for n in (-1, 0, 1 << 20, 1 << 61))
+    else:
+        yield from (None, 0, "no such", ("none",), np.ones(3, np.float32))
+
+
+# Which weights causal attention keeps, and in which order, is each one's own.
+OWN_WEIGHTS = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
+
+
+class Declined(Exception):
+    pass
+
+
+def decline(*args):
+    raise Declined
+
+
+def equal(one, other):
+    if one is None or other is None:
+        return one is other
+    atol = 1e-3 * np.abs(other).max(initial=1)
+    return one.shape == other.shape and np.allclose(one, other, 1e-3, atol, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_kernel_declines_what_it_cannot_do_or_does_what_its_twin_does(isa):
+    seen, wrong = set(), []
+    for name, args in good_calls():
+        seen.add(name)
+        kernel, twin = native.Kernel(name, decline), Pair(name).twin
+        kernel(*copies(args))
+        calls = [args[:n] for n in range(len(args))]
+        for i, arg in enumerate(args):
+            if (name, i) not in OWN_WEIGHTS:
+                calls += [(*args[:i], other, *args[i + 1 :]) for other in other_values(arg)]
+        for call in calls:
+            before = copies(call)  # since running statistics are written to
+            try:
+                made = kernel(*call)
+            except (Declined, MemoryError):
+                continue
+            try:
+                with np.errstate(all="ignore"):
+                    wanted = twin(*before)
+                fine = all(map(equal, listed(made), listed(wanted)))
+            except Exception as error:
+                fine, wanted = isinstance(error, TypeError) and len(call) < len(args), repr(error)
+            if not fine:
+                wrong.append((name, [a.shape if isinstance(a, np.ndarray) else a for a in call], listed(wanted)))
+    assert not wrong
+    assert not wrong and seen == native.kernels
+
+
+def test_sizes_beyond_64_bits_are_declined():
+    image, kernel, far = np.ones((1,) * 5, np.float32), np.ones((1, 1, 3, 3, 3), np.float32), (1 << 20,) * 3
+    with pytest.raises(Declined):
+        native.Kernel("convolution", decline)(image, kernel, None, (1,) * 3, far, far, False, (0,) * 3, 1)
+    q = np.broadcast_to(np.float32(1), (1, 1, 1 << 20, 1 << 30))
+    with pytest.raises(Declined):
+        native.Kernel("_scaled_dot_product_attention", decline)(q, q[:, :, :1], q[:, :, :1], None, False, 0.3)
+    with pytest.raises(Declined):
+        native.Kernel("embedding_dense_backward", decline)(numbers((1, 3)), np.zeros(1, int), 1 << 61, -1, False)
+
+
 # ---- all of them
 
 

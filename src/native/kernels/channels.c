@@ -28,7 +28,7 @@ static PyObject *batch_norm(PyObject *const *a, Py_ssize_t count)
     N n = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), size = PyArray_SIZE(x) / (n * channels), each = n * size;
     int training = a[5] == Py_True;
     if (!vector(a[1], channels, &w) || !vector(a[2], channels, &b) || !running_of(a[3], channels, &mean) ||
-        !running_of(a[4], channels, &var) || !PyFloat_CheckExact(a[6]) || !PyFloat_CheckExact(a[7]) ||
+        !running_of(a[4], channels, &var) || !PyFloat_CheckExact(a[6]) || !PyFloat_CheckExact(a[7]) || PyFloat_AS_DOUBLE(a[7]) < 0 ||
         (!training && (!mean || !var)))
         return NULL;
     double momentum = PyFloat_AS_DOUBLE(a[6]), eps = PyFloat_AS_DOUBLE(a[7]);

@@ -27,11 +27,14 @@ static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)made;
 }
 
+static const N MANY = (N)1 << 40;  // rows
+
 static PyObject *embedding_backward(PyObject *const *a, Py_ssize_t count)
 {
     N rows, never;
     PyArrayObject *g = count == 5 ? floats(a[0]) : NULL;
-    if (!g || !PyArray_NDIM(g) || !whole_number(a[2], &rows) || !whole_number(a[3], &never) || a[4] != Py_False || rows < 0)
+    if (!g || !PyArray_NDIM(g) || !whole_number(a[2], &rows) || !whole_number(a[3], &never) || a[4] != Py_False || rows < 0 ||
+        rows > MANY)
         return NULL;
     PyArrayObject *at = places_below(a[1], rows);
     int last = PyArray_NDIM(g) - 1;

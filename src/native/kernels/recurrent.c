@@ -217,7 +217,7 @@ static PyObject *recurrent_backward(PyObject *const *a, Py_ssize_t count)
     N n = r.size, width = r.gates * n, steps = r.length * r.batch;
     const npy_intp shape[3] = {r.length, r.batch, n};
     int lstm = r.gates == 4;
-    if (needs[7] || !is_kept(a[9], &r, width) || !is_kept(a[10], &r, n) || !is_kept(a[11], &r, lstm ? 2 * n : n)) return NULL;
+    if (needs[7] || (needs[2] && !lstm) || !is_kept(a[9], &r, width) || !is_kept(a[10], &r, n) || !is_kept(a[11], &r, lstm ? 2 * n : n)) return NULL;
     PyArrayObject *gates = (PyArrayObject *)a[9], *hidden = (PyArrayObject *)a[10], *more = (PyArrayObject *)a[11];
     PyObject *made = NULL;
     g_h = g_c = NULL;

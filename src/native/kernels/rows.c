@@ -88,7 +88,7 @@ static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
     PyArrayObject *x = count == 5 ? floats(a[0]) : NULL, *w, *b;
     N n;
     int last = x ? normalized(a[1], x, &n) : 0;
-    if (!last || !PyFloat_CheckExact(a[4]) || !parameter(a[2], last, last_dims(x, last), &w) ||
+    if (!last || !PyFloat_CheckExact(a[4]) || PyFloat_AS_DOUBLE(a[4]) < 0 || !parameter(a[2], last, last_dims(x, last), &w) ||
         !parameter(a[3], last, last_dims(x, last), &b) || (b && !w))
         return NULL;
     npy_intp of_rows[NPY_MAXDIMS];

@@ -10,7 +10,8 @@ static int marked(PyObject *axis, int ndim, int *over)
     for (Py_ssize_t i = 0; i < (several ? PyTuple_GET_SIZE(axis) : 1); i++) {
         N d;
         if (!whole_number(several ? PyTuple_GET_ITEM(axis, i) : axis, &d) || d < -ndim || d >= ndim) return 0;
-        over[d < 0 ? d + ndim : d] = 1;
+        if (over[d += d < 0 ? ndim : 0]) return 0;
+        over[d] = 1;
     }
     return 1;
 }

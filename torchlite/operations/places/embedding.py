@@ -48,7 +48,8 @@ def _embedding_backward(
     xp: Namespace, g: Array, indices: Array, num_weights: int, padding_idx: int, by_freq: bool
 ) -> Any:
     made = xp.zeros((num_weights, g.shape[-1]), g.dtype)
-    rows, values = indices.reshape(-1), g.reshape((-1, g.shape[-1]))
+    rows = indices.reshape(-1)
+    values = g.reshape((rows.shape[0], g.shape[-1]))
     if padding_idx >= 0:
         kept = rows != padding_idx
         rows, values = rows[kept], values[kept]
