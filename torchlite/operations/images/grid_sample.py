@@ -321,6 +321,7 @@ def _declare(dims: int) -> LaidOp:
         f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {_OPTIONS}, bool[] output_mask) "
         "-> (Tensor result0, Tensor result1)",
         _sample_backward,
+        check=lambda grad_output, input, grid, *options: _check(input, grid, *options[:3]),
         batch=Leading(call=backward_of_batch),
     )
     return op

@@ -61,7 +61,7 @@ def channels_last(array: Array) -> bool:
 def _laid_like(xp: Namespace, made: Any, like: Any) -> Any:
     """A result with its channels innermost, where those of the input are; else it lies row by row."""
     if not channels_last(like):
-        return xp.ascontiguousarray(made)
+        return xp.asarray(made, order="C")  # which leaves a lone element one
     n, c, *rest = like.shape
     result = xp.empty((n, *rest, c), made.dtype).transpose((0, made.ndim - 1, *range(1, made.ndim - 1)))
     result[...] = made

@@ -117,5 +117,6 @@ as_strided = LaidView(
     linear=False,  # in the memory, not in the elements
     batch=Leading(call=_as_strided_batch),
     shows="size stride storage_offset",
+    by_form=False,  # a form does not tell where in memory its operand begins
 )
 publish(as_strided)
