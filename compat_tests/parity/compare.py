@@ -131,7 +131,7 @@ def _values(expected: np.ndarray, actual: np.ndarray, dtype: str, rule: Rule, pa
             one, other = np.abs(one), np.abs(other)
         with np.errstate(all="ignore"):
             error = np.abs(other - one)
-            close = error <= absolute + relative * np.abs(one)
+            close = error <= absolute * _size(one, path) + relative * np.abs(one)
         alike = (one == other) | (np.isnan(one) & np.isnan(other))
         bad = ~(alike | (close & np.isfinite(one) & np.isfinite(other)))
     if bad.any():
@@ -139,6 +139,12 @@ def _values(expected: np.ndarray, actual: np.ndarray, dtype: str, rule: Rule, pa
         where = f" at {tuple(map(int, worst))}" if expected.ndim else ""
         count = f"{int(bad.sum())} of {expected.size} values differ"
         yield Difference(path, f"{count}, worst{where}: {actual[worst]} instead of {expected[worst]}")
+
+
+def _size(values: np.ndarray, path: str) -> float:
+    """By what rounding goes: a parameter's gradient adds up terms from all places, as large as its largest element."""
+    finite = np.abs(values[np.isfinite(values)])
+    return max(1.0, float(finite.max(initial=0.0))) if path.startswith("gradients.") else 1.0
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
