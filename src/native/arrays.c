@@ -52,16 +52,7 @@ PyObject *fresh(int slot, int ndim, const npy_intp *dims)
 
 PyObject *shape_of(PyArrayObject *array)
 {
-    const int ndim = PyArray_NDIM(array);
-    PyObject *shape = PyTuple_New(ndim);
-    for (int i = 0; shape != NULL && i < ndim; i++) {
-        PyObject *n = PyLong_FromSsize_t(PyArray_DIM(array, i));
-        if (n == NULL)
-            Py_CLEAR(shape);
-        else
-            PyTuple_SET_ITEM(shape, i, n);
-    }
-    return shape;
+    return filled(PyTuple_New(PyArray_NDIM(array)), PyArray_DIMS(array), 1);
 }
 
 int has_shape(PyArrayObject *array, PyObject *shape)

@@ -96,6 +96,19 @@ void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObj
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out);
 PyObject *total_of(PyArrayObject *x, int slot, int mean);
 
+// Puts numbers, each divided by `unit`, into a new tuple, which it takes over, and which may be NULL.
+static inline PyObject *filled(PyObject *tuple, const npy_intp *numbers, npy_intp unit)
+{
+    for (Py_ssize_t i = 0, count = tuple == NULL ? 0 : PyTuple_GET_SIZE(tuple); tuple != NULL && i < count; i++) {
+        PyObject *n = PyLong_FromSsize_t(numbers[i] / unit);
+        if (n == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, n);
+    }
+    return tuple;
+}
+
 // An array of the exact class whose elements lie in order.
 static inline int is_plain(PyObject *array)
 {

@@ -29,17 +29,8 @@ static PyObject *shape(Tensor *t)
     PyArrayObject *array = array_in(t);
     if (array == NULL || known.Size == NULL)
         return NULL;
-    const int ndim = PyArray_NDIM(array);
     PyTypeObject *type = (PyTypeObject *)known.Size;
-    PyObject *made = type->tp_alloc(type, ndim);
-    for (int i = 0; made != NULL && i < ndim; i++) {
-        PyObject *n = PyLong_FromSsize_t(PyArray_DIM(array, i));
-        if (n == NULL)
-            Py_CLEAR(made);
-        else
-            PyTuple_SET_ITEM(made, i, n);
-    }
-    return made;
+    return filled(type->tp_alloc(type, PyArray_NDIM(array)), PyArray_DIMS(array), 1);
 }
 
 static PyObject *dim(Tensor *t)
@@ -70,15 +61,7 @@ static PyObject *stride(Tensor *t)
     for (int i = 0; i < ndim; i++)
         if (PyArray_STRIDE(array, i) % item)
             return NULL;
-    PyObject *made = PyTuple_New(ndim);
-    for (int i = 0; made != NULL && i < ndim; i++) {
-        PyObject *n = PyLong_FromSsize_t(PyArray_STRIDE(array, i) / item);
-        if (n == NULL)
-            Py_CLEAR(made);
-        else
-            PyTuple_SET_ITEM(made, i, n);
-    }
-    return made;
+    return filled(PyTuple_New(ndim), PyArray_STRIDES(array), item);
 }
 
 static PyObject *data_ptr(Tensor *t)
