@@ -165,6 +165,17 @@ static PyObject *call_product(PyObject *f, PyObject *const *args, size_t nargsf,
     return result;
 }
 
+// The second operand: a number, or a tensor `b` of the first one's dtype that is shaped as it or as its last dimensions.
+static inline int second_operand(const Call *call, Tensor *a, PyObject *value, Tensor **b, Number *number)
+{
+    if (is_number(value))
+        return call->numbers && as_element(value, slot_of(a->dtype), number);
+    if ((*b = host_tensor(value)) == NULL || (*b)->dtype != a->dtype)
+        return 0;
+    PyArrayObject *x = (PyArrayObject *)a->array, *y = (PyArrayObject *)(*b)->array;
+    return same_shape(x, y) || (PyArray_NDIM(y) != 0 && is_tail(y, x));
+}
+
 static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
@@ -180,17 +191,10 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
     if ((a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL)
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
-    if (is_number(args[1])) {
-        if (!call->numbers || !as_element(args[1], slot_of(a->dtype), &number))
-            return decline(f, args, nargsf, kwnames);
-    } else {
-        b = host_tensor(args[1]);
-        if (b == NULL || b->dtype != a->dtype)
-            return decline(f, args, nargsf, kwnames);
+    if (!second_operand(call, a, args[1], &b, &number))
+        return decline(f, args, nargsf, kwnames);
+    if (b != NULL)
         y = (PyArrayObject *)b->array;
-        if (!same_shape(x, y) && (PyArray_NDIM(y) == 0 || !is_tail(y, x)))
-            return decline(f, args, nargsf, kwnames);
-    }
     if ((made = result_like(loop, x)) == NULL)
         return decline(f, args, nargsf, kwnames);
     if (b == NULL)
@@ -226,16 +230,12 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
         (mode->grad == Py_True && a->edge != Py_None))
         return decline(f, args, nargsf, kwnames);
     PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
-    if (is_number(args[1])) {
-        if (!call->numbers || !as_element(args[1], slot_of(a->dtype), &number))
-            return decline(f, args, nargsf, kwnames);
-    } else {
-        b = host_tensor(args[1]);
-        if (b == NULL || b->dtype != a->dtype || (b->counter != Py_None && b->counter == a->counter) || b == a ||
-            (mode->grad == Py_True && b->edge != Py_None))
-            return decline(f, args, nargsf, kwnames);
+    if (!second_operand(call, a, args[1], &b, &number))
+        return decline(f, args, nargsf, kwnames);
+    if (b != NULL) {
         y = (PyArrayObject *)b->array;
-        if (meet(x, y) || (!same_shape(x, y) && (PyArray_NDIM(y) == 0 || !is_tail(y, x))))
+        if ((b->counter != Py_None && b->counter == a->counter) || b == a || meet(x, y) ||
+            (mode->grad == Py_True && b->edge != Py_None))
             return decline(f, args, nargsf, kwnames);
     }
     if (count_write(a) < 0)
