@@ -1,1 +1,1 @@
-"""Benchmarks of torchlite beside real PyTorch."""
+"""Benchmarks of torchlite beside real PyTorch: `python -m bench`."""

@@ -1,9 +1,6 @@
-"""What calls cost that are more than one kernel on plain tensors, in torchlite and in PyTorch: see `bench.overhead`.
+"""Calls that are more than one kernel on plain tensors."""
 
-    python -m bench.calls
-"""
-
-from .overhead import main
+from .timing import workloads
 
 SETUP = """
 x, y = torch.full((4, 4), 1.25), torch.full((4, 4), 0.75)
@@ -11,7 +8,6 @@ w = torch.full((4, 4), 1.1, requires_grad=True)
 mask = x > y
 row, bias = torch.ones(4), torch.zeros(4)
 target = torch.tensor([0, 1, 2, 3])
-F = torch.nn.functional
 """
 
 SNIPPETS = {
@@ -41,5 +37,4 @@ SNIPPETS = {
     "cross_entropy, backward": "F.cross_entropy(w, target).backward()",
 }
 
-if __name__ == "__main__":
-    main("bench.calls", __doc__ or "", SNIPPETS, SETUP)
+WORKLOADS = workloads(SETUP, SNIPPETS)

@@ -1,12 +1,6 @@
-"""What transforms of functions cost in torchlite and in PyTorch, measured side by side in one process on one thread.
+"""Transforms of functions, which are small, as in a notebook, so that most of the time is the transforms' own."""
 
-    python -m bench.func [--quick] [--json] [--baseline FILE]
-
-The measures are those of `bench.overhead`: CPU time, the two libraries taking turns, the median of the ratios of all
-rounds. The functions are small, as in a user's notebook, so that most of the time is the transforms' own.
-"""
-
-from bench.overhead import main
+from .timing import workloads
 
 SETUP = """
 func = torch.func
@@ -55,5 +49,4 @@ SNIPPETS = {
     "vmap of vmap": "vmap(vmap(torch.mul, (0, None)), (None, 0))(x, v)",
 }
 
-if __name__ == "__main__":
-    main("bench.func", __doc__, SNIPPETS, SETUP)
+WORKLOADS = workloads(SETUP, SNIPPETS)

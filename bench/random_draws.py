@@ -1,12 +1,6 @@
-"""What random draws cost in torchlite and in PyTorch, measured side by side in one process on one thread.
+"""Random draws; both libraries draw the same numbers."""
 
-    python -m bench.random_draws [--quick] [--json] [--baseline FILE]
-
-The measures are those of `bench.overhead`: CPU time, the two libraries taking turns, the median of the ratios of all
-rounds. Both libraries draw the same numbers.
-"""
-
-from bench.overhead import main
+from .timing import workloads
 
 SIZES = {"10": 10, "1e3": 10**3, "1e5": 10**5, "1e6": 10**6}
 
@@ -29,5 +23,4 @@ DRAWS = {
 
 SNIPPETS = {f"{name} {size}": draw.format(n=n) for name, draw in DRAWS.items() for size, n in SIZES.items()}
 
-if __name__ == "__main__":
-    main("bench.random_draws", __doc__, SNIPPETS, SETUP)
+WORKLOADS = workloads(SETUP, SNIPPETS)

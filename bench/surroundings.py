@@ -1,13 +1,9 @@
-"""What surrounds the ops in a small training step, in torchlite and in PyTorch: see `bench.overhead`.
+"""What surrounds the ops in a small training step."""
 
-    python -m bench.surroundings
-"""
-
-from .overhead import main
+from .timing import workloads
 
 SETUP = """
 import numpy as np
-nn = torch.nn
 x = torch.full((4, 4), 1.25)
 w = torch.full((4, 4), 1.1, requires_grad=True)
 z = w * x
@@ -57,5 +53,4 @@ SNIPPETS = {
     "no_grad, decorated": "decorated()",
 }  # fmt: skip
 
-if __name__ == "__main__":
-    main("bench.surroundings", __doc__ or "", SNIPPETS, SETUP)
+WORKLOADS = workloads(SETUP, SNIPPETS)

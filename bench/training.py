@@ -1,29 +1,28 @@
-"""What a whole training step costs in torchlite and in PyTorch, for small models of several kinds.
+"""Whole training steps of small models: the forward pass, the loss, backward, the optimizer's step and `zero_grad`.
 
-    python -m bench.train_small [--models mlp,lstm] [--rounds 15] [--profile lstm]
-
-A step is the forward pass, the loss, backward, the optimizer's step and `zero_grad`. On one thread; the libraries take
-turns, and the ratio shown, torchlite's time over PyTorch's, is the median of the rounds'. Set OMP_NUM_THREADS=1 so that
-NumPy's matrix products run on one thread too.
+python -m bench --group training
+python -m bench.training lstm         where torchlite's time goes in this model
 """
 
 from __future__ import annotations
 
-import argparse
 import cProfile
-import math
 import pstats
-import statistics
-import time
+import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
-import torch
-
-import torchlite
+from .timing import Workload
 
 Step = Callable[[], Any]
-Parts = tuple[Any, Callable[[], Any], str]
+Parts = tuple[Any, Callable[[], Any], str]  # the model, its loss, the optimizer
+
+
+def linear_regression(torch: Any) -> Parts:
+    model = torch.nn.Linear(10, 1)
+    x, y = torch.randn(100, 10), torch.randn(100, 1)
+    return model, lambda: torch.nn.functional.mse_loss(model(x), y), "SGD"
 
 
 def mlp(torch: Any) -> Parts:
@@ -31,6 +30,22 @@ def mlp(torch: Any) -> Parts:
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
     x, y = torch.randn(32, 64), torch.randint(10, (32,))
     return model, lambda: nn.functional.cross_entropy(model(x), y), "Adam"
+
+
+def mlp_mnist(torch: Any) -> Parts:
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Dropout(0.2), nn.Linear(256, 10))
+    x, y = torch.randn(64, 784), torch.randint(10, (64,))
+    return model, lambda: nn.functional.cross_entropy(model(x), y), "SGD"
+
+
+def autoencoder(torch: Any) -> Parts:
+    nn = torch.nn
+    widths = (196, 64, 16, 64, 196)
+    layers = [part for n, m in pairwise(widths) for part in (nn.Linear(n, m), nn.GELU())]
+    model = nn.Sequential(*layers[:-1])
+    x = torch.rand(32, 196)
+    return model, lambda: nn.functional.binary_cross_entropy_with_logits(model(x), x), "Adam"
 
 
 def lenet(torch: Any) -> Parts:
@@ -60,6 +75,13 @@ def resnet_block(torch: Any) -> Parts:
     model = nn.Sequential(Block(16), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
     x, y = torch.randn(8, 16, 16, 16), torch.randint(10, (8,))
     return model, lambda: nn.functional.cross_entropy(model(x), y), "SGD"
+
+
+def text_classifier(torch: Any) -> Parts:
+    nn = torch.nn
+    words, out = nn.EmbeddingBag(2000, 64, mode="mean"), nn.Linear(64, 4)
+    x, y, starts = torch.randint(2000, (640,)), torch.randint(4, (32,)), torch.arange(0, 640, 20)
+    return nn.ModuleList([words, out]), lambda: nn.functional.cross_entropy(out(words(x, starts)), y), "SGD"
 
 
 def recurrent(torch: Any, kind: str) -> Parts:
@@ -93,13 +115,53 @@ def char_transformer(torch: Any) -> Parts:
     return nn.ModuleList([words, places, layers, out]), loss, "AdamW"
 
 
+def dqn(torch: Any) -> Parts:
+    """Values of actions, learnt from transitions, beside a copy that stands still."""
+    nn = torch.nn
+
+    def network() -> Any:
+        return nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+
+    model, still = network(), network()
+    states, later, rewards = torch.randn(64, 4), torch.randn(64, 4), torch.randn(64)
+    actions, ended = torch.randint(2, (64, 1)), (torch.rand(64) < 0.1).float()
+
+    def loss() -> Any:
+        with torch.no_grad():
+            targets = rewards + 0.99 * still(later).max(1).values * (1 - ended)
+        return nn.functional.smooth_l1_loss(model(states).gather(1, actions).squeeze(1), targets)
+
+    return model, loss, "Adam"
+
+
+def pinn(torch: Any) -> Parts:
+    """A network that is to solve u'' = -sin x, by derivatives of derivatives."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
+    x = torch.linspace(0, 3, 64).unsqueeze(1).requires_grad_()
+
+    def loss() -> Any:
+        u = model(x)
+        (slope,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+        (bend,) = torch.autograd.grad(slope.sum(), x, create_graph=True)
+        return ((bend + torch.sin(x)) ** 2).mean() + u[0, 0] ** 2
+
+    return model, loss, "Adam"
+
+
 MODELS: dict[str, Callable[[Any], Parts]] = {
+    "linear_regression": linear_regression,
     "mlp": mlp,
+    "mlp_mnist": mlp_mnist,
+    "autoencoder": autoencoder,
     "lenet": lenet,
     "resnet_block": resnet_block,
+    "text_classifier": text_classifier,
     "lstm": lambda torch: recurrent(torch, "LSTM"),
     "gru": lambda torch: recurrent(torch, "GRU"),
     "char_transformer": char_transformer,
+    "dqn": dqn,
+    "pinn": pinn,
 }
 
 
@@ -118,50 +180,17 @@ def step_of(library: Any, name: str) -> Step:
     return step
 
 
-def seconds(step: Step, count: int) -> float:
-    start = time.process_time()
-    for _ in range(count):
-        step()
-    return (time.process_time() - start) / count
-
-
-def measure(name: str, rounds: int) -> tuple[float, float, float]:
-    """The fastest round of torchlite and of PyTorch in milliseconds a step, and the median of the rounds' ratios."""
-    own, other = step_of(torchlite, name), step_of(torch, name)
-    for _ in range(5):
-        own(), other()
-    count = max(1, round(0.02 / seconds(other, 5)))
-    pairs = [(seconds(own, count), seconds(other, count)) for _ in range(rounds)]
-    fastest = [min(times) * 1e3 for times in zip(*pairs)]
-    return fastest[0], fastest[1], statistics.median(a / b for a, b in pairs)
+SETUP = "from bench.training import step_of\nstep = step_of(torch, {!r})\nfor _ in range(3): step()"
+WORKLOADS = [Workload(name, "step()", SETUP.format(name)) for name in MODELS]
 
 
 def profile(name: str, steps: int = 100) -> None:
-    step = step_of(torchlite, name)
+    step = step_of(__import__("torchlite"), name)
     step()
     seen = cProfile.Profile()
     seen.runcall(lambda: [step() for _ in range(steps)])
     pstats.Stats(seen).sort_stats("tottime").print_stats(25)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.train_small", description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", default=",".join(MODELS), metavar="M[,M]", help="default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=15, metavar="N")
-    parser.add_argument("--profile", choices=MODELS, help="where torchlite's time goes in this model, and nothing else")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    if options.profile:
-        profile(options.profile)
-        return
-    print(f"{'model':18} {'torchlite ms':>12} {'torch ms':>10} {'ratio':>7}")
-    ratios = []
-    for name in options.models.split(","):
-        own, other, ratio = measure(name, options.rounds)
-        ratios.append(ratio)
-        print(f"{name:18} {own:12.3f} {other:10.3f} {ratio:7.2f}", flush=True)
-    print(f"{'geometric mean':18} {'':12} {'':10} {math.exp(statistics.fmean(map(math.log, ratios))):7.2f}")
-
-
 if __name__ == "__main__":
-    main()
+    profile(sys.argv[1])
