@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.machine.registry import functions
+from .core.machine import functions
 
 
 def __getattr__(name: str) -> Any:

@@ -9,13 +9,10 @@ from . import autograd, faces, operations, overrides, random, return_types
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backends import register_backend
 from .constants import *
-from .core.machine.format import set_printoptions
-from .core.machine.generator import Generator
+from .core.machine import Generator, Tensor, set_printoptions
 from .core.machine.registry import functions as _functions
-from .core.machine.tensor import Tensor
-from .core.memory.storage import UntypedStorage
+from .core.memory import TypedStorage, UntypedStorage
 from .core.memory.typed_storage import STORAGES as _STORAGES
-from .core.memory.typed_storage import TypedStorage
 from .core.values import dtype as _dtype
 from .core.values import layout as _layout
 from .core.values.device import device, get_default_device, set_default_device

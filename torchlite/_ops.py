@@ -14,13 +14,10 @@ from typing import Any, ClassVar
 from ._library.schema import FunctionSchema
 from .amp.autocast_mode import autocast, is_autocast_enabled
 from .autograd.function import Function
-from .core.declare.publish import aten
-from .core.machine.overrides import dispatch, needs_dispatch
-from .core.machine.registry import functions, registry
-from .core.machine.tensor import Tensor
-from .core.machine.write import bump
-from .core.state.context import Holding
-from .core.state.mode import local
+from .core.declare import aten
+from .core.machine import Tensor, bump, dispatch, functions, needs_dispatch
+from .core.machine.registry import registry
+from .core.state import Holding, local
 
 __all__ = ["Namespace", "OpOverload", "OpOverloadPacket", "Operator", "Tag", "load_library"]
 

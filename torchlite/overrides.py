@@ -10,11 +10,8 @@ import sys
 from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
-from .core.machine.overrides import TorchFunctionMode, dispatch, needs_dispatch
-from .core.machine.registry import functions
-from .core.machine.tensor import Tensor
-from .core.state.context import Switch
-from .core.state.mode import Mode, local
+from .core.machine import Tensor, TorchFunctionMode, dispatch, functions, needs_dispatch
+from .core.state import Mode, Switch, local
 
 
 def has_torch_function(relevant_args: Any) -> bool:

@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .core.declare.schema import taking
+from .core.declare import taking
+from .core.machine import Tensor, TensorBase, overridable
 from .core.machine.operands import result_type as _result_type
-from .core.machine.overrides import overridable
-from .core.machine.tensor import Tensor, TensorBase
 from .core.native import quick
-from .core.values import dtype as dt
-from .core.values.device import set_default_device
+from .core.values import dt, set_default_device, too_long, type_name, warn
 from .core.values.errors import broadcast_shapes as _broadcast
-from .core.values.errors import too_long, type_name, warn
 from .core.values.size import size
 from .operations.making.legacy_types import TYPES, tensortype
 

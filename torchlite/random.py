@@ -6,13 +6,12 @@ import contextlib
 import threading
 from typing import Any
 
-from .core.machine.generator import Generator, _defaults
+from .core.machine import Generator, Tensor, _defaults
 from .core.machine.generator import checked_seed as _checked
 from .core.machine.generator import default_generator as _default
-from .core.machine.tensor import Tensor
-from .core.state.context import Context
-from .core.state.mode import State
-from .core.values.device import CPU, device
+from .core.state import Context, State
+from .core.values import CPU
+from .core.values.device import device
 
 default_generator = _default(CPU)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.values.return_types import made, return_type
+from .core.values import made, return_type
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-from .core.declare.schema import taking
+from .core.declare import taking
 from .core.values import errors
 from .core.values.determinism import determinism
 

@@ -6,8 +6,7 @@ from contextlib import ContextDecorator
 from typing import Any, ClassVar
 
 from .absent import why
-from .core.state.context import Context
-from .core.state.mode import State
+from .core.state import Context, State
 
 __all__ = ["check_sparse_tensor_invariants"]
 

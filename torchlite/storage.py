@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from .core.memory.storage import UntypedStorage
-from .core.memory.typed_storage import TypedStorage, warn_typed_storage_removal
+from .core.memory import TypedStorage, UntypedStorage, warn_typed_storage_removal
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

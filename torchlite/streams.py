@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.declare.schema import Signature
-from .core.values.arrays import DeviceLike
-from .core.values.device import CPU
+from .core.declare import Signature
+from .core.values import CPU, DeviceLike
 from .core.values.device import device as Device
 
 __all__ = ["Event", "Stream", "get_device_module"]

@@ -6,9 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import IO, TypeAlias
 
-from .core.machine.tensor import Tensor
-from .core.memory.storage import UntypedStorage
-from .core.memory.typed_storage import TypedStorage
+from .core.machine import Tensor
+from .core.memory import TypedStorage, UntypedStorage
 from .core.values.device import device
 from .core.values.dtype import dtype
 from .core.values.layout import layout

@@ -20,7 +20,7 @@ from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
 from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor, TensorBase
-from ..core.state.mode import local
+from ..core.state import local
 from ..core.values.device import device
 from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format

@@ -9,10 +9,8 @@ from ..autograd.profiler import kineto_available
 from ..autograd.running import _get_current_graph_task_keep_graph
 from ..autograd.saved_hooks import pop_hooks as _pop_saved_tensors_default_hooks
 from ..autograd.saved_hooks import push_hooks as _push_saved_tensors_default_hooks
-from ..core.machine.node import shared_counter
-from ..core.machine.saved import SavedTensor
-from ..core.machine.tensor import Tensor
-from ..core.state.mode import local
+from ..core.machine import SavedTensor, Tensor, shared_counter
+from ..core.state import local
 
 __all__ = [
     "SavedTensor", "_get_current_graph_task_keep_graph", "_pop_saved_tensors_default_hooks",

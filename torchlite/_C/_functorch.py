@@ -8,8 +8,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.state.mode import local
+from ..core.machine import Tensor
+from ..core.state import local
 from ..func.batched import Batched, BatchedBackend, BatchLevel, fallback
 from ..func.dual import Dual, DualBackend
 from ..func.nested import Nested, NestedBackend, NestedLevel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.declare.publish import aten
-from ..core.machine.registry import functions
+from ..core.declare import aten
+from ..core.machine import functions
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

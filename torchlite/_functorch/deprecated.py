@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import func
-from ..core.values.errors import warn
+from ..core.values import warn
 from . import make_functional as modules
 
 __all__ = [

@@ -17,9 +17,8 @@ from .._C._functorch import (
     is_functorch_wrapped_tensor,
     set_inplace_requires_grad_allowed,
 )
-from ..core.machine.tensor import TensorBase
-from ..core.state.context import Context, Holding
-from ..core.state.mode import State, local
+from ..core.machine import TensorBase
+from ..core.state import Context, Holding, State, local
 from ..func import debug_unwrap, functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from ..func.arguments import Argnums as argnums_t
 from ..func.arguments import chosen, function_of, positions, replaced

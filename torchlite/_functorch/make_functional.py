@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import func, nn
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values.arrays import DeviceLike
+from ..core.machine import Tensor, functions
+from ..core.values import DeviceLike
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functional_init",

@@ -14,8 +14,7 @@ from .._C._functorch import (
     get_interpreter_stack,
     peek_interpreter_stack,
 )
-from ..core.state.context import Context
-from ..core.state.mode import State
+from ..core.state import Context, State
 
 if TYPE_CHECKING:
     from ..func.transform import Level

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._C._functorch import unwrap_if_dead
-from ..core.machine.tensor import TensorBase
+from ..core.machine import TensorBase
 from ..func.arguments import Argnums as argnums_t
 
 __all__ = ["exposed_in", "argnums_t", "enable_single_level_autograd_function", "unwrap_dead_wrappers"]

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..core.values.device import device
 from ..core.values.dtype import dtype
 

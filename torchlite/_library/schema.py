@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..core.values.device import device
 from ..core.values.dtype import NAMES, dtype
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..autograd.profiler import Recorder
 from ..autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
-from ..core.state.mode import local
+from ..core.state import local
 from .naming import inside, torch_name
 
 _OURS = ("torchlite", "importlib")

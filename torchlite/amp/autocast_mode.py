@@ -11,14 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import cuda
-from ..core.declare.schema import Signature, taking
-from ..core.machine.node import LEAF
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.state.context import Switch
-from ..core.state.mode import Mode, local
-from ..core.values import dtype as dt
+from ..core.declare import Signature, taking
+from ..core.machine import LEAF, Tensor, TensorBase
+from ..core.state import Mode, Switch, local
+from ..core.values import dt, warn
 from ..core.values.device import device as Device
-from ..core.values.errors import warn
 
 
 def _names(text: str) -> frozenset[str]:

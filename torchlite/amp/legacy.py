@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.declare.schema import taking
-from ..core.state.mode import local
-from ..core.values import dtype as dt
-from ..core.values.errors import type_name, warn
+from ..core.declare import taking
+from ..core.state import local
+from ..core.values import dt, type_name, warn
 from .autocast_mode import (
     Casts,
     get_autocast_dtype,

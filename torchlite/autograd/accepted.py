@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from contextlib import AbstractContextManager
 
-from ..core.declare.schema import Signature
-from ..core.values.errors import type_name
+from ..core.declare import Signature
+from ..core.values import type_name
 
 _LAYOUT = Signature("set_grad_layout_enforcement_enabled(bool enabled)")
 

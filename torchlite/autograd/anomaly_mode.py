@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.declare.schema import Signature, taking
-from ..core.machine.node import Node, name_of
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.state.context import SetAtOnce, Switch
-from ..core.state.mode import Mode, local
-from ..core.values.errors import warn
+from ..core.declare import Signature, taking
+from ..core.machine import Node, Tensor, TensorBase, name_of
+from ..core.state import Mode, SetAtOnce, Switch, local
+from ..core.values import warn
 
 # The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
 _WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "operations")])

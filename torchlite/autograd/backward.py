@@ -6,17 +6,16 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.declare.publish import method
+from ..core.declare import method
 from ..core.machine.fast import accelerated
 from ..core.machine.node import AccumulateGrad, Node, accumulator_of
 from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.native import native
-from ..core.state.mode import local
-from ..core.values.arrays import Backend
+from ..core.state import local
+from ..core.values import Backend, warn
 from ..core.values.dtype import dtype
-from ..core.values.errors import warn
 from ..core.values.size import size
 from . import engine
 

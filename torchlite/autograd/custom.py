@@ -15,10 +15,8 @@ from ..core.machine.saved import Hooked, keep, keep_output, raw, shown
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.machine.view import CUSTOM, MULTI_OUTPUT, View, check_writable, last_edge, requires_grad, set_history
 from ..core.machine.write import bump
-from ..core.state.mode import local, silent
-from ..core.values import errors
-from ..core.values.dtype import FLOAT
-from ..core.values.errors import warn
+from ..core.state import local, silent
+from ..core.values import FLOAT, errors, warn
 from .function_tangents import push_tangents, zeros
 
 

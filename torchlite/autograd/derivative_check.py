@@ -7,13 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..core.machine.generator import Generator
-from ..core.machine.node import Node
-from ..core.machine.operands import form_of
+from ..core.machine import Generator, Node, Tensor, form_of, resolve
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor
-from ..core.machine.view import resolve
-from ..core.values.errors import warn
+from ..core.values import warn
 from .backward import grad
 from .differentiable import GradcheckError, differentiable, requiring_grad, tensors_of
 from .jacobians import basis, matrix, numerical, pulled, pushed, slopes, wirtinger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine import Tensor, TensorBase
 
 
 class GradcheckError(RuntimeError):

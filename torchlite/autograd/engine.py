@@ -12,17 +12,12 @@ from operator import add, iadd
 from sys import getrefcount
 from typing import Any
 
-from ..core.declare.elementwise import fit_gradient
-from ..core.machine.node import ACCUMULATE, FIRST, LEAF, Node, name_of
-from ..core.machine.operands import computed, form_of
-from ..core.machine.tensor import Tensor, wrap
-from ..core.machine.view import last_edge
-from ..core.machine.write import bump
+from ..core.declare import fit_gradient
+from ..core.machine import ACCUMULATE, FIRST, LEAF, Node, Tensor, bump, computed, form_of, last_edge, name_of, wrap
 from ..core.parts import know
-from ..core.state.mode import Mode, State, local, with_grad
-from ..core.values.arrays import Backend
+from ..core.state import Mode, State, local, with_grad
+from ..core.values import Backend, contiguous_format, is_dense
 from ..core.values.dtype import dtype
-from ..core.values.layout import contiguous_format, is_dense
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
 _accumulating = threading.RLock()

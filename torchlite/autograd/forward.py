@@ -16,9 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends.lazy import flipped
-from ..core.declare.elementwise import Elementwise
-from ..core.declare.op_node import OpNode
-from ..core.declare.view_op import ViewOp
+from ..core.declare import Elementwise, OpNode, ViewOp
 from ..core.machine.node import LEAF, UNVERSIONED, version_of
 from ..core.machine.operands import form_of, requires_grad, tensors_in
 from ..core.machine.saved import SavedOutput
@@ -34,10 +32,8 @@ from ..core.machine.tangent import (
 )
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import View, resolve
-from ..core.state.mode import local, with_grad
-from ..core.values import dtype as dt
-from ..core.values.arrays import Backend
-from ..core.values.errors import forward_not_implemented
+from ..core.state import local, with_grad
+from ..core.values import Backend, dt, forward_not_implemented
 from . import engine
 
 # ---- after an op

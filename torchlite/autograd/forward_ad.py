@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..core.declare.view_op import ViewOp
-from ..core.machine.tangent import TangentLevel, moves, set_tangent, tangent_of
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.machine.write import check_no_overlap
-from ..core.state.context import Context, SetAtOnce
-from ..core.state.mode import Mode, State, local
+from ..core.declare import ViewOp
+from ..core.machine import TangentLevel, Tensor, TensorBase, check_no_overlap, moves, set_tangent, tangent_of
+from ..core.state import Context, Mode, SetAtOnce, State, local
 from . import forward
 from .grad_mode import _Decorating
 

@@ -24,12 +24,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ..core.machine.node import LEAF, Node
-from ..core.machine.operands import form_of
-from ..core.machine.tensor import TensorBase
-from ..core.machine.view import requires_grad
-from ..core.state.mode import local, with_grad
-from ..core.values.errors import warn
+from ..core.machine import LEAF, Node, TensorBase, form_of, requires_grad
+from ..core.state import local, with_grad
+from ..core.values import warn
 from .custom import BackwardCFunction, FunctionCtx, _HookMixin, call
 from .nested_io import (  # noqa: F401
     _iter_filter,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.operands import form_of
-from ..core.machine.tensor import Tensor, TensorBase, wrap
-from ..core.machine.view import View, base_of
-from ..core.values.dtype import FLOAT
+from ..core.machine import Tensor, TensorBase, View, base_of, form_of, wrap
+from ..core.values import FLOAT
 from .forward import at_each_level, give, move, owned, still
 
 if TYPE_CHECKING:

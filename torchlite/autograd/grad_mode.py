@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.machine.node import shared_counter
+from ..core.machine import shared_counter
 from ..core.native import named, native, quick
-from ..core.state.context import Context, SetAtOnce, Switch
-from ..core.state.mode import GRAD, NO_GRAD, Mode, State, local, with_grad
-from ..core.values.errors import warn
+from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch, local, with_grad
+from ..core.values import warn
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 

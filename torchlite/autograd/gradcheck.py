@@ -7,8 +7,7 @@ from typing import Any
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
-from ..core.values.dtype import complex128, float64
-from ..core.values.errors import warn
+from ..core.values import complex128, float64, warn
 from .backward import grad
 from .differentiable import GradcheckError, differentiable, requiring_grad, tensors_of
 

@@ -7,12 +7,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..core.machine.hooks import RemovableHandle
-from ..core.machine.node import Node, accumulator_of
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.machine.view import resolve
-from ..core.machine.write import bump
-from ..core.state.mode import local
+from ..core.machine import Node, RemovableHandle, Tensor, TensorBase, accumulator_of, bump, resolve
+from ..core.state import local
 from .accepted import (
     region_activation_memory_budget,
     set_override_stale_capture_stream,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.machine.tensor import TensorBase
+from ..core.machine import TensorBase
 
 
 def _refused(obj: Any, accepted: str | None) -> ValueError:

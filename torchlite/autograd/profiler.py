@@ -14,12 +14,10 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.node import Node, name_of
-from ..core.machine.registry import functions, registry
-from ..core.machine.tensor import TensorBase
-from ..core.state.context import Switch, leaving
-from ..core.state.mode import Mode, local
-from ..core.values.errors import warn
+from ..core.machine import Node, TensorBase, functions, name_of
+from ..core.machine.registry import registry
+from ..core.state import Mode, Switch, leaving, local
+from ..core.values import warn
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.node import AccumulateGrad, Node, accumulator_of
-from ..core.state.mode import local
+from ..core.machine import AccumulateGrad, Node, accumulator_of
+from ..core.state import local
 from .backward import _edge
 from .engine import _target
 

@@ -7,11 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.node import Counter, shared_counter, version_of
-from ..core.machine.saved import SavedTensor
-from ..core.machine.tensor import Tensor, wrap
-from ..core.state.context import Context, Switch
-from ..core.state.mode import Mode, State, local
+from ..core.machine import Counter, SavedTensor, Tensor, shared_counter, version_of, wrap
+from ..core.state import Context, Mode, State, Switch, local
 
 
 class saved_tensors_hooks(Switch):

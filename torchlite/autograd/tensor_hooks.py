@@ -7,14 +7,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.declare.publish import method
+from ..core.declare import method
 from ..core.machine.hooks import Hooks, RemovableHandle, register
 from ..core.machine.node import hooks_of
 from ..core.machine.overrides import dispatch, needs_dispatch
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.machine.view import last_edge, requires_grad, resolve
-from ..core.state.mode import local
-from ..core.values.layout import contiguous_format
+from ..core.state import local
+from ..core.values import contiguous_format
 
 
 @method("register_hook")

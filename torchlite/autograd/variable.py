@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.state.mode import local
-from ..core.values.errors import warn
+from ..core.machine import Tensor, TensorBase
+from ..core.state import local
+from ..core.values import warn
 
 
 class _Engine:

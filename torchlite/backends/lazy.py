@@ -13,14 +13,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.machine.operands import computed
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor, computed
 from ..core.machine.write import write
-from ..core.state.mode import local, silent, with_grad
-from ..core.values import dtype as dt
-from ..core.values.arrays import Array
-from ..core.values.errors import not_implemented_for
-from ..core.values.layout import dense_strides
+from ..core.state import local, silent, with_grad
+from ..core.values import Array, dense_strides, dt, not_implemented_for
 from .base import Backend
 
 CONJ, NEG = 1, 2  # bits: memory holds the conjugates of the values, their negatives

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..core.memory.shared_memory import Resized, root
+from ..core.memory import Resized, root
 from ..core.native import native
 from ..core.parts import know
-from ..core.values import dtype as dt
-from ..core.values.device import CPU, device
-from ..core.values.errors import no_room
+from ..core.values import CPU, dt, no_room
+from ..core.values.device import device
 from .base import Backend, register_backend
 
 if TYPE_CHECKING:

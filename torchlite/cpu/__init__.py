@@ -9,9 +9,8 @@ import platform
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.state.context import Context
-from ..core.state.mode import State
-from ..core.values.arrays import DeviceLike
+from ..core.state import Context, State
+from ..core.values import DeviceLike
 
 __all__ = [
     "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import amp as _amp
-from ..core.values import dtype as dt
+from ..core.values import dt
 from ..cuda.amp import renamed
 
 

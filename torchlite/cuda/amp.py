@@ -6,8 +6,7 @@ import functools
 from typing import Any
 
 from .. import amp as _amp
-from ..core.values import dtype as dt
-from ..core.values.errors import warn
+from ..core.values import dt, warn
 from . import is_available
 
 

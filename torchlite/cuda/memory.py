@@ -10,8 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from ..core.values.arrays import DeviceLike
-from ..core.values.errors import warn
+from ..core.values import DeviceLike, warn
 from . import _index, _needed, empty_cache, is_available, mem_get_info, memory_allocated, memory_reserved
 
 __all__ = [

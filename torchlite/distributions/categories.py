@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.machine.tensor import Tensor
-from ..core.values.dtype import finfo, int64
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size, finfo, int64
 from . import constraints
 from .counts import Binomial
 from .distribution import SCALAR, ByProbsOrLogits, Distribution

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.machine.tensor import Tensor
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size
 from . import constraints
 from .categories import Categorical
 from .distribution import SCALAR, Distribution

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.values.dtype import bool_
+from ..core.machine import Tensor
+from ..core.values import bool_
 from .library import torch
 from .parameters import epsilon
 

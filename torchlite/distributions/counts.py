@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.machine.tensor import Tensor
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size
 from ..operations.pointwise.activations import log_sigmoid
 from . import constraints
 from .distribution import SCALAR, ByProbsOrLogits, Distribution, ExponentialFamily

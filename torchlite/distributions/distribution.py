@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..autograd.backward import grad
 from ..autograd.grad_mode import no_grad
-from ..core.machine.tensor import Tensor
-from ..core.values.errors import warn
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size, warn
 from ..func.functionalization import debug_unwrap
 from . import constraints
 from .parameters import broadcast_all, lazy_property, logits_to_probs, one_of, probs_to_logits, sum_rightmost

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size
 from ..operations.making.gamma_draws import dirichlet_vjp
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.backward import grad
-from ..core.machine.tensor import Tensor
-from ..core.values.errors import warn
+from ..core.machine import Tensor
+from ..core.values import warn
 from ..operations.pointwise.activations import softplus
 from .categories import Categorical, OneHotCategorical
 from .composed import Independent, TransformedDistribution

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ..core.machine.registry import functions
+from ..core.machine import functions
 from ..operations.linalg import linalg
 from ..operations.pointwise.special_functions import special
 

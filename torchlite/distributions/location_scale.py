@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.values.dtype import bool_, float64
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size, bool_, float64
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
 from .gamma_family import Chi2

@@ -6,9 +6,8 @@ import math
 from numbers import Number
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.values.errors import warn
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size, warn
 from . import constraints
 from .distribution import SCALAR, Distribution, ExponentialFamily
 from .gamma_family import Beta, Chi2

@@ -8,8 +8,8 @@ from numbers import Number
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad
-from ..core.machine.tensor import Tensor
-from ..core.values.dtype import finfo, get_default_dtype
+from ..core.machine import Tensor
+from ..core.values import finfo, get_default_dtype
 from ..operations.pointwise.activations import log_sigmoid
 from ..overrides import is_tensor_like
 from .library import torch

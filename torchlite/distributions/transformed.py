@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.values.size import Size
+from ..core.machine import Tensor
+from ..core.values import Size
 from . import constraints
 from .categories import ExpRelaxedCategorical, LogitRelaxedBernoulli
 from .composed import TransformedDistribution

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeVar
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..nn.modules.module import Module
 from ..operations.making.host_data import tensor
 

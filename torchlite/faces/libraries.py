@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.state.context import HoldingItems
+from ..core.state import HoldingItems
 
 _frozen = False
 

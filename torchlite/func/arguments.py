@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.tensor import TensorBase
+from ..core.machine import TensorBase
 from ..utils._pytree import tree_flatten
 
 if TYPE_CHECKING:

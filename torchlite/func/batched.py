@@ -11,18 +11,15 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ..core.declare.elementwise import Elementwise
-from ..core.declare.reduction import Reduction
+from ..core.declare import Elementwise, Reduction
 from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.machine.view import base_of
-from ..core.state.mode import Mode, local, while_transforming
-from ..core.values import dtype as dt
-from ..core.values.arrays import Array
-from ..core.values.errors import warn
+from ..core.state import Mode, local, while_transforming
+from ..core.values import Array, dt, warn
 from ..operations.shapes.joining import stack
 from . import batched_function
 from .batched_array import Batched

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..operations.shapes.shape import unsqueeze
 from .transform import Lifted
 

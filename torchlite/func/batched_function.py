@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd.custom import wrong_count
 from ..autograd.function import _NOTE, Function, FunctionMeta
-from ..core.machine.tensor import TensorBase
-from ..core.values.errors import wrap_dim
+from ..core.machine import TensorBase
+from ..core.values import wrap_dim
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten
 from .batched_array import Batched
 

@@ -8,13 +8,10 @@ from typing import Any
 from ..autograd.custom import context_of, marked
 from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
-from ..core.declare.view_op import ViewOp
-from ..core.machine.operands import NO_TENSOR
-from ..core.machine.tangent import untouched
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.machine.view import View, base_of, requires_grad
-from ..core.state.mode import local
-from ..core.values import dtype as dt
+from ..core.declare import ViewOp
+from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, untouched
+from ..core.state import local
+from ..core.values import dt
 from ..operations.shapes.shape import alias, detach
 from ..utils._pytree import tree_flatten
 from .arguments import inside_of, with_aux

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..autograd.forward import zeros_beside
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine import Tensor, TensorBase
 from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors

@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.tensor import TensorBase
-from ..core.values.errors import wrap_dim
+from ..core.machine import TensorBase
+from ..core.values import wrap_dim
 from ..operations.shapes.joining import cat
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten

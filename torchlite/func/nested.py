@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.machine.node import LEAF, UNVERSIONED
-from ..core.machine.overrides import PLAIN
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.machine.write import bump
-from ..core.state.mode import Mode, State, local, with_grad
-from ..core.values import dtype as dt
+from ..core.machine import LEAF, PLAIN, UNVERSIONED, Tensor, TensorBase, bump
+from ..core.state import Mode, State, local, with_grad
+from ..core.values import dt
 from .transform import Level, Lifted, Transform
 
 

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Collection, Mapping
 
-from ..core.values.errors import warn
+from ..core.values import warn
 
 REST = "…"  # stands for any number of dimensions; written "..."
 

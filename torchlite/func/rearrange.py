@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine import Tensor, TensorBase
 from ..operations.shapes.joining import stack
 from .patterns import REST, parse_pattern, validate_rearrange_expressions
 

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import engine
-from ..core.machine.operands import form_of
-from ..core.machine.tensor import Tensor, TensorBase, wrap
-from ..core.machine.view import resolve
-from ..core.state.mode import local
-from ..core.values import dtype as dt
+from ..core.machine import Tensor, TensorBase, form_of, resolve, wrap
+from ..core.state import local
+from ..core.values import dt
 from ..utils._pytree import tree_flatten, treespec_pprint
 from .arguments import Argnums, chosen, inside_of, positions, replaced, tensors, with_aux
 from .nested import NestedLevel

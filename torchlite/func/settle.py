@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.declare.op_node import OpNode
-from ..core.machine.node import version_of
-from ..core.machine.saved import SavedList, SavedOutput
-from ..core.machine.view import CopySlices, requires_grad
+from ..core.declare import OpNode
+from ..core.machine import CopySlices, SavedList, SavedOutput, requires_grad, version_of
 
 if TYPE_CHECKING:
     from .nested import NestedLevel

@@ -20,11 +20,8 @@ from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import moves
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import View, requires_grad
-from ..core.state.context import Context
-from ..core.state.mode import Mode, State, left, local, while_transforming
-from ..core.values import dtype as dt
-from ..core.values.arrays import Array
-from ..core.values.layout import contiguous_strides
+from ..core.state import Context, Mode, State, left, local, while_transforming
+from ..core.values import Array, contiguous_strides, dt
 from ..utils._pytree import tree_flatten
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.values.arrays import Array, Namespace
+from ..core.values import Array, Namespace
 
 FEW = 32  # elements that are added one after the other
 _WIDE = 2048  # bytes from one element to the next, from which on neighbours are folded together

@@ -11,10 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values import dtype as dt
-from ..core.values.errors import wrap_dim
+from ..core.machine import Tensor, functions
+from ..core.values import dt, wrap_dim
 from ..operations.pointwise.selection import where
 from ..operations.reductions.vector_norms import norm_of_order
 

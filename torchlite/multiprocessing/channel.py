@@ -12,7 +12,7 @@ import threading
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
-from ..core.memory.shared_memory import SharedPages
+from ..core.memory import SharedPages
 from . import reductions
 
 _MOST = 200  # descriptors that are sent at once

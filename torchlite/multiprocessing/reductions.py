@@ -11,10 +11,8 @@ from multiprocessing import current_process, parent_process, reduction
 from multiprocessing.context import get_spawning_popen
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.memory.relocation import share
-from ..core.memory.shared_memory import HOME, SharedPages, pages_behind
-from ..core.memory.storage import UntypedStorage
+from ..core.machine import Tensor
+from ..core.memory import HOME, SharedPages, UntypedStorage, pages_behind, share
 from ..nn.parameter import Parameter
 
 STRATEGIES = frozenset(("file_descriptor", "file_system"))

@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from logging import getLogger
 from typing import Any
 
-from ..core.values.errors import warn
-from ..core.values.pickling import Shown
+from ..core.values import Shown, warn
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.values.errors import warn
+from ..core.values import warn
 
 _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 

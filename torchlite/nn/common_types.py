@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, TypeVar
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 
 _T = TypeVar("_T")
 _scalar_or_tuple_any_t = _T | tuple[_T, ...]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor, functions
 from ..operations.images.conv import convolution, convolution_backward
 from .modules._sizes import for_each
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.machine.overrides import overridable
+from ..core.machine import overridable
 
 
 def named(name: str, doc: str, f: Callable[..., Any]) -> Callable[..., Any]:

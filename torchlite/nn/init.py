@@ -9,12 +9,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
-from ..core.machine.generator import Generator
-from ..core.machine.overrides import dispatch, needs_dispatch
-from ..core.machine.tensor import Tensor, wrap
-from ..core.state.mode import local
-from ..core.values.dtype import HALVES
-from ..core.values.errors import not_implemented_for, warn
+from ..core.machine import Generator, Tensor, dispatch, needs_dispatch, wrap
+from ..core.state import local
+from ..core.values import HALVES, not_implemented_for, warn
 from ..operations.making.draws import randperm
 from ..operations.making.factories import empty_like
 from ..operations.making.factories import eye as identity

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, ClassVar, TypeGuard
 
-from ..core.declare.schema import Signature
+from ..core.declare import Signature
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
 from ..core.machine.tensor import Tensor, as_class
-from ..core.values import dtype as dt
-from ..core.values.arrays import DeviceLike
-from ..core.values.errors import type_name
-from ..core.values.pickling import Shown
+from ..core.values import DeviceLike, Shown, dt, type_name
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.registry import functions
+from ..core.machine import functions
 
 
 class _Tensors:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.array_backward import fetch
-from ..core.machine.fast import PRECISE
+from ..core.machine import PRECISE, fetch
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op

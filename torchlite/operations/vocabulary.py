@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.declare.elementwise import conj
-from ..core.machine.tensor import Tensor
-from ..core.values import dtype as dt
+from ..core.declare import conj
+from ..core.machine import Tensor
+from ..core.values import dt
 
 REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
 ORDERED = REAL | {dt.bool_}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values.dtype import finfo
+from ..core.machine import Tensor, functions
+from ..core.values import finfo
 from .by_tensor import OnTensors
 from .flat_arrays import scalar_dtype
 from .on_lists import on_lists

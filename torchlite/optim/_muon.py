@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values.dtype import bfloat16
+from ..core.machine import Tensor, functions
+from ..core.values import bfloat16
 from .by_tensor import OnTensors
 from .on_lists import on_lists
 from .optimizer import ParamsT

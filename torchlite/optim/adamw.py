@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from .adam import Adam
 from .on_lists import on_lists
 from .optimizer import ParamsT

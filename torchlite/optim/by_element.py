@@ -18,11 +18,10 @@ from typing import Any, ClassVar
 
 from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
 from ..backends.base import get_backend
+from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.state.mode import local
-from ..core.values.device import CPU
+from ..core.state import local
+from ..core.values import CPU
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer

@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.node import shared_counter
-from ..core.machine.operands import computed
-from ..core.machine.tensor import Tensor, wrap
-from ..core.values import dtype as dt
+from ..core.machine import Tensor, computed, shared_counter, wrap
+from ..core.values import dt
 from ..operations.making.factories import full_like
 
 if TYPE_CHECKING:

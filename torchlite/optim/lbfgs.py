@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor, functions
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, ParamsT
 from .options import options

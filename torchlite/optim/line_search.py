@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 
 
 class Point(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import grad_enabled
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 
 _F = TypeVar("_F", bound=Callable[..., None])
 

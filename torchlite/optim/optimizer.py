@@ -10,12 +10,9 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from ..autograd.profiler import record_function
-from ..core.machine.hooks import RemovableHandle
-from ..core.machine.tensor import Tensor
-from ..core.state.mode import local
-from ..core.values import dtype as dt
-from ..core.values.errors import warn
-from ..core.values.pickling import reduce_ex
+from ..core.machine import RemovableHandle, Tensor
+from ..core.state import local
+from ..core.values import dt, reduce_ex, warn
 from ..queries import typename
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
 from . import step_helpers

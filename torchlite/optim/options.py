@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 
 
 def options(given: dict[str, Any], checked: str, names: str) -> dict[str, Any]:

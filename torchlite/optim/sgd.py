@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..core.machine.tensor import Tensor
-from ..core.values.arrays import Namespace
+from ..core.machine import Tensor
+from ..core.values import Namespace
 from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from .optimizer import Optimizer, ParamsT
 from .options import check_lr, options
 

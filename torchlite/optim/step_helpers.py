@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import grad_enabled
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values import dtype as dt
+from ..core.machine import Tensor, functions
+from ..core.values import dt
 from ..utils._foreach_utils import _get_foreach_kernels_supported_devices, _get_fused_kernels_supported_devices
 from .flat_arrays import scalar_dtype
 

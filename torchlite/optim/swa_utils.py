@@ -8,9 +8,8 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from ..autograd.grad_mode import no_grad
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values.arrays import DeviceLike
+from ..core.machine import Tensor, functions
+from ..core.values import DeviceLike
 from ..nn.modules.module import Module
 from .lr_scheduler.scheduler import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.state.context import Holding
+from ..core.machine import Tensor
+from ..core.state import Holding
 from .optimizer import Optimizer
 
 

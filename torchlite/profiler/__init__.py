@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler import profile as _autograd_profile
 from ..autograd.profiler_util import DeviceType
-from ..core.state.context import Context
-from ..core.state.mode import State
-from ..core.values.errors import warn
+from ..core.state import Context, State
+from ..core.values import warn
 
 if TYPE_CHECKING:
     from ..autograd.profiler_util import EventList

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.memory.typed_storage import STORAGES
-from ..core.values.errors import warn
+from ..core.memory import STORAGES
+from ..core.values import warn
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .calls import _get_layout
 from .legacy import SourceChangeWarning

@@ -9,10 +9,9 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
-from ..core.values import dtype as dt
+from ..core.machine import Tensor
+from ..core.memory import TypedStorage, UntypedStorage
+from ..core.values import dt
 from ..operations.making.legacy_types import TYPES
 from .calls import CALLS
 from .names import Missing, name_of, storage_type

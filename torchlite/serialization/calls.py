@@ -16,14 +16,12 @@ import numpy as np
 
 from .. import _utils
 from .._tensor import _rebuild_from_type_v2
-from ..core.machine.tensor import Tensor
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
-from ..core.values import dtype as dt
+from ..core.machine import Tensor
+from ..core.memory import TypedStorage, UntypedStorage
+from ..core.values import Size, dt
 from ..core.values.device import device
 from ..core.values.layout import NAMES as LAYOUTS
 from ..core.values.layout import layout
-from ..core.values.size import Size
 from ..nn.parameter import Parameter
 from .bounds import Bounds
 from .messages import shown

@@ -6,9 +6,9 @@ import os
 import weakref
 from typing import Any
 
-from ..core.machine.tensor import Tensor
-from ..core.memory.storage import UntypedStorage
-from ..core.values import dtype as dt
+from ..core.machine import Tensor
+from ..core.memory import UntypedStorage
+from ..core.values import dt
 from ..operations.making.factories import empty
 from .bounds import Bounds
 from .source import Source

@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..core.values.device import device
 from ..core.values.errors import warn
 from ..nn.parameter import Parameter

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
-from ..core.values import dtype as dt
-from ..core.values.errors import warn
+from ..core.memory import TypedStorage, UntypedStorage
+from ..core.values import dt, warn
 from .legacy_writer import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import checked
 from .messages import shown

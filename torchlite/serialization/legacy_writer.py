@@ -9,8 +9,8 @@ import struct
 import sys
 from typing import Any
 
-from ..core.memory.storage import UntypedStorage
-from ..core.values.errors import warn
+from ..core.memory import UntypedStorage
+from ..core.values import warn
 from ..nn.modules.module import Module
 from .pickler import StorageIds, host_bytes, pickler
 

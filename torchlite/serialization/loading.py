@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.values.errors import warn
+from ..core.values import warn
 from ..utils.serialization import config
 from . import names
 from .bounds import Bounds

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..backends.base import backend_names, get_backend
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
+from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values.device import device as Device
 
 if TYPE_CHECKING:

@@ -10,14 +10,10 @@ import importlib
 import pickle
 from typing import Any
 
-from ..core.machine.generator import Generator
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import STORAGES, storage_name
+from ..core.machine import Generator, Tensor, functions
+from ..core.memory import STORAGES, UntypedStorage, storage_name
 from ..core.native import FUNCTIONS
-from ..core.values import dtype as dt
-from ..core.values import return_types
+from ..core.values import dt, return_types
 from ..operations.making.legacy_types import TYPES
 
 

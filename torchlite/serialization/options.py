@@ -8,9 +8,8 @@ import os
 import threading
 from typing import Any
 
-from ..core.state.context import Context
-from ..core.state.mode import State
-from ..core.values.errors import warn
+from ..core.state import Context, State
+from ..core.values import warn
 from ..utils.serialization import config
 
 

@@ -11,12 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
+from ..core.memory import TypedStorage, UntypedStorage
 from ..core.native import FUNCTIONS
-from ..core.values import dtype as dt
-from ..core.values.layout import layout, memory_format
-from ..core.values.pickling import Shown, reduce_ex
+from ..core.values import Shown, dt, memory_format, reduce_ex
+from ..core.values.layout import layout
 from .calls import _get_layout
 from .locations import location_tag
 from .names import Bytes, StorageType, find, name_of, storage_type, storage_type_of

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.machine.tensor import Tensor
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
-from ..core.values import dtype as dt
-from ..core.values.device import CPU, device
-from ..core.values.layout import contiguous_strides
+from ..core.machine import Tensor
+from ..core.memory import TypedStorage, UntypedStorage
+from ..core.values import CPU, contiguous_strides, dt
+from ..core.values.device import device
 from ..operations.making.pickles import MOST_DIMS, located
 from .storages import true_or_false
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
-from ..core.values import dtype as dt
+from ..core.memory import TypedStorage, UntypedStorage
+from ..core.values import dt
 from ..utils.serialization import config
 from .locations import checked
 from .names import Bytes, Missing, StorageType

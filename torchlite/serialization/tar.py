@@ -7,9 +7,8 @@ import tarfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core.memory.storage import UntypedStorage
-from ..core.memory.typed_storage import TypedStorage
-from ..core.values import dtype as dt
+from ..core.memory import TypedStorage, UntypedStorage
+from ..core.values import dt
 from ..operations.making.pickles import located
 from .locations import checked
 from .messages import UNSAFE

@@ -11,12 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
-from ..core.values import dtype as dt
+from ..core.machine import Tensor, functions
+from ..core.values import dt, strided, type_name
 from ..core.values.device import device
-from ..core.values.errors import type_name
-from ..core.values.layout import layout, strided
+from ..core.values.layout import layout
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

@@ -11,8 +11,7 @@ from typing import Any
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import TensorBase
-from ..core.values import dtype as dt
-from ..core.values.errors import warn
+from ..core.values import dt, warn
 from ._pairs import (
     BooleanPair,
     ErrorMeta,

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
-from ..core.values import dtype as dt
-from ..core.values.layout import strided
+from ..core.values import dt, strided
 
 _Identifier = str | Callable[[str], str] | None
 _Place = tuple[Any, ...]

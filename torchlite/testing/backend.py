@@ -21,12 +21,10 @@ import numpy as np
 
 from ..autograd import grad
 from ..backends.base import get_backend
-from ..core.declare.view_op import ViewOp
-from ..core.machine.operands import tensors_in
+from ..core.declare import ViewOp
+from ..core.machine import TensorBase, tensors_in
 from ..core.machine.registry import registry
-from ..core.machine.tensor import TensorBase
-from ..core.values import dtype as dt
-from ..core.values.errors import missing_kernel
+from ..core.values import dt, missing_kernel
 from .contract import CHECKS, Bench
 from .inputs import Call, calls, run
 

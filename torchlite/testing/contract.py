@@ -13,8 +13,7 @@ import numpy as np
 import torchlite as torch
 
 from ..backends.base import get_backend
-from ..core.values import dtype as dt
-from ..core.values.arrays import Array
+from ..core.values import Array, dt
 
 if TYPE_CHECKING:
     from ..backends.base import Backend

@@ -7,9 +7,7 @@ from typing import Any
 
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor
-from ..core.values import dtype as dt
-from ..core.values.arrays import DeviceLike
-from ..core.values.errors import warn
+from ..core.values import DeviceLike, dt, warn
 
 
 def make_tensor(

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backends.base import get_backend
-from ..core.declare.op import Op
-from ..core.machine.generator import Generator
-from ..core.machine.tensor import Tensor, wrap
-from ..core.values import dtype as dt
-from ..core.values.arrays import Backend
-from ..core.values.layout import contiguous_format
+from ..core.declare import Op
+from ..core.machine import Generator, Tensor, wrap
+from ..core.values import Backend, contiguous_format, dt
 
 if TYPE_CHECKING:
     from ..core.declare.schema import Param

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends.base import Backend, get_backend, register_backend
 from ..backends.numpy import root
-from ..core.values.arrays import Array
+from ..core.values import Array
 from .surface import Parameters, listed
 
 _SURFACE = listed()

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.machine.registry import functions
-from ..core.state.context import Context
-from ..core.state.mode import State, local
+from ..core.machine import functions
+from ..core.state import Context, State, local
 from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as Device
 from ._contextlib import context_decorator

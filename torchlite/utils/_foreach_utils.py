@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..core.values.device import device as Device
 from ..core.values.dtype import dtype
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 
 __all__ = ["is_traceable_wrapper_subclass"]
 

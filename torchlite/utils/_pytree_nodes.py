@@ -8,8 +8,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from ..core.values.errors import warn
-from ..core.values.size import Size
+from ..core.values import Size, warn
 
 PyTree = Any
 Context = Any

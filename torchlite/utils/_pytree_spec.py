@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
-from ..core.values.errors import warn
+from ..core.values import warn
 from ._pytree_nodes import STANDARD_DICT_TYPES, SUPPORTED_NODES, Context, PyTree, _node_type
 
 

@@ -18,12 +18,9 @@ from ..autograd.backward import backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.saved_hooks import saved_tensors_hooks
-from ..core.machine.overrides import TorchFunctionMode
-from ..core.machine.saved import keep, read
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.state.context import Context, Holding
-from ..core.state.mode import State, local
-from ..core.values.errors import warn
+from ..core.machine import Tensor, TensorBase, TorchFunctionMode, keep, read
+from ..core.state import Context, Holding, State, local
+from ..core.values import warn
 from .selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,

@@ -6,7 +6,7 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from ..core.values.pickling import reduce_ex
+from ..core.values import reduce_ex
 
 
 class ExceptionWrapper:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.machine.hooks import RemovableHandle
-from ..core.machine.tensor import Tensor
-from ..core.values.errors import warn
+from ..core.machine import RemovableHandle, Tensor
+from ..core.values import warn
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..core.machine.registry import functions
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor, functions
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..autograd.graph import register_multi_grad_hook
 from ..autograd.running import _current_graph_task_id
 from ..autograd.variable import Variable
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ._pytree import tree_leaves
 

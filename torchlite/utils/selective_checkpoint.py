@@ -10,9 +10,8 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core.machine.registry import functions
-from ..core.state.context import Switch
-from ..core.state.mode import Mode
+from ..core.machine import functions
+from ..core.state import Mode, Switch
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op

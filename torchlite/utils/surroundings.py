@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..core.machine.generator import default_generator
-from ..core.machine.tensor import Tensor, TensorBase
-from ..core.state.context import Context
-from ..core.state.mode import State, local
+from ..core.machine import Tensor, TensorBase, default_generator
+from ..core.state import Context, State, local
 from ..core.values.device import device
 from ..random import kept_streams, put_streams
 from ._pytree import tree_leaves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from ..core.machine.tensor import Tensor
+from ..core.machine import Tensor
 from ..core.parts import TensorParts
 
 

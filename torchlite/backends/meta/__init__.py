@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...core.declare.elementwise import Elementwise
-from ...core.values.arrays import Array
+from ...core.declare import Elementwise
+from ...core.values import Array
 from ..base import Backend, register_backend
 from .array import MetaArray, NoValues, fresh, packed
 from .kinds import forms_in, replaced

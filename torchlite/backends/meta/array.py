@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.values.layout import contiguous_strides, reshaped_strides
+from ...core.values import contiguous_strides, reshaped_strides
 
 Shape = tuple[int, ...]
 

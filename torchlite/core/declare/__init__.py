@@ -1,1 +1,24 @@
 """The language in which ops are declared and published."""
+
+from __future__ import annotations
+
+from .elementwise import Binary, Elementwise, Scaled, Unary, conj, contiguous, fit_gradient, sum_to
+from .misfits import invalid_combination
+from .on_backend import LaidOp, LaidView, OnBackend
+from .op import Op
+from .op_node import OpNode, shape_at
+from .public_forms import left_to_other
+from .publishing import (
+    Composite,
+    aten,
+    exchanged,
+    function,
+    method,
+    publish,
+    publish_as,
+    publish_loss,
+    publish_python,
+)
+from .reduction import Along, Reduction, all_dims, reduced_count, refused
+from .schema import Signature, is_tensor, longs, taking
+from .view_op import ViewOp

@@ -12,11 +12,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..machine.formulas import know_formulas
-from ..machine.node import NOT_IMPLEMENTED
-from ..machine.plan import Plans, plan_op
+from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
 from ..machine.registry import registry
-from ..values.return_types import return_type
+from ..values import return_type
 from .op_node import OpNode
 from .schema import Signature
 

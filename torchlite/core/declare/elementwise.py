@@ -14,11 +14,8 @@ from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
 from ..machine.tensor import Tensor, TensorBase
 from ..machine.write import check_apart, check_no_overlap
-from ..state.mode import local
-from ..values import dtype as dt
-from ..values import errors
-from ..values.arrays import Backend
-from ..values.layout import contiguous_strides, dense_strides, result_strides
+from ..state import local
+from ..values import Backend, contiguous_strides, dense_strides, dt, errors, result_strides
 from .op import Op
 from .op_node import OpNode
 

@@ -11,8 +11,8 @@ from ..machine.tangent import hold
 from ..machine.tensor import TensorBase
 from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
 from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, warn_of_overlap, write
-from ..state.mode import local, silent
-from ..values import dtype as dt
+from ..state import local, silent
+from ..values import dt
 from .recording import Recording
 
 if TYPE_CHECKING:

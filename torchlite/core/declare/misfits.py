@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..values.errors import type_name
+from ..values import type_name
 
 if TYPE_CHECKING:
     from .schema import Param, Signature

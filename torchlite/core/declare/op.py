@@ -23,10 +23,8 @@ from ..machine.operands import alike, array_of, common_backend, computed, conver
 from ..machine.plan import planned
 from ..machine.tensor import Tensor, wrap, wrap_shown
 from ..machine.view import ask_for_histories, follow_bases
-from ..state.mode import local
-from ..values import dtype as dt
-from ..values.arrays import Array, Backend
-from ..values.errors import out_of_memory
+from ..state import local
+from ..values import Array, Backend, dt, out_of_memory
 from .public_forms import PublicForms
 
 

@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..machine.node import Node, name_of
-from ..machine.saved import Hooked, raw, read, shown
-from ..values.errors import freed
+from ..machine import Hooked, Node, name_of, raw, read, shown
+from ..values import freed
 
 if TYPE_CHECKING:
     from .op import Op

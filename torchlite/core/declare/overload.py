@@ -6,10 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.out_forms import ALONG_DIMS, refuse_out, takes_out
-from ..machine.overrides import dispatch, needs_dispatch, public
-from ..machine.plan import planned
-from ..state.mode import local
+from ..machine import ALONG_DIMS, dispatch, needs_dispatch, planned, public, refuse_out, takes_out
+from ..state import local
 from .misfits import invalid_combination
 from .op import Op
 

@@ -14,7 +14,7 @@ from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..machine.tensor import Tensor, TensorBase
 from ..machine.write import into
-from ..state.mode import local
+from ..state import local
 from .in_place import InPlace
 from .schema import Signature
 

@@ -10,7 +10,7 @@ from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, ed
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked, entries_of, keep, keep_output
 from ..machine.tensor import TensorBase
-from ..state.mode import local
+from ..state import local
 from .declaration import Declaration
 from .op_node import unpacked
 

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..machine.batching import LEADING
-from ..machine.operands import array_of
-from ..machine.tensor import Tensor, TensorBase
-from ..machine.write import into
-from ..state.mode import local
-from ..values import dtype as dt
-from ..values import errors
-from ..values.arrays import Array, Backend
-from ..values.layout import contiguous_strides
+from ..machine import LEADING, Tensor, TensorBase, array_of, into
+from ..state import local
+from ..values import Array, Backend, contiguous_strides, dt, errors
 from .declaration import Rule
 from .elementwise import fit_gradient, result_dtype
 from .op import Op

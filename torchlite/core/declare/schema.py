@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.tensor import Tensor, TensorBase
+from ..machine import Tensor, TensorBase
 from ..values.device import device
 from ..values.dtype import bool_, dtype
 from ..values.errors import too_long, warn_once

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..parts import know
-from ..state.mode import local
-from ..values.arrays import Backend
-from ..values.device import CPU, get_backend
-from ..values.dtype import FLOAT
+from ..state import local
+from ..values import CPU, FLOAT, Backend, get_backend
 from .fast import PRECISE
 from .formulas import Symbol, as_code
 from .tensor import Tensor

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..state.mode import local
+from ..state import local
 from .node import dated
 
 if TYPE_CHECKING:

@@ -14,10 +14,8 @@ from types import CodeType
 from typing import Any
 
 from ..native import native
-from ..state.mode import local
-from ..values import dtype as dt
-from ..values.arrays import Array
-from ..values.errors import out_of_memory
+from ..state import local
+from ..values import Array, dt, out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .overrides import public
 from .saved import SavedNumber, SavedOutput

@@ -12,9 +12,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..state.context import Context
-from ..state.mode import State, local
-from ..values.dtype import bool_, default_complex, get_default_dtype, int64
+from ..state import Context, State, local
+from ..values import bool_, default_complex, get_default_dtype, int64
 from .node import DatedCounter, name_of
 
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..values.pickling import reduce_ex
+from ..values import reduce_ex
 
 
 class Hooks:

@@ -6,11 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..state.mode import local
-from ..values import dtype as dt
-from ..values import errors
-from ..values.arrays import Backend
-from ..values.device import CPU, get_backend
+from ..state import local
+from ..values import CPU, Backend, dt, errors, get_backend
 from .overrides import PLAIN
 from .tensor import TensorBase, wrap, wrap_shown
 from .view import requires_grad, resolve

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values import dtype as dt
+from ..values import dt
 
 _PLAIN = "Expected out tensor to have dtype {want.cname}, but got {got.cname} instead"
 _INPUT_AND_OUT = (

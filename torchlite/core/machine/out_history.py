@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..state.mode import local
+from ..state import local
 from .operands import tensors_in
 from .view import requires_grad
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from ..native import quick
 from ..parts import know
-from ..state.context import Switch
-from ..state.mode import Mode, local
+from ..state import Mode, Switch, local
 
 
 def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..native import native
-from ..state.mode import local
-from ..values.arrays import Backend
-from ..values.device import CPU, device
+from ..state import local
+from ..values import CPU, Backend, Size, memory_format
+from ..values.device import device
 from ..values.dtype import dtype
-from ..values.layout import layout, memory_format
-from ..values.size import Size
+from ..values.layout import layout
 from .fast import accelerated, view_of_plain
 from .node import UNVERSIONED, shared_counter
 from .operands import common_backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..values.arrays import Backend
+from ..values import Backend
 from .node import LEAF, sequence
 from .operands import NOWHERE, described, differentiable, edge_of
 from .saved import SavedList, SavedNumber, entries_of, keep_output

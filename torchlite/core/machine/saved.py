@@ -13,10 +13,7 @@ from typing import Any, Protocol
 
 from ..parts import SavedNumberParts, SavedOutputParts, know, whole
 from ..state import mode as _mode
-from ..values import dtype as dt
-from ..values.device import CPU, get_backend
-from ..values.dtype import FLOAT
-from ..values.errors import freed, type_text
+from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
 from .node import UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..state.mode import local
-from ..values.dtype import FLOAT
+from ..state import local
+from ..values import FLOAT
 from .node import Counter
 from .operands import tensors_in
 from .registry import registry

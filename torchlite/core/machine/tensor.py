@@ -15,12 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ..native import quicken
 from ..parts import TensorParts, know, whole
 from ..state import mode as _mode
-from ..values.arrays import Array, Backend
-from ..values.dtype import FLOAT, bool_
+from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, strided, warn
 from ..values.dtype import dtype as _dtype_class
-from ..values.errors import warn
-from ..values.layout import contiguous_strides, strided
-from ..values.size import Size, size
+from ..values.size import size
 from .batching import refuse_batch
 from .format import tensor_str
 from .hooks import Hooks

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..parts import TensorParts, ViewParts, know, whole
 from ..state import mode as _mode
-from ..values.errors import freed
+from ..values import freed
 from .node import LEAF, DetachedCounter, Node, hooks_of, shared_counter, short_name, version_of
 from .registry import registry
 

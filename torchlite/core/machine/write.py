@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..state.mode import local
-from ..values import dtype as dt
-from ..values import errors
-from ..values.arrays import Array, Backend
+from ..state import local
+from ..values import Array, Backend, dt, errors
 from .batching import refuse_batch
 from .node import Counter
 from .operands import computed, tensors_in

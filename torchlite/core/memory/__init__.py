@@ -1,1 +1,8 @@
 """The memory behind tensors, and moving it."""
+
+from __future__ import annotations
+
+from .relocation import grow, is_alone, share
+from .shared_memory import HOME, Resized, SharedPages, lend, movable, pages_behind, root
+from .storage import UntypedStorage
+from .typed_storage import STORAGES, TypedStorage, storage_name, warn_typed_storage_removal

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..machine.tensor import TensorBase
-from ..values.arrays import Array
+from ..machine import TensorBase
+from ..values import Array
 from .shared_memory import Resized, SharedPages, pages_behind, root
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..parts import know
-from ..values.arrays import Array
+from ..values import Array
 
 HOME = "/dev/shm" if os.path.isdir("/dev/shm") else None  # where files are memory; None: the temporary directory
 _UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}  # the descriptor is kept here

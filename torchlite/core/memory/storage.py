@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..machine.tensor import TensorBase, wrap
-from ..values import dtype as dt
-from ..values.arrays import Backend, DeviceLike
-from ..values.device import CPU, device, get_backend
+from ..machine import TensorBase, wrap
+from ..values import CPU, Backend, DeviceLike, dt, get_backend, type_name
+from ..values.device import device
 from ..values.device import device as _device  # which a parameter is called too
-from ..values.errors import type_name
 from .relocation import StorageBase, resize, share
 from .shared_memory import SharedPages, movable, pages_behind, root
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.operands import fitting_array
-from ..values import dtype as dt
-from ..values.arrays import DeviceLike
-from ..values.device import CPU, device, get_backend
-from ..values.errors import type_name, warn_once
+from ..machine import fitting_array
+from ..values import CPU, DeviceLike, dt, get_backend, type_name, warn_once
+from ..values.device import device
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
 _FORMS = (

@@ -1,1 +1,6 @@
 """What is switched on in a thread, and how it is put back."""
+
+from __future__ import annotations
+
+from .context import Context, Holding, HoldingItems, SetAtOnce, Switch, leaving
+from .mode import GRAD, NO_GRAD, Mode, State, left, local, silent, while_transforming, with_grad

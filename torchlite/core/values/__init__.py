@@ -1,1 +1,53 @@
 """What tensors are described by: dtypes, devices, sizes, layouts; and the words of errors."""
+
+from __future__ import annotations
+
+from . import dtype as dt
+from .arrays import Array, Backend, DeviceLike, Namespace
+from .device import CPU, get_backend, get_default_device, set_default_device
+from .dtype import (
+    FLOAT,
+    HALVES,
+    bfloat16,
+    bool_,
+    complex128,
+    default_complex,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int64,
+)
+from .errors import (
+    broadcast_shapes,
+    cannot_cast,
+    forward_not_implemented,
+    freed,
+    missing_kernel,
+    no_room,
+    not_implemented_for,
+    out_of_memory,
+    too_long,
+    type_name,
+    type_text,
+    warn,
+    warn_once,
+    within,
+    wrap_dim,
+    wrap_dims,
+)
+from .layout import (
+    channels_last_strides,
+    contiguous_format,
+    contiguous_strides,
+    dense_strides,
+    is_dense,
+    memory_format,
+    reshaped_strides,
+    result_strides,
+    strided,
+)
+from .pickling import Shown, bear_name, reduce_ex
+from .return_types import made, return_type
+from .size import Size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from ...operations.pointwise.activations import softplus
 from .. import constraints
 from ..library import torch

@@ -7,8 +7,8 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.machine.tensor import Tensor
-from ...core.values.size import Size
+from ...core.machine import Tensor
+from ...core.values import Size
 from .. import constraints
 from ..library import torch
 from ..parameters import lazy_property, sum_rightmost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from ...operations.pointwise.activations import softplus
 from .. import constraints
 from ..library import torch

@@ -8,8 +8,7 @@ from collections.abc import Container
 import ml_dtypes
 import numpy as np
 
-from ...core.values import dtype as dt
-from ...core.values.errors import not_implemented_for, warn
+from ...core.values import dt, not_implemented_for, warn
 
 INT64_MIN = -(2**63)
 KERNEL_TYPES = dt.FLOATS | {dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64}

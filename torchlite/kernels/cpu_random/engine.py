@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from ...core.state.mode import local
+from ...core.state import local
 from .arithmetic import long_words, unit_doubles
 from .normals import polar
 

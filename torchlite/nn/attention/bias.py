@@ -5,11 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions
+from ...core.values import DeviceLike, dt, warn
 
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 

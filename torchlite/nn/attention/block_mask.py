@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor, functions
+from ...core.values import DeviceLike, dt
 
 Blocks = tuple[Tensor, Tensor]
 _TENSORS = (

@@ -10,11 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
-from ...core.machine.overrides import TorchFunctionMode
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor, TorchFunctionMode, functions
+from ...core.values import DeviceLike, dt
 from ...func import vmap
 from ...operations.places.advanced_indexing import index
 from .block_mask import BlockMask, noop_mask, ordered_blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from ...operations.products.linear import linear
 from .. import _reduction as _Reduction
 from ._activation import *

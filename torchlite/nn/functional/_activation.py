@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
-from ...core.values.layout import contiguous_format
+from ...core.machine import Tensor, functions, overridable
+from ...core.values import contiguous_format, warn
 from ...operations.pointwise import activations as ops
 from ...operations.pointwise import rectifiers as leaky
 from ...operations.pointwise.activations import gelu, softplus, softshrink

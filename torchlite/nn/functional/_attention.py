@@ -6,11 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions, overridable
+from ...core.values import dt, warn
 from ...operations.products.attention import scaled_dot_product_attention
 from ...operations.products.linear import linear
 

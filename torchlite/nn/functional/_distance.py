@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.machine.registry import functions
+from ...core.machine import functions
 
 __all__ = ["bilinear", "cosine_similarity", "pairwise_distance", "pdist"]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions, overridable
+from ...core.values import warn
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 

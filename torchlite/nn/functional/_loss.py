@@ -8,11 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.schema import Signature
-from ...core.machine.overrides import dispatch, needs_dispatch, overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values.errors import warn, within
+from ...core.declare import Signature
+from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable
+from ...core.values import warn, within
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
 from ...operations.pointwise.activations import log_sigmoid

@@ -7,10 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
+from ...core.machine import Tensor, functions, overridable
+from ...core.values import dt
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor, functions, overridable
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions, overridable
+from ...core.values import dt, warn
 from ...operations.places.embedding import one_hot_ as one_hot
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]

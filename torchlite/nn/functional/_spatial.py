@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.schema import longs
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values.errors import type_name, warn
+from ...core.declare import longs
+from ...core.machine import Tensor, TensorBase, functions, overridable
+from ...core.values import type_name, warn
 from ...operations.images import adaptive_max_pool as adaptive
 from ...operations.images import average_pool, max_pool
 from ...operations.images import grid_sample as sampling

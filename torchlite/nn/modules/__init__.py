@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.values.pickling import bear_name
+from ...core.values import bear_name
 from . import (
     activation,
     adaptive,

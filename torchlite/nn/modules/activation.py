@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import InitVar
 from typing import Any
 
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import warn
+from ...core.machine import Tensor
+from ...core.values import DeviceLike, warn
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init as _init

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor, functions
+from ...core.values import DeviceLike
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear

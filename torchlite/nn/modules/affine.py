@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.values.arrays import DeviceLike
+from ...core.values import DeviceLike
 from ...operations.making.factories import empty
 from .. import init
 from ..parameter import Parameter

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
 from typing import Any
 
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor
+from ...core.values import DeviceLike, dt
 from ...operations.making.factories import ones, zeros
 from ...operations.making.host_data import tensor
 from .. import functional as F

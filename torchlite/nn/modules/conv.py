@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import InitVar
 from typing import Any, ClassVar
 
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor
+from ...core.values import DeviceLike
 from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from .fields import fields
 from .module import Module
 

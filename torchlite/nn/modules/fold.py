@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from .. import functional as F
 from .fields import fields
 from .module import Module

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.machine import Tensor
+from ...core.values import warn
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 from .fields import fields

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ...core.values.dtype import bfloat16, dtype, float16, float32, float64
+from ...core.values import bfloat16, float16, float32, float64
+from ...core.values.dtype import dtype
 
 __all__ = ["LinearCrossEntropyOptions"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from typing_extensions import deprecated
 
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor
+from ...core.values import DeviceLike
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance

@@ -12,10 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from ...core.machine.hooks import RemovableHandle, register
-from ...core.machine.tensor import Tensor
+from ...core.machine import RemovableHandle, Tensor, register
 from ...core.native import named, native
-from ...core.values.pickling import reduce_ex
+from ...core.values import reduce_ex
 from ..parameter import Parameter
 from . import module_hooks
 from .module_hooks import (  # noqa: F401

@@ -6,10 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...core.machine.hooks import RemovableHandle, register
-from ...core.machine.tensor import Tensor
+from ...core.machine import RemovableHandle, Tensor, register
 from ...core.native import named, native
-from ...core.values.errors import warn
+from ...core.values import warn
 from .module_state import _WrappedHook
 
 Hooks = OrderedDict[int, Callable[..., Any]]

@@ -7,11 +7,9 @@ from typing import Any, Self
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
-from ...core.declare.misfits import invalid_combination
-from ...core.declare.schema import Signature
-from ...core.values.arrays import DeviceLike
+from ...core.declare import Signature, invalid_combination
+from ...core.values import DeviceLike, warn
 from ...core.values.device import device as Device
-from ...core.values.errors import warn
 from ...operations.making.factories import empty_like
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, TypeVar
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
-from ...core.declare.schema import is_tensor
-from ...core.machine.hooks import RemovableHandle, register
-from ...core.values.errors import warn
+from ...core.declare import is_tensor
+from ...core.machine import RemovableHandle, register
+from ...core.values import warn
 from ...utils.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
 

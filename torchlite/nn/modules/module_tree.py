@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.machine import Tensor
+from ...core.values import warn
 from ..parameter import Parameter
 
 

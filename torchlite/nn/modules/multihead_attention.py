@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import InitVar
 from typing import Any
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import DeviceLike
+from ...core.machine import Tensor, functions
+from ...core.values import DeviceLike
 from .. import functional as F
 from .. import init
 from ..functional._attention import _canonical_mask, _none_or_dtype

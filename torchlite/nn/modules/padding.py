@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from .. import functional as F
 from ._sizes import Spatial, for_each
 from .fields import fields

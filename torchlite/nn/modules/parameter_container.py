@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Any, Self
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from ..parameter import Parameter
 from .module import Module
 from .module_tree import typename

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import InitVar
 from typing import Any
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from .. import functional as F
 from ._sizes import Spatial, for_each
 from .fields import fields

@@ -11,10 +11,8 @@ from typing import Any
 
 from typing_extensions import deprecated
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions
+from ...core.values import DeviceLike, warn
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

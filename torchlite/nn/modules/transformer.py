@@ -8,11 +8,9 @@ from collections.abc import Callable
 from dataclasses import InitVar
 from typing import Any, ClassVar
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.state.mode import local
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions
+from ...core.state import local
+from ...core.values import DeviceLike, warn
 from .. import functional as F
 from ..functional._attention import _canonical_mask, _none_or_dtype
 from ..init import xavier_uniform_

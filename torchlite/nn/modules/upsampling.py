@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from .. import functional as F
 from .fields import fields, made
 from .module import Module

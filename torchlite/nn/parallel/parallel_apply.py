@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ... import cuda
-from ...core.state.mode import local
+from ...core.state import local
 from ...core.values.device import device as Device
 from ...utils.exceptions import ExceptionWrapper
 from ..modules.module import Module

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor, functions
 from ...core.values.device import device as Device
 from ...core.values.errors import warn
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.machine import Tensor, functions
+from ...core.values import warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor, functions
 from ...queries import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.state.context import Context
-from ...core.state.mode import State
+from ...core.machine import Tensor, TensorBase
+from ...core.state import Context, State
 from ...operations.shapes.joining import stack
 from ..modules.batchnorm import _BatchNorm
 

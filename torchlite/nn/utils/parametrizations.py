@@ -7,9 +7,8 @@ from typing import Any
 
 from ... import linalg
 from ...autograd.grad_mode import no_grad
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.dtype import finfo
+from ...core.machine import Tensor, functions
+from ...core.values import finfo
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module

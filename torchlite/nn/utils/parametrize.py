@@ -9,9 +9,8 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.machine.tensor import Tensor
-from ...core.state.context import Context
-from ...core.state.mode import State
+from ...core.machine import Tensor
+from ...core.state import Context, State
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter

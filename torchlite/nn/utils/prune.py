@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.pickling import reduce_ex
+from ...core.machine import Tensor, functions
+from ...core.values import reduce_ex
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from ...core.declare.schema import Signature
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.pickling import Shown
+from ...core.declare import Signature
+from ...core.machine import Tensor, functions
+from ...core.values import Shown, dt
 from ...operations.learning import packed_sequences as packing
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ...autograd.grad_mode import no_grad
-from ...core.machine.tensor import Tensor
-from ...core.values.pickling import reduce_ex
+from ...core.machine import Tensor
+from ...core.values import reduce_ex
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.machine import Tensor
+from ...core.values import warn
 from .functional_call import functional_call as _functional_call
 from .functional_call import reparametrized
 

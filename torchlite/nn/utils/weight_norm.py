@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 from warnings import warn
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.pickling import reduce_ex
+from ...core.machine import Tensor, functions
+from ...core.values import reduce_ex
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 

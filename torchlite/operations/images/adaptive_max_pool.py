@@ -7,13 +7,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.layout import contiguous_strides
+from ...core.declare import LaidOp, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend, Namespace, contiguous_strides, dt
 from ..making.windows import Ints, like, spread
 from .average_pool import check_one, check_output_size, check_row
 from .max_pool import check_dtype, places_ops

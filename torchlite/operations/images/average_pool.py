@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.declare import LaidOp, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend, Namespace, dt
 from ..making.windows import Ints, channels_inside, like, taps
 from ..places.writing import widened
 from ..vocabulary import zero_gradient

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.elementwise import conj
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.op import Op
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.machine.batching import Leading
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend
+from ...core.declare import Composite, LaidOp, Op, conj, publish, publish_python
+from ...core.machine import Leading, Tensor
+from ...core.values import Array, Backend, dt, errors
 from ..making.windows import Ints, keeps_channels_inside, spread, steps
 from ..places.writing import widened
 from ..reductions.summing import CHANNELS, sum_along

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...core.values.arrays import Array, Backend
+from ...core.values import Array, Backend
 from ..products.matmul import product
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.layout import contiguous_strides
+from ...core.values import Array, Backend, Namespace, contiguous_strides
 from ..making.windows import image
 from ..products.matmul import product
 from .conv_by_tap import correlate_by_tap, finite, of_weight_by_tap, spread_back_by_tap

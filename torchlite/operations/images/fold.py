@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidOp, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend, dt
 from ..making.windows import Ints, spread, steps, taps
 from ..vocabulary import INEXACT
 from .max_pool import check_dtype

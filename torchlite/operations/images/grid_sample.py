@@ -11,17 +11,10 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING, Leading
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.machine.view import requires_grad
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.layout import contiguous_strides
+from ...core.declare import LaidOp, publish_python
+from ...core.machine import LEADING, Leading, Tensor, functions, requires_grad
+from ...core.state import local
+from ...core.values import Array, Backend, Namespace, contiguous_strides, dt, errors
 from ..making.windows import Ints
 from ..places.writing import combine, widened
 from ..shapes.joining import stack

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidOp, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend, dt, errors
 from ..making.windows import Ints, like, spread, steps
 from ..vocabulary import REAL, zero_gradient
 from .pool_kernels import Geometry, gradient_of_maxima, maxima, maxima_and_places, picked, put

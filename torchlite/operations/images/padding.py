@@ -6,14 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.operands import fitting_array
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidOp, publish, publish_python
+from ...core.machine import LEADING, Tensor, fitting_array
+from ...core.values import Array, Backend, dt, errors
 from ..making.windows import like
 from ..vocabulary import zero_gradient
 from .resample import Map, mapped

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.layout import contiguous_strides
+from ...core.values import Array, Backend, Namespace, contiguous_strides
 from ..making.windows import along, taps
 from ..places.writing import combine, widened
 

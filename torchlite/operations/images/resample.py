@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.values.arrays import Array, Backend
+from ...core.values import Array, Backend
 from ..making.windows import like
 from ..places.writing import widened
 

@@ -6,11 +6,9 @@ import functools
 import math
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidOp
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend, dt
 from ..making.windows import Ints, like
 from .max_pool import check_dtype
 from .resample import Map, interpolating, mapped

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.operands import tensors_in
-from ...core.machine.tensor import Tensor
-from ...core.machine.view import requires_grad
+from ...core.declare import Op, publish, publish_python
+from ...core.machine import Tensor, requires_grad, tensors_in
 from ...core.machine.write import write
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import wrap_dim
+from ...core.values import Array, Namespace, wrap_dim
 from ..gradient_kernels import by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
 from .group_norm import channels_last

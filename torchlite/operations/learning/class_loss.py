@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.machine.tensor import Tensor
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import Op
+from ...core.machine import Tensor
+from ...core.state import local
+from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
 from ..places.writing import widened

@@ -11,13 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import Composite, publish
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import Composite, LaidOp, publish
+from ...core.machine import NOT_IMPLEMENTED, Tensor, TensorBase
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
 from ..formulas import Formula, tensors
 from ..vocabulary import undifferentiable
 from .losses import MEAN, NONE, SUM

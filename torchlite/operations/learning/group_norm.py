@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Op, publish, publish_python
+from ...core.machine import Tensor
+from ...core.values import Array, Namespace
 from ..reductions.summing import CHANNELS, ROWS, sum_along, sum_of_products
 from .layer_norm import (
     GRADIENTS,

@@ -10,13 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import sum_to
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import Op, publish, publish_python, sum_to
+from ...core.machine import Tensor
+from ...core.values import Array, Namespace, dt, not_implemented_for
 from ...kernels.summing import add_reduce
 from ..gradient_kernels import by_kernel
 from ..places.writing import widened

@@ -6,15 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.elementwise import Elementwise, contiguous
-from ...core.declare.publish import publish, publish_loss, publish_python
-from ...core.machine.operands import fitting_array, result_type
-from ...core.machine.tensor import Tensor
-from ...core.machine.view import requires_grad
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import broadcast_shapes, cannot_cast, not_implemented_for, within
+from ...core.declare import Elementwise, contiguous, publish, publish_loss, publish_python
+from ...core.machine import Tensor, fitting_array, requires_grad, result_type
+from ...core.state import local
+from ...core.values import Array, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, within
 from ..formulas import Formula, tensors
 from ..gradient_kernels import by_kernel
 from ..pointwise.arithmetic import add_number

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import Op, publish
+from ...core.machine import Tensor
+from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
 from .losses import MEAN, NONE, SUM, reduced

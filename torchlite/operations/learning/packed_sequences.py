@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.publish import publish_python
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
+from ...core.declare import publish_python
+from ...core.machine import Tensor
+from ...core.values import dt
 from ..making.host_data import tensor
 from ..vocabulary import requirement
 

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Namespace
+from ...core.declare import Composite, Op, publish, publish_python
+from ...core.machine import Tensor, TensorBase, functions
+from ...core.state import local
+from ...core.values import Namespace, dt
 from ..places.writing import widened
 from ..products.linear import linear
 from ..shapes.joining import cat, stack

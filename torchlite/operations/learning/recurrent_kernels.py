@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.values.arrays import Array, Namespace
+from ...core.values import Array, Namespace
 
 
 @dataclass

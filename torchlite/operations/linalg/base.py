@@ -7,14 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...backends.base import Backend
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.tangent import moves
-from ...core.machine.tensor import Tensor
-from ...core.machine.view import requires_grad
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import broadcast_shapes, not_implemented_for
-from ...core.values.layout import contiguous_strides
+from ...core.declare import publish, publish_python
+from ...core.machine import Tensor, moves, requires_grad
+from ...core.values import Array, Namespace, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.matmul import Exact
 from ..vocabulary import INEXACT
 

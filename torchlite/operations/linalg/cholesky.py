@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for, warn
+from ...core.declare import Op, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Namespace, dt, not_implemented_for, warn
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.publish import function
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
+from ...core.declare import function
+from ...core.machine import Tensor, functions, overridable
+from ...core.values import dt
 from ..products.matmul import H
 from .base import differentiated
 from .cholesky import cholesky

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.declare.elementwise import conj
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.state.mode import local
-from ...core.values import dtype as dt
+from ...core.declare import conj, publish, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.state import local
+from ...core.values import dt
 from ..pointwise.selection import where
 from ..products.matmul import Exact
 from ..reductions.reduce import products_of_others

@@ -6,14 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.elementwise import fit_gradient
-from ...core.declare.op import Op
-from ...core.machine.batching import LEADING
-from ...core.machine.node import LEAF
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.return_types import return_type
+from ...core.declare import Op, fit_gradient
+from ...core.machine import LEADING, LEAF, Tensor
+from ...core.values import Array, Namespace, dt, return_type
 from ..products.matmul import H, into_exactly
 from .base import ByColumns, check_kernel, check_square, columns, converging, differentiated, offer, offer_op
 from .solve import solving

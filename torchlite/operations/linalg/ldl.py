@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.machine.batching import LEADING
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.return_types import return_type
+from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
+from ...core.values import Array, Namespace, dt, return_type
 from ..products.matmul import into_exactly
 from ..vocabulary import undifferentiable
 from .base import (

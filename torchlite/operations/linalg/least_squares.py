@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.op import Op
-from ...core.declare.publish import Composite, publish_python
-from ...core.machine.batching import LEADING, Leading
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import broadcast_shapes, type_name
-from ...core.values.return_types import return_type
+from ...core.declare import Composite, Op, publish_python
+from ...core.machine import LEADING, Leading, Tensor, TensorBase
+from ...core.state import local
+from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type, type_name
 from ..products.matmul import H
 from ..vocabulary import INEXACT
 from .base import adjoint, check_matrices, check_square, converging, offer, offer_op, spread

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.declare.publish import function
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
+from ...core.declare import function
+from ...core.machine import Tensor, functions, overridable
 from ..products.matmul import H
 from .base import linalg
 from .qr import qr

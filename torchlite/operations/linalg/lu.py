@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import method, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.overrides import overridable
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import warn
-from ...core.values.return_types import return_type
+from ...core.declare import Op, method, publish_python
+from ...core.machine import LEADING, Tensor, functions, overridable
+from ...core.values import Array, Namespace, dt, return_type, warn
 from ..images.padding import constant_pad_nd
 from ..products.matmul import H, into_exactly
 from .base import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.publish import Composite
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.errors import wrap_dim
+from ...core.declare import Composite
+from ...core.machine import Tensor
+from ...core.values import dt, wrap_dim
 from ..reductions.vector_norms import check_norm_dtype, vector_norm
 from .base import check_inexact, check_matrices, check_square, offer_op
 from .solve import inverse

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Op, publish_python
+from ...core.machine import LEADING, Tensor, functions
+from ...core.values import Array, Namespace
 from ..products.matmul import H
 from .base import check_inexact, check_square, linalg, offer_op
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
+from ...core.machine import Tensor, functions
+from ...core.values import dt
 from ..products.einsum import chain, matrix_power
 from ..products.geometry import linalg_cross
 from ..products.matmul import into_exactly

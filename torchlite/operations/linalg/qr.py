@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import conj
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import conj, publish, publish_python
+from ...core.machine import LEADING, Tensor, functions
+from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
 from ..vocabulary import INEXACT, undifferentiable
 from .base import ByColumns, adjoint, any_matrices, check_kernel, columns, offer, offer_op

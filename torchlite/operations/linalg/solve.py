@@ -6,11 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Namespace
-from ...core.values.return_types import return_type
+from ...core.declare import publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Namespace, return_type
 from ..products.matmul import H, into_exactly
 from .base import (
     ByColumns,

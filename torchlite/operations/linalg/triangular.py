@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import warn
-from ...core.values.return_types import return_type
+from ...core.declare import publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Namespace, return_type, warn
 from ..products.matmul import H, into_exactly
 from .base import ByColumns, check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
 

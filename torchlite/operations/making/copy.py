@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...backends.base import cast_array, get_backend
-from ...core.declare.elementwise import fit_gradient
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.op import Op
-from ...core.declare.publish import method, publish, publish_python
-from ...core.declare.schema import Signature
+from ...core.declare import LaidOp, Op, Signature, fit_gradient, method, publish, publish_python
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
@@ -18,7 +14,7 @@ from ...core.machine.overrides import dispatch, needs_dispatch, overridable
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import quick
-from ...core.state.mode import Mode, State, local
+from ...core.state import Mode, State, local
 from ...core.values import dtype as dt
 from ...core.values import errors
 from ...core.values.arrays import Array, Backend, DeviceLike, Namespace

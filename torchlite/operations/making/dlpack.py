@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare.publish import function, method
-from ...core.machine.overrides import overridable
-from ...core.machine.tensor import Tensor, TensorBase, wrap
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
+from ...core.declare import function, method
+from ...core.machine import Tensor, TensorBase, overridable, wrap
+from ...core.values import DeviceLike, dt, type_name
 from ...core.values.device import device as Device
-from ...core.values.errors import type_name
 from .host_data import from_numpy
 
 

@@ -12,19 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare.op import Op
-from ...core.declare.publish import function, publish
-from ...core.machine.batching import FILLING, drawn
-from ...core.machine.generator import default_generator
-from ...core.machine.node import Counter
-from ...core.machine.overrides import overridable
-from ...core.machine.tensor import Tensor, wrap
-from ...core.machine.write import bump
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Backend
-from ...core.values.device import CPU
-from ...core.values.layout import contiguous_strides
+from ...core.declare import Op, function, publish
+from ...core.machine import FILLING, Counter, Tensor, bump, default_generator, drawn, overridable, wrap
+from ...core.state import local
+from ...core.values import CPU, Backend, contiguous_strides, dt
 from ...kernels.cpu_random import MT19937Stream
 from ..vocabulary import zero_gradient
 from .factories import like, uninitialized

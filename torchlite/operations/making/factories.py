@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.machine.operands import fitting_array
-from ...core.machine.tensor import Tensor, TensorBase, wrap
-from ...core.state.mode import local
+from ...core.machine import Tensor, TensorBase, fitting_array, wrap
+from ...core.state import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import Backend
 from ...core.values.determinism import determinism

@@ -9,17 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...core.declare.publish import publish_as
-from ...core.declare.schema import Signature
-from ...core.machine.out_history import refuse_history
-from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.plan import form_of_call
-from ...core.machine.tensor import Tensor
-from ...core.machine.write import write_out
-from ...core.state.mode import local
-from ...core.values.device import get_default_device
-from ...core.values.errors import out_of_memory, warn
-from ...core.values.layout import strided
+from ...core.declare import Signature, publish_as
+from ...core.machine import Tensor, dispatch, form_of_call, needs_dispatch, refuse_history, write_out
+from ...core.state import local
+from ...core.values import get_default_device, out_of_memory, strided, warn
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.elementwise import Elementwise
-from ...core.declare.publish import publish
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Backend
+from ...core.declare import Elementwise, publish
+from ...core.machine import NOT_IMPLEMENTED, Tensor
+from ...core.values import Backend
 from ..pointwise import special_kernels as kernels
 from ..pointwise.special_functions import PRECISE
 from ..vocabulary import undifferentiable

@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare.publish import function, functions, method
-from ...core.declare.schema import Signature
-from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.tensor import Tensor, TensorBase, wrap
-from ...core.memory.shared_memory import lend
+from ...core.declare import Signature, function, method
+from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, wrap
+from ...core.memory import lend
 from ...core.native import quick
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array
-from ...core.values.device import CPU, get_default_device
-from ...core.values.errors import type_name, warn, warn_once
+from ...core.state import local
+from ...core.values import CPU, Array, dt, get_default_device, type_name, warn, warn_once
 from .copy import clone, convert
 from .factory import refuse_pinned
 

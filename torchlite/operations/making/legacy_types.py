@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare.publish import functions, method, publish_python
-from ...core.machine.tensor import Tensor, TensorBase, as_class, wrap
-from ...core.memory.storage import UntypedStorage
-from ...core.memory.typed_storage import TypedStorage
-from ...core.values import dtype as dt
-from ...core.values.device import CPU, device, get_default_device
-from ...core.values.errors import type_name
-from ...core.values.layout import strided
-from ...core.values.size import Size
+from ...core.declare import method, publish_python
+from ...core.machine import Tensor, TensorBase, as_class, functions, wrap
+from ...core.memory import TypedStorage, UntypedStorage
+from ...core.values import CPU, Size, dt, get_default_device, strided, type_name
+from ...core.values.device import device
 from ..shapes.shape import alias
 from .copy import convert
 from .factories import settled, uninitialized

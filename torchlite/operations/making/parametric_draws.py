@@ -8,18 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.on_backend import OnBackend
-from ...core.declare.op import Op
-from ...core.declare.publish import function, publish, publish_python
-from ...core.machine.batching import RANDOM, drawn
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.overrides import public
-from ...core.machine.tensor import Tensor
-from ...core.machine.write import into
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Backend
-from ...core.values.errors import broadcast_shapes
+from ...core.declare import OnBackend, Op, function, publish, publish_python
+from ...core.machine import NOT_IMPLEMENTED, RANDOM, Tensor, drawn, into, public
+from ...core.state import local
+from ...core.values import Backend, broadcast_shapes, dt
 from ..vocabulary import undifferentiable, zero_gradient
 from .draws import _flat, _floating, array_drawn, bernoulli_each, normal_, stream_of
 from .factories import like, uninitialized

@@ -8,15 +8,11 @@ from typing import Any
 
 from ...backends.base import get_backend
 from ...backends.lazy import CONJ, NEG, flipped
-from ...core.declare.publish import method
-from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
-from ...core.memory.storage import UntypedStorage
-from ...core.memory.typed_storage import TypedStorage
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
+from ...core.declare import method
+from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
+from ...core.memory import TypedStorage, UntypedStorage
+from ...core.values import DeviceLike, Shown, dt
 from ...core.values.device import device as Device
-from ...core.values.pickling import Shown
 from ..shapes.as_strided import extent
 from .factories import empty_strided
 

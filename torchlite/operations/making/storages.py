@@ -7,18 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.publish import function, method, publish_python
-from ...core.declare.schema import Signature
-from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.tensor import Tensor, as_class, wrap, wrap_shown
-from ...core.memory.relocation import share
-from ...core.memory.shared_memory import pages_behind
-from ...core.memory.storage import UntypedStorage
-from ...core.memory.typed_storage import TypedStorage, warn_typed_storage_removal
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import DeviceLike
-from ...core.values.errors import type_text
+from ...core.declare import Signature, function, method, publish_python
+from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
+from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
+from ...core.state import local
+from ...core.values import DeviceLike, dt, type_text
 from ..shapes.as_strided import extent
 
 # ---- storages

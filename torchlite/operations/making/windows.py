@@ -7,8 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.values.arrays import Backend
-from ...core.values.layout import channels_last_strides, contiguous_strides
+from ...core.values import Backend, channels_last_strides, contiguous_strides
 
 Ints = tuple[int, ...]
 

@@ -7,11 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.elementwise import sum_to
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.operands import array_of
-from ...core.machine.tensor import Tensor
+from ...core.declare import Op, publish, publish_python, sum_to
+from ...core.machine import Tensor, array_of
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import rather, warn

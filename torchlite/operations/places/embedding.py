@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for, type_text
+from ...core.declare import Op, publish, publish_python
+from ...core.machine import Tensor
+from ...core.values import Array, Namespace, dt, not_implemented_for, type_text
 from ..formulas import tensors
 from .writing import check_range, combine, widened
 

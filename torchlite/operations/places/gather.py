@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import publish, publish_python
+from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase
+from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
 from ...core.values.determinism import determinism
-from ...core.values.errors import broadcast_shapes, not_implemented_for, warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..vocabulary import undifferentiable
 from .writing import Picking, Writing, check_range, combine, flat_places, from_front, grid, out_of_bounds

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.publish import publish
-from ...core.machine.operands import fitting_array
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import warn_once, wrap_dim
+from ...core.declare import publish
+from ...core.machine import Tensor, TensorBase, fitting_array
+from ...core.values import Array, Backend, Namespace, dt, warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.publish import method
+from ...core.declare import method
 from ...core.machine.fast import accelerated
 from ...core.machine.node import UNVERSIONED, Counter
 from ...core.machine.operands import fitting_array
@@ -17,9 +17,8 @@ from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.machine.view import NO_GRAD, ORDINARY, View, requires_grad
 from ...core.machine.write import bump
 from ...core.native import native
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.errors import type_name, warn, wrap_dim
+from ...core.state import local
+from ...core.values import dt, type_name, warn, wrap_dim
 from ..making.host_data import tensor
 from ..shapes.shape import alias, unsqueeze
 from ..shapes.slicing import select, slice_

@@ -5,15 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.elementwise import sum_to
-from ...core.declare.publish import function, method, publish, publish_python
-from ...core.declare.schema import Signature
-from ...core.machine.batching import BROADCAST, DYNAMIC
-from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import broadcast_shapes
+from ...core.declare import Signature, function, method, publish, publish_python, sum_to
+from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt
 from ..pointwise.selection import where
 from .writing import Picking, Writing, not_boolean
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.on_backend import OnBackend
-from ...core.declare.op import Op
+from ...core.declare import OnBackend, Op
 from ...core.machine.operands import fitting_array, tensors_in
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import bump, check_apart, check_no_overlap
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.state import local
+from ...core.values import Array, Backend, Namespace, dt
 from ..making.copy import in_order_of
 from ..reductions.sets import runs
 from ..shapes.shape import along_dim

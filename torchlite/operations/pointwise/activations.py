@@ -6,17 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import Elementwise, Unary, contiguous
-from ...core.declare.op import Op
-from ...core.declare.publish import function, publish, publish_python
-from ...core.declare.reduction import Along
-from ...core.machine.batching import LEADING
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for, wrap_dim
-from ...core.values.layout import result_strides
+from ...core.declare import Along, Elementwise, Op, Unary, contiguous, function, publish, publish_python
+from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
+from ...core.values import Array, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from ..shapes.joining import cat

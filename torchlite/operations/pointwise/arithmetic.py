@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Elementwise, Scaled, Unary, conj
-from ...core.declare.public_forms import left_to_other
-from ...core.declare.publish import method, publish, publish_python
+from ...core.declare import Binary, Elementwise, Scaled, Unary, conj, left_to_other, method, publish, publish_python
 from ...core.machine import fast
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
 from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import broadcast_shapes, not_implemented_for
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..making.copy import in_order_of
 from ..vocabulary import (
     INEXACT,

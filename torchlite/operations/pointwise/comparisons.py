@@ -7,17 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.elementwise import Binary, Elementwise, Unary
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import refuse_batch
-from ...core.machine.tensor import Tensor
-from ...core.machine.view import resolve
-from ...core.machine.write import bump
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Binary, Elementwise, Op, Unary, publish, publish_python
+from ...core.machine import Tensor, bump, refuse_batch, resolve
+from ...core.state import local
+from ...core.values import Array, Namespace, dt, errors
 from ..making.host_data import from_numpy
 from ..vocabulary import INTEGRAL, ORDERED, TENSOR_FIRST, TENSORS, no_complex, zero_gradient
 

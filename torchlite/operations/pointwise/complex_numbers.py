@@ -7,15 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, NEG, flipped
-from ...core.declare.elementwise import Elementwise, Unary
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.declare.view_op import ViewOp
-from ...core.machine.operands import values_in_inference
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.declare import Elementwise, Op, Unary, ViewOp, publish, publish_python
+from ...core.machine import Tensor, functions, values_in_inference
+from ...core.values import Array, Backend, Namespace, dt
 from ..making.copy import clone
 from ..shapes.slicing import select
 from ..vocabulary import zero_gradient

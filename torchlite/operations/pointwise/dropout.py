@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...core.declare.elementwise import Elementwise
-from ...core.declare.publish import publish_python
-from ...core.machine.tensor import Tensor, wrap
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.errors import cannot_cast
+from ...core.declare import Elementwise, publish_python
+from ...core.machine import Tensor, wrap
+from ...core.state import local
+from ...core.values import cannot_cast, dt
 from ..making.draws import bernoulli_number, stream_of
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign

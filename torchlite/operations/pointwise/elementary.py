@@ -6,12 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Elementwise, Unary, conj
-from ...core.declare.publish import publish
-from ...core.machine.operands import fitting_array
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Binary, Elementwise, Unary, conj, publish
+from ...core.machine import Tensor, fitting_array
+from ...core.values import Array, Namespace, dt
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where

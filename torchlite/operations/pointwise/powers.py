@@ -9,15 +9,9 @@ from typing import Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
-from ...core.declare.publish import function, method, publish, publish_python
-from ...core.machine.array_backward import by_formula
-from ...core.machine.operands import fitting_array
-from ...core.machine.overrides import overridable, public
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.view import requires_grad
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.declare.publishing import function, method, publish, publish_python
+from ...core.machine import Tensor, TensorBase, by_formula, fitting_array, functions, overridable, public, requires_grad
+from ...core.values import Array, Backend, Namespace, dt
 from ..vocabulary import zero_gradient
 from .arithmetic import _POLE, _reciprocal
 from .selection import where

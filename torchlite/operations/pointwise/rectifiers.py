@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.elementwise import Elementwise, contiguous
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import RANDOM
-from ...core.machine.tensor import Tensor
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import Elementwise, LaidOp, contiguous, publish, publish_python
+from ...core.machine import RANDOM, Tensor
+from ...core.state import local
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
 from ..gradient_kernels import by_kernel
 from ..making.draws import stream_of
 from ..vocabulary import zero_gradient

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Elementwise, Unary
-from ...core.declare.misfits import invalid_combination
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.declare.schema import Signature
+from ...core.declare import Binary, Elementwise, Op, Signature, Unary, invalid_combination, publish, publish_python
 from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import warn
+from ...core.values import Array, Backend, Namespace, dt, warn
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
 

@@ -6,12 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.elementwise import Binary, Elementwise, Unary, contiguous
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.node import NOT_IMPLEMENTED
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
+from ...core.declare import Binary, Elementwise, Unary, contiguous, publish, publish_python
+from ...core.machine import NOT_IMPLEMENTED, Tensor, functions
+from ...core.values import dt
 from ..vocabulary import TENSORS, undifferentiable
 from . import special_kernels as kernels
 from .elementary import round_decimals

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.elementwise import conj, sum_to
-from ...core.declare.op import Op
-from ...core.declare.publish import publish
-from ...core.machine.operands import result_type
-from ...core.machine.tensor import Tensor
-from ...core.machine.write import bump, write
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Op, conj, publish, sum_to
+from ...core.machine import Tensor, bump, result_type
+from ...core.machine.write import write
+from ...core.values import Array, Namespace, dt, errors
 from ..places.writing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled

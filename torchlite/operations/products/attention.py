@@ -11,15 +11,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.view import requires_grad
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import broadcast_shapes
+from ...core.declare import Op, publish_python
+from ...core.machine import Tensor, TensorBase, functions, requires_grad
+from ...core.state import local
+from ...core.values import Array, Namespace, broadcast_shapes, dt
 from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from . import attention_kernels

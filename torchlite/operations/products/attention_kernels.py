@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from typing_extensions import deprecated
 
-from ...core.state.context import HoldingItems
-from ...core.state.mode import State
+from ...core.state import HoldingItems, State
 
 __all__ = [
     "SDPAParams", "allow_fp16_bf16_reduction_math_sdp", "can_use_cudnn_attention", "can_use_efficient_attention",

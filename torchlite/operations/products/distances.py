@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_loss, publish_python
-from ...core.machine.operands import result_type
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import broadcast_shapes, not_implemented_for
+from ...core.declare import Op, publish_loss, publish_python
+from ...core.machine import Tensor, result_type
+from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..formulas import tensors
 from ..learning.losses import MEAN, reduced
 from ..reductions.vector_norms import array_norm, count_apart, vector_norm

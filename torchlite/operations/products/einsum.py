@@ -7,11 +7,9 @@ import itertools
 import math
 from typing import Any
 
-from ...core.declare.publish import function, publish_python
-from ...core.machine.overrides import overridable
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values.errors import type_name, warn_once
-from ...core.values.layout import contiguous_format
+from ...core.declare import function, publish_python
+from ...core.machine import Tensor, TensorBase, overridable
+from ...core.values import contiguous_format, type_name, warn_once
 from ..making.factories import eye
 from ..pointwise.arithmetic import mul
 from ..shapes.orders import permute

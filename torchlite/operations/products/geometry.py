@@ -5,15 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.elementwise import conj, sum_to
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
-from ...core.machine.batching import BROADCAST, LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import warn_once
+from ...core.declare import Op, conj, publish_python, sum_to
+from ...core.machine import BROADCAST, LEADING, Tensor
+from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
 from .distances import distance, slope
 from .matmul import Exact, into_exactly, product

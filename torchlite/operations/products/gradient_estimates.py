@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare.publish import publish_python
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.errors import type_name, wrap_dims
+from ...core.declare import publish_python
+from ...core.machine import Tensor, TensorBase
+from ...core.values import dt, type_name, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim

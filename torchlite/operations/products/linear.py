@@ -6,14 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.declare.elementwise import conj, sum_to
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
-from ...core.machine.array_backward import by_formula
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for
+from ...core.declare import Op, conj, publish_python, sum_to
+from ...core.machine import Tensor, by_formula
+from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..places.writing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode

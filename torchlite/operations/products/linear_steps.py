@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...core.declare.op_node import OpNode, shape_at
-from ...core.machine.node import Node
-from ...core.machine.tensor import wrap_shown
-from ...core.state.mode import local
+from ...core.declare import OpNode, shape_at
+from ...core.machine import Node, wrap_shown
+from ...core.state import local
 from ..shapes.orders import t
 from ..shapes.shape import unsafe_view, view
 from .added_products import addmm

@@ -8,20 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, flipped
-from ...core.declare.elementwise import conj
-from ...core.declare.op import Op
-from ...core.declare.publish import exchanged, method, publish, publish_python
-from ...core.machine import fast
-from ...core.machine.array_backward import by_formula
-from ...core.machine.batching import Leading
-from ...core.machine.operands import in_memory
-from ...core.machine.tensor import Tensor, wrap
-from ...core.machine.view import requires_grad
-from ...core.machine.write import into
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Op, conj, exchanged, method, publish, publish_python
+from ...core.machine import Leading, Tensor, by_formula, fast, in_memory, into, requires_grad, wrap
+from ...core.state import local
+from ...core.values import Array, Namespace, dt, errors
 from ..places.writing import widened
 from ..pointwise.arithmetic import mul, times
 from ..shapes.orders import transpose

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.publish import Composite, publish
-from ...core.declare.reduction import Reduction, refused
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Composite, Reduction, publish, refused
+from ...core.machine import Tensor
+from ...core.values import Array, Namespace, dt
 from ..vocabulary import no_complex
 from .scans import positions, running
 

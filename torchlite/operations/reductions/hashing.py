@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish
-from ...core.machine.batching import Leading
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import not_implemented_for, wrap_dims
+from ...core.declare import Op, publish
+from ...core.machine import Leading, Tensor
+from ...core.values import Array, Namespace, dt, not_implemented_for, wrap_dims
 
 Ints = tuple[int, ...]
 

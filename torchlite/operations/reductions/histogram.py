@@ -6,12 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Op, publish
+from ...core.machine import Tensor
+from ...core.values import Array, Namespace, dt, errors
 from ..shapes.shape import along_dim
 from ..vocabulary import requirement
 

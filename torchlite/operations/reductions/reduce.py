@@ -6,16 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import conj, sum_to
-from ...core.declare.publish import publish, publish_as, publish_python
-from ...core.declare.reduction import Reduction, reduced_count
-from ...core.machine import fast
-from ...core.machine.array_backward import share_on_arrays, spread_on_arrays
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Namespace
+from ...core.declare import Reduction, conj, publish, publish_as, publish_python, reduced_count, sum_to
+from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
+from ...core.state import local
+from ...core.values import Array, Namespace, dt, errors
 from ...kernels.summing import add_reduce
 from ..shapes.joining import cat
 from ..vocabulary import no_complex

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Namespace
+from ...core.machine import Tensor
+from ...core.values import Namespace
 
 _UFUNCS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 

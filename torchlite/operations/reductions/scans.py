@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.elementwise import conj
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.declare.reduction import Along, refused
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import not_implemented_for, wrap_dim
+from ...core.declare import Along, Composite, conj, publish, publish_python, refused
+from ...core.machine import Tensor
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, wrap_dim
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish_python
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Namespace
-from ...core.values.errors import not_implemented_for, wrap_dim
+from ...core.declare import Op, publish_python
+from ...core.machine import Tensor, functions
+from ...core.values import Namespace, dt, not_implemented_for, wrap_dim
 from ..vocabulary import requirement
 
 _KINDS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin", "amax": "amax", "amin": "amin"}

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import DYNAMIC
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.declare import Op, publish, publish_python
+from ...core.machine import DYNAMIC, Tensor
+from ...core.values import Array, Backend, Namespace, dt, errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

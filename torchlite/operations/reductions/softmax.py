@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish
-from ...core.declare.reduction import Along, refused
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import wrap_dim
+from ...core.declare import Along, Op, publish, refused
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend, Namespace, dt, wrap_dim
 from ...kernels.summing import add_reduce
 from ..gradient_kernels import by_kernel
 

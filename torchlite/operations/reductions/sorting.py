@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.declare.reduction import Along, Reduction, refused
-from ...core.machine.batching import LEADING
-from ...core.machine.operands import converted, result_type
-from ...core.machine.tensor import Tensor
-from ...core.machine.view import resolve
-from ...core.machine.write import check_apart, write_out
-from ...core.state.mode import local
-from ...core.values import dtype as dt
-from ...core.values import errors
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import warn_once
-from ...core.values.layout import dense_strides
+from ...core.declare import Along, Op, Reduction, publish, publish_python, refused
+from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
+from ...core.state import local
+from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, warn_once
 from ..making.factories import full
 from ..places.writing import check_range
 from ..products.matmul import into_exactly

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.elementwise import conj
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.declare.reduction import Reduction, all_dims, reduced_count
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import warn, wrap_dim
+from ...core.declare import Composite, Reduction, all_dims, conj, publish, publish_python, reduced_count
+from ...core.machine import Tensor
+from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
 from ...kernels.summing import add_reduce
 from ..pointwise.selection import where
 from ..vocabulary import requirement

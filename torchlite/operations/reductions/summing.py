@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.values.arrays import Array, Namespace
+from ...core.values import Array, Namespace
 from ...kernels.summing import FEW, add_reduce
 
 ROWS, COLUMNS, CHANNELS = (1,), (0,), (0, 2)  # along which axes the elements of a matrix, or of batches of planes, go

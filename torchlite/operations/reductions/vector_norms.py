@@ -5,15 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare.elementwise import conj, fit_gradient
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.declare.reduction import Reduction, all_dims, reduced_count
-from ...core.machine.operands import result_type
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import wrap_dim
+from ...core.declare import Op, Reduction, all_dims, conj, fit_gradient, publish, publish_python, reduced_count
+from ...core.machine import Tensor, result_type
+from ...core.values import Array, Namespace, dt, wrap_dim
 from ...kernels.summing import add_reduce
 from ..places.writing import widened
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.on_backend import LaidView
-from ...core.declare.publish import publish
-from ...core.machine.batching import Leading
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidView, publish
+from ...core.machine import Leading, Tensor
+from ...core.values import Array, Backend
 from ..making.factories import arange
 from .shape import Ints
 

@@ -6,16 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...core.declare.on_backend import LaidOp, LaidView
-from ...core.declare.op import Op
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.declare.view_op import ViewOp
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.device import CPU
-from ...core.values.errors import wrap_dim
+from ...core.declare import Composite, LaidOp, LaidView, Op, ViewOp, publish, publish_python
+from ...core.machine import LEADING, Tensor, TensorBase
+from ...core.values import CPU, Array, Backend, Namespace, dt, wrap_dim
 from .joining import cat, stack
 from .shape import Ints
 from .slicing import cut_slice, slice_

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.op import Op
-from ...core.declare.publish import Composite, publish, publish_python
+from ...core.declare import Composite, Op, publish, publish_python
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
 from ...core.machine.overrides import PLAIN
@@ -13,11 +12,8 @@ from ...core.machine.tangent import moves, set_tangent, stop, tangents_of
 from ...core.machine.tensor import Tensor, TensorBase, wrap, wrap_shown
 from ...core.machine.view import CopySlices, View, check_writable, reshaped, resolve
 from ...core.machine.write import bump
-from ...core.memory.relocation import grow, is_alone
-from ...core.memory.shared_memory import movable
-from ...core.memory.storage import UntypedStorage
-from ...core.memory.typed_storage import TypedStorage
-from ...core.state.mode import local
+from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable
+from ...core.state import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
 from ...core.values.errors import forward_not_implemented

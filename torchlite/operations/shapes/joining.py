@@ -6,20 +6,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.elementwise import fit_gradient
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.op import Op
-from ...core.declare.publish import function, publish, publish_python
-from ...core.machine.batching import Leading
-from ...core.machine.operands import result_type
-from ...core.machine.overrides import dispatch, needs_dispatch, overridable
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.write import into
-from ...core.state.mode import NO_GRAD, local
-from ...core.values import dtype as dt
-from ...core.values.arrays import Backend, Namespace
-from ...core.values.errors import warn, wrap_dim
-from ...core.values.layout import channels_last_strides
+from ...core.declare import LaidOp, Op, fit_gradient, function, publish, publish_python
+from ...core.machine import Leading, Tensor, TensorBase, dispatch, into, needs_dispatch, overridable, result_type
+from ...core.state import NO_GRAD, local
+from ...core.values import Backend, Namespace, channels_last_strides, dt, warn, wrap_dim
 from ..making.factories import arange, empty
 from .shape import (
     Ints,

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.publish import publish, publish_python
-from ...core.declare.view_op import ViewOp
-from ...core.machine.batching import Leading
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Namespace
-from ...core.values.errors import wrap_dim, wrap_dims
+from ...core.declare import ViewOp, publish, publish_python
+from ...core.machine import Leading, Tensor
+from ...core.values import Array, Namespace, wrap_dim, wrap_dims
 from .shape import Ints, alias
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidOp, publish
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend
 from ..making.windows import like
 
 

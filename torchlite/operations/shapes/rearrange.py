@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.op import Op
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.machine.batching import LEADING, Leading
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
-from ...core.values.errors import not_implemented_for, wrap_dim, wrap_dims
-from ...core.values.layout import contiguous_format
+from ...core.declare import Composite, LaidOp, Op, publish, publish_python
+from ...core.machine import LEADING, Leading, Tensor, TensorBase
+from ...core.values import Array, Backend, Namespace, contiguous_format, dt, not_implemented_for, wrap_dim, wrap_dims
 from ..making.copy import clone, in_order_of
 from .shape import Ints, expand, flatten, unsqueeze, with_ndim
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
-from ...core.declare.publish import function, publish, publish_as, publish_python
+from ...core.declare.publishing import function, publish, publish_as, publish_python
 from ...core.declare.schema import is_tensor
 from ...core.declare.view_op import ViewOp
 from ...core.machine import fast
@@ -19,7 +19,7 @@ from ...core.machine.operands import in_memory, values_in_inference
 from ...core.machine.overrides import overridable, public
 from ...core.machine.tensor import Tensor
 from ...core.native import quick
-from ...core.state.mode import local
+from ...core.state import local
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.dtype import dtype, of_numpy
 from ...core.values.errors import broadcast_shapes as common_shape

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp, LaidView
-from ...core.declare.publish import Composite, publish
-from ...core.machine.batching import LEADING, Leading
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend
-from ...core.values.errors import wrap_dim
-from ...core.values.layout import contiguous_format
+from ...core.declare import Composite, LaidOp, LaidView, publish
+from ...core.machine import LEADING, Leading, Tensor, TensorBase
+from ...core.values import Array, Backend, contiguous_format, dt, wrap_dim
 from ..making.copy import clone
 from .as_strided import as_strided
 from .shape import Ints

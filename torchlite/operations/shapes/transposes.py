@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...core.declare.publish import publish_python
-from ...core.machine.overrides import dispatch, needs_dispatch
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
+from ...core.declare import publish_python
+from ...core.machine import Tensor, dispatch, needs_dispatch
+from ...core.values import warn
 from .orders import permute, transpose
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.op import Op
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.tensor import Tensor
-from ...core.values.arrays import Array, Backend
+from ...core.declare import LaidOp, Op, publish, publish_python
+from ...core.machine import LEADING, Tensor
+from ...core.values import Array, Backend
 from ..pointwise.complex_numbers import view_as_complex, view_as_real
 from .as_strided import as_strided
 from .cutting import split, split_with_sizes, unbind

@@ -11,15 +11,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.on_backend import LaidOp
-from ...core.declare.publish import publish, publish_python
-from ...core.machine.batching import LEADING
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor, TensorBase
-from ...core.machine.write import into
-from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend
-from ...core.values.errors import wrap_dim, wrap_dims
+from ...core.declare import LaidOp, publish, publish_python
+from ...core.machine import LEADING, Tensor, TensorBase, functions, into
+from ...core.values import Array, Backend, dt, wrap_dim, wrap_dims
 from ..images.padding import constant_pad_nd
 from ..making.factory import factory
 from ..shapes.slicing import narrow

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare.publish import publish_python
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.errors import type_text, warn
+from ...core.declare import publish_python
+from ...core.machine import Tensor, functions
+from ...core.values import dt, type_text, warn
 from ..images.padding import constant_pad_nd, pad
 from ..pointwise.complex_numbers import view_as_real
 from ..shapes.slicing import narrow, unfold_backward

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...core.declare.publish import method, publish_python
-from ...core.machine.tensor import Tensor
+from ...core.declare import method, publish_python
+from ...core.machine import Tensor
 
 # ---- what tells of tensors of other kinds: none is sparse, quantized, symbolic or made of zeros alone
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare.publish import Composite, publish, publish_python
+from ...core.declare import Composite, publish, publish_python
 from ...core.machine.registry import functions, registry
 from ...core.machine.tensor import Tensor
-from ...core.values import dtype as dt
-from ...core.values.errors import wrap_dim
+from ...core.values import dt, wrap_dim
 from ..images.max_pool import max_pool2d_with_indices
 from ..images.padding import constant_pad_nd
 from ..images.upsample import upsample

@@ -10,10 +10,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare.publish import Composite, publish, publish_python
-from ...core.machine.overrides import public
-from ...core.machine.registry import functions
-from ...core.machine.tensor import Tensor
+from ...core.declare import Composite, publish, publish_python
+from ...core.machine import Tensor, functions, public
 from ..reductions.vector_norms import vector_norm
 
 _SCALAR = "Scalar(Tensor[] self, Scalar scalar)"

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...core.declare.publish import function, method
-from ...core.machine.tensor import Tensor
-from ...core.memory.typed_storage import STORAGES, storage_name
-from ...core.values.errors import warn
+from ...core.declare import function, method
+from ...core.machine import Tensor
+from ...core.memory import STORAGES, storage_name
+from ...core.values import warn
 
 
 @method("is_nonzero")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, SupportsFloat
 
-from ...core.values.errors import warn
+from ...core.values import warn
 from ..optimizer import Optimizer
 from .scheduler import (
     EPOCH_DEPRECATION_WARNING,

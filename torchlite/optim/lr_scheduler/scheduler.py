@@ -6,10 +6,9 @@ import functools
 import weakref
 from typing import Any
 
-from ...core.machine.tensor import Tensor
-from ...core.state.context import Holding
-from ...core.values.errors import warn
-from ...core.values.pickling import reduce_ex
+from ...core.machine import Tensor
+from ...core.state import Holding
+from ...core.values import reduce_ex, warn
 from ..optimizer import Optimizer
 
 EPOCH_DEPRECATION_WARNING = (

@@ -8,8 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from ...core.values.errors import warn
-from ...core.values.pickling import reduce_ex
+from ...core.values import reduce_ex, warn
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.worker import get_worker_info

@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...core.machine.tensor import Tensor
-from ...core.values.errors import warn
-from ...core.values.pickling import reduce_ex
+from ...core.machine import Tensor
+from ...core.values import reduce_ex, warn
 from ...operations.making.draws import randperm
 from ...random import default_generator
 

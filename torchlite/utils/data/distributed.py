@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ...core.machine.generator import Generator
+from ...core.machine import Generator
 from ...operations.making.draws import randperm
 from .dataset import Dataset
 from .sampler import Sampler

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ...core.machine.generator import Generator
-from ...core.values.errors import warn
+from ...core.machine import Generator
+from ...core.values import warn
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import DataPipeGraph, traverse_dps
 from .sampler import drawn_seed

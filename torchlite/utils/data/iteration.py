@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.values.errors import warn
+from ...core.values import warn
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from .datapipes.datapipe import IterDataPipe

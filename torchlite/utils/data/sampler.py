@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from ...core.machine.generator import Generator
-from ...core.values import dtype as dt
-from ...core.values.pickling import reduce_ex
+from ...core.machine import Generator
+from ...core.values import dt, reduce_ex
 from ...operations.making.draws import randint, randperm
 from ...operations.making.factories import empty
 from ...operations.making.host_data import as_tensor

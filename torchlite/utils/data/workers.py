@@ -12,8 +12,7 @@ import weakref
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from ...core.values import dtype as dt
-from ...core.values.errors import warn
+from ...core.values import dt, warn
 from ...multiprocessing.channel import hang_up, packed, receive, send
 from ...operations.making.factories import zeros
 from ..exceptions import ExceptionWrapper

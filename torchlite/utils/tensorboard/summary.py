@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.pr_curve import plugin_data_pb2 as pr_curve_pb2
 
-from ...core.machine.tensor import Tensor
+from ...core.machine import Tensor
 from . import images
 
 _EXPONENTIAL = np.multiply.accumulate([1e-12, *[1.1] * 773])  # up to 1e20

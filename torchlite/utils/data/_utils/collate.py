@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ....backends.base import get_backend
-from ....core.machine.registry import functions
-from ....core.machine.tensor import Tensor, wrap
-from ....core.memory.shared_memory import SharedPages
-from ....core.state.mode import local
-from ....core.values import dtype as dt
+from ....core.machine import Tensor, functions, wrap
+from ....core.memory import SharedPages
+from ....core.state import local
+from ....core.values import dt
 from ....operations.making.host_data import as_tensor, tensor
 from .worker_info import get_worker_info
 

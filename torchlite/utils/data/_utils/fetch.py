@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....backends.base import get_backend
-from ....core.machine.tensor import Tensor, wrap
-from ....core.state.mode import local
+from ....core.machine import Tensor, wrap
+from ....core.state import local
 from ..dataset import Subset, TensorDataset, samples
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....core.machine.tensor import Tensor
-from ....core.values.arrays import DeviceLike
+from ....core.machine import Tensor
+from ....core.values import DeviceLike
 from .collate import converted
 
 

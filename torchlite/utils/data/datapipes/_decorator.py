@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from ....core.state.context import HoldingItems
+from ....core.state import HoldingItems
 from .datapipe import IterDataPipe, MapDataPipe
 
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ....core.values.errors import warn
+from ....core.values import warn
 from ._decorator import functional_datapipe
 from ._shuffling import Shuffling
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe

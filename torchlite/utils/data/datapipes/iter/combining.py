@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .....core.values.errors import warn
+from .....core.values import warn
 from .._decorator import functional_datapipe
 from .._hook_iterator import _FEEDBACK, described
 from ..datapipe import IterDataPipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .....core.values.errors import warn
+from .....core.values import warn
 
 
 def checked_function(fn: Any) -> Any:

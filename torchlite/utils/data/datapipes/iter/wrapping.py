@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
-from .....core.values.errors import warn
+from .....core.values import warn
 from ..datapipe import IterDataPipe
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .....core.machine.generator import Generator
+from .....core.machine import Generator
 from ...graph_settings import apply_random_seed
 from .._hook_iterator import _SnapshotState
 from ..datapipe import IterDataPipe

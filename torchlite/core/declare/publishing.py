@@ -13,7 +13,7 @@ from ..machine.registry import functions
 from ..machine.tensor import Tensor
 from ..machine.view import ask_for_histories
 from ..machine.write import into
-from ..state.mode import local
+from ..state import local
 from .op import Op
 from .overload import overloaded
 from .public_forms import left_to_other
