@@ -1,14 +1,16 @@
 """The conformance suite: whether a backend keeps the contract, and how many ops it computes as the CPU does.
 
-    python -m torchlite.testing.backend NAME [--import MODULE] [--ops GLOB] [--verbose]
+    python -m torchlite.testing.backend NAME [--import MODULE] [--ops GLOB] [--dtypes D,…] [--share K/N] [--verbose]
 
 NAME is a device, as `cuda:1`. Every op in the registry is called with arguments made from its signature, on the CPU and
-on the device. The exit status is 0 if all agrees; ops that the backend says it cannot run are lacking, not failed.
+on the device; or every Nth op from the Kth on, where that takes long (`--share today/N`: another share each day). The
+exit status is 0 if all agrees; ops that the backend says it cannot run are lacking, not failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import fnmatch
 import importlib
 import sys
@@ -57,10 +59,12 @@ def run_checks(backend: Backend) -> Iterator[Outcome]:
         yield outcome
 
 
-def run_ops(backend: Backend, names: Iterable[str]) -> Iterator[tuple[str, Outcome]]:
+def run_ops(
+    backend: Backend, names: Iterable[str], dtypes: Sequence[dt.dtype] = DTYPES
+) -> Iterator[tuple[str, Outcome]]:
     """Every op of these names, with its family."""
     for name in names:
-        yield family(registry[name]), run_op(backend, registry[name])
+        yield family(registry[name]), run_op(backend, registry[name], dtypes)
 
 
 def family(op: Op) -> str:
@@ -75,12 +79,12 @@ _FAMILIES = {
 }  # fmt: skip
 
 
-def run_op(backend: Backend, op: Op) -> Outcome:
-    """One op in every dtype, and its gradients, compared with the CPU's."""
+def run_op(backend: Backend, op: Op, dtypes: Sequence[dt.dtype] = DTYPES) -> Outcome:
+    """One op in these dtypes, and its gradients, compared with the CPU's."""
     outcome = Outcome(op.name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for d in DTYPES:
+        for d in dtypes:
             for call in calls(op, d):
                 for gradients in (False, True) if op.rules and d is dt.float32 else (False,):
                     outcome.calls += 1
@@ -156,7 +160,9 @@ def _said(error: Exception) -> str:
 # ---- the report
 
 
-def report(backend: Backend, names: Sequence[str], verbose: bool = False) -> bool:
+def report(
+    backend: Backend, names: Sequence[str], verbose: bool = False, dtypes: Sequence[dt.dtype] = DTYPES
+) -> bool:
     """Run everything, print what came of it, and say whether nothing failed."""
     print(f"{type(backend).__name__} on {backend.device}")
     checks = list(run_checks(backend))
@@ -165,7 +171,7 @@ def report(backend: Backend, names: Sequence[str], verbose: bool = False) -> boo
         for failure in outcome.failures:
             print(f"          {failure}")
     families: dict[str, list[Outcome]] = {}
-    for label, outcome in run_ops(backend, names):
+    for label, outcome in run_ops(backend, names, dtypes):
         families.setdefault(label, []).append(outcome)
     print(f"\n  {'ops':20}{'agree':>8}{'differ':>8}{'lacking':>9}{'untried':>9}{'calls':>8}")
     for label, outcomes in families.items():
@@ -196,13 +202,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("name", help="a device, as cuda or strict:1")
     parser.add_argument("--import", dest="module", help="import this module first, to register the backend")
     parser.add_argument("--ops", default="*", metavar="GLOB", help="the ops to try")
+    parser.add_argument("--dtypes", type=_dtypes, default=DTYPES, metavar="D,…", help="as float32,bool")
+    parser.add_argument("--share", type=_share, default=(0, 1), metavar="K/N", help="every Nth op, from the Kth on")
     parser.add_argument("--verbose", action="store_true", help="say all that differs")
     options = parser.parse_args(arguments)
     if options.module:
         importlib.import_module(options.module)
     elif options.name.partition(":")[0] == "strict":
         importlib.import_module(".strict", __package__)
-    return int(not report(get_backend(options.name), fnmatch.filter(registry, options.ops), options.verbose))
+    first, step = options.share
+    names = fnmatch.filter(registry, options.ops)[first::step]
+    return int(not report(get_backend(options.name), names, options.verbose, options.dtypes))
+
+
+def _dtypes(words: str) -> list[dt.dtype]:
+    known = {str(d).removeprefix("torch."): d for d in dt.DTYPES}
+    try:
+        return [known[word] for word in words.split(",")]
+    except KeyError as error:
+        raise argparse.ArgumentTypeError(f"no dtype {error}") from None
+
+
+def _share(words: str) -> tuple[int, int]:
+    """Where to begin, and how far apart those are that are taken."""
+    which, _, of = words.partition("/")
+    step = int(of)
+    return (datetime.date.today().toordinal() if which == "today" else int(which)) % step, step
 
 
 if __name__ == "__main__":

@@ -1,0 +1,121 @@
+"""The stand-in itself: CuPy's kernels of every kind give on it what NumPy gives, and what it lacks it says."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from torchlite.testing import cuda_on_host
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+@pytest.fixture(scope="module")
+def cp():
+    return pytest.importorskip("cupy")
+
+
+def test_elementwise_kernels_compute(cp):
+    x = np.linspace(-3, 3, 12).reshape(3, 4)
+    for dtype in ("f2", "f4", "f8", "c8"):
+        a = cp.asarray(x.astype(dtype))
+        wanted = np.exp(x * 2 - x[::-1])
+        np.testing.assert_allclose(cp.exp(a * 2 - a[::-1]).get(), wanted, rtol=2e-2 if dtype == "f2" else 1e-5)
+
+
+def test_reductions_meet_at_barriers(cp):
+    x = np.random.default_rng(0).integers(-9, 9, (7, 300))
+    a = cp.asarray(x)
+    for axis in (0, 1, None):
+        np.testing.assert_array_equal(a.sum(axis).get(), x.sum(axis))
+        np.testing.assert_array_equal(a.argmax(axis).get(), x.argmax(axis))
+
+
+def test_a_return_ends_one_element_and_not_the_grid(cp):
+    kernel = cp.ElementwiseKernel("T x", "T y", "if (x < 0) { y = 0; return; } y = x * 2;", "host_returning")
+    np.testing.assert_array_equal(kernel(cp.asarray([-1.0, 3.0, -2.0, 4.0])).get(), [0, 6, 0, 8])
+
+
+def test_raw_kernels_shuffle_vote_and_share(cp):
+    source = r"""
+    template <typename T> __global__ void total(const T* x, T* out) {
+        extern __shared__ char raw[];
+        T* rows = (T*)raw;
+        T sum = x[blockIdx.x * blockDim.x + threadIdx.x];
+        for (int by = 16; by; by /= 2) sum += __shfl_down_sync(~0u, sum, by);
+        if (threadIdx.x % 32 == 0) rows[threadIdx.x / 32] = sum;
+        __syncthreads();
+        const bool any = __any_sync(~0u, threadIdx.x == 0);
+        if (threadIdx.x == 0) out[blockIdx.x] = any ? rows[0] + rows[1] : -1;
+    }
+    """
+    module = cp.RawModule(code=source, name_expressions=("total<float>", "total<double>"), options=("-std=c++14",))
+    for name, dtype in (("total<float>", "f4"), ("total<double>", "f8")):
+        x, out = cp.arange(192, dtype=dtype), cp.empty(3, dtype)
+        module.get_function(name)((3,), (64,), (x, out), shared_mem=64)
+        np.testing.assert_array_equal(out.get(), np.arange(192).reshape(3, 64).sum(1))
+
+
+def test_fresh_memory_shows(cp):
+    cp.get_default_memory_pool().free_all_blocks()
+    assert set(cp.empty(5000, "u1").get()) == {0xAB}
+
+
+def test_products_of_every_type(cp):
+    random = np.random.default_rng(1)
+    for dtype, tolerance in (("f2", 1e-2), ("f4", 1e-5), ("f8", 1e-12), ("c8", 1e-5), ("c16", 1e-12)):
+        a, b = (random.standard_normal(shape).astype(dtype) for shape in ((2, 5, 6), (2, 6, 3)))
+        np.testing.assert_allclose((cp.asarray(a) @ cp.asarray(b)).get(), a @ b, rtol=tolerance, atol=tolerance)
+        turned = (cp.asarray(b[0]).T @ cp.asarray(a[0]).T).get()
+        np.testing.assert_allclose(turned, b[0].T @ a[0].T, rtol=tolerance, atol=tolerance)
+
+
+def test_what_is_asked_for_is_counted(cp):
+    a = cp.ones((8, 8), "f4")
+    a + a
+    with cuda_on_host.counted() as tally:
+        ((a + a) @ a).get()
+    assert tally.kernels == ["cupy_add__float32_float32_float32"]
+    assert (tally.counts.library_calls, tally.counts.to_host, tally.counts.to_device) == (1, 1, 0)
+    assert tally.counts.waits == 1
+
+
+def test_memory_is_finite_and_comes_back(cp):
+    cp.get_default_memory_pool().free_all_blocks()
+    free, total = cp.cuda.runtime.memGetInfo()
+    with pytest.raises(cp.cuda.memory.OutOfMemoryError):
+        cp.empty(total + 1, "u1")
+    assert cp.cuda.runtime.memGetInfo() == (free, total)
+
+
+def test_graphs_run_again_what_was_captured(cp):
+    x, stream = cp.arange(4.0), cp.cuda.Stream(non_blocking=True)
+    x * 2, x @ x
+    with stream:
+        stream.begin_capture()
+        y = x * 2
+        with pytest.raises(cp.cuda.runtime.CUDARuntimeError):
+            stream.synchronize()
+        graph = stream.end_capture()
+    x[...] = 5
+    graph.launch(stream)
+    np.testing.assert_array_equal(y.get(), [10, 10, 10, 10])
+
+
+def test_what_is_lacking_is_refused_by_name(cp):
+    with pytest.raises(NotImplementedError, match="memAdvise"):
+        cp.cuda.runtime.memAdvise(0, 1, 1, 0)
+    with pytest.raises(NotImplementedError, match="attribute 12345"):
+        cp.cuda.runtime.deviceGetAttribute(12345, 0)
+    with pytest.raises(cp.cuda.compiler.CompileException, match="error"):
+        cp.ElementwiseKernel("T x", "T y", "y = no_such_function(x)", "host_broken")(cp.ones(2))
+    cublas = pytest.importorskip("cupy.cublas")
+    with pytest.raises(Exception, match="NOT_SUPPORTED"):
+        cublas.nrm2(cp.ones(3))
+
+
+def test_it_comes_before_cupy():
+    code = "import cupy\nfrom torchlite.testing import cuda_on_host\ncuda_on_host.enable()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "before CuPy is imported" in run.stderr
