@@ -18,6 +18,7 @@ from .publishing import (
     publish_as,
     publish_loss,
     publish_python,
+    published,
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused
 from .schema import Signature, is_tensor, longs, taking

@@ -139,6 +139,16 @@ def publish_python(
     return call
 
 
+def published(schema: str, **more: Any) -> Callable[[F], F]:
+    """Publish the function beneath, made of other ops, as `publish_python` does."""
+
+    def publish_(f: F) -> F:
+        publish_python(schema, f, **more)
+        return f
+
+    return publish_
+
+
 def publish_loss(schema: str, f: Callable[..., Any]) -> None:
     """As `publish_python`; a `reduction` that is left out is the mean in aten, and none in the function of torch."""
     publish_python(schema, f, function=False, method=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, Op, conj, publish, publish_python
+from ...core.declare import Composite, LaidOp, Op, conj, publish, publish_python, published
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Backend, dt, errors
 from ..making.windows import Ints, keeps_channels_inside, spread, steps
@@ -317,6 +317,7 @@ def _expanded(name: str, numbers: Ints, dims: int) -> Ints:
     return spread(numbers, dims)
 
 
+@published(f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})", method=False)
 def _convolved(*values: Any) -> Tensor:
     op, arguments = _as_op(*values)
     return op.apply(*arguments)
@@ -335,7 +336,6 @@ def _as_op(
     return convolution, (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-publish_python(f"convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS})", _convolved, method=False)
 publish_python(
     f"_convolution(Tensor input, Tensor weight, Tensor? bias, {_OPTIONS}, bool benchmark, bool deterministic, "
     "bool cudnn_enabled, bool allow_tf32=False)",

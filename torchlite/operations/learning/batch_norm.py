@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, publish, publish_python
+from ...core.declare import Op, publish, published
 from ...core.machine import Tensor, requires_grad, tensors_in
 from ...core.machine.write import write
 from ...core.values import Array, Namespace, wrap_dim
@@ -245,6 +245,7 @@ publish(native_batch_norm, method=False)
 _PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
 
 
+@published(f"batch_norm({_PARAMETERS}, bool training, float momentum, float eps, bool cudnn_enabled)", method=False)
 def batch_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
@@ -255,12 +256,9 @@ def batch_norm(
     return native_batch_norm.apply(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
-publish_python(
-    f"batch_norm({_PARAMETERS}, bool training, float momentum, float eps, bool cudnn_enabled)", batch_norm,
-    method=False,
-)  # fmt: skip
-
-
+@published(
+    f"instance_norm({_PARAMETERS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)", method=False
+)
 def instance_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
@@ -278,9 +276,3 @@ def instance_norm(
                 mean = mean.array.main
             write(running, mean)
     return made.view(input.shape)
-
-
-publish_python(
-    f"instance_norm({_PARAMETERS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
-    instance_norm, method=False,
-)  # fmt: skip

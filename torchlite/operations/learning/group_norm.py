@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, publish, publish_python
+from ...core.declare import Op, publish, published
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace
 from ..reductions.summing import CHANNELS, ROWS, sum_along, sum_of_products
@@ -204,6 +204,10 @@ native_group_norm = Op(
 publish(native_group_norm, method=False)
 
 
+@published(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enabled=True)", method=False
+)
 def group_norm(
     input: Tensor, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool = True
 ) -> Tensor:  # fmt: skip
@@ -211,10 +215,3 @@ def group_norm(
     check_group(input, num_groups, weight, bias)
     n, c, *rest = input.shape
     return native_group_norm.apply(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
-
-
-publish_python(
-    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-    "bool cudnn_enabled=True)",
-    group_norm, method=False,
-)  # fmt: skip

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Op, publish, publish_python, sum_to
+from ...core.declare import Op, publish, published, sum_to
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ...kernels.summing import add_reduce
@@ -321,18 +321,15 @@ native_layer_norm = Op(
 publish(native_layer_norm, method=False)
 
 
+@published(
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enable=True)", method=False, comes_to=lambda *values: (native_layer_norm, values[:5], 0)
+)
 def layer_norm(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float, cudnn_enable: bool = True
 ) -> Tensor:
     """The input normalized along its last dimensions, times a weight, plus a bias."""
     return native_layer_norm.apply(input, normalized_shape, weight, bias, eps)[0]
-
-
-publish_python(
-    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-    "bool cudnn_enable=True)",
-    layer_norm, method=False, comes_to=lambda *values: (native_layer_norm, values[:5], 0),
-)  # fmt: skip
 
 
 # ---- by the root of the mean square
@@ -344,6 +341,7 @@ def check_rms(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps
         raise not_implemented_for("rms_norm", input.dtype)
 
 
+@published("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", method=False)
 def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps: float | None) -> Tensor:
     """The input over the root of its mean square along the last dimensions, times a weight."""
     check_rms(input, normalized_shape, weight, eps)
@@ -354,9 +352,3 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps:
     if weight is not None:
         made = made * weight
     return (made if made.dtype is input.dtype else made.to(input.dtype)).contiguous()
-
-
-publish_python(
-    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", rms_norm, method=False
-)
-

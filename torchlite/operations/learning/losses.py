@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Elementwise, contiguous, publish, publish_loss, publish_python
+from ...core.declare import Elementwise, contiguous, publish, publish_loss, publish_python, published
 from ...core.machine import Tensor, fitting_array, requires_grad, result_type
 from ...core.state import local
 from ...core.values import Array, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, within
@@ -350,6 +350,9 @@ def kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
 publish_loss("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False)", kl_div)
 
 
+@published(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)", method=False
+)
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:  # fmt: skip
@@ -359,12 +362,6 @@ def poisson_nll_loss(
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         each = each + stirling.masked_fill(target <= 1, 0)
     return reduced(each, reduction)
-
-
-publish_python(
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction)",
-    poisson_nll_loss, method=False,
-)  # fmt: skip
 
 
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import publish_python
+from ...core.declare import published
 from ...core.machine import Tensor
 from ...core.values import dt
 from ..making.host_data import tensor
@@ -25,6 +25,7 @@ def _counts(numbers: Sequence[int]) -> Tensor:
     return tensor([sum([n > k for n in numbers]) for k in range(max(numbers))], dtype=dt.int64)
 
 
+@published("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)", method=False)
 def pack_padded(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
     """The elements there are, time by time, and how many sequences each time has."""
     _require(
@@ -53,6 +54,10 @@ def pack_padded(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tens
     return padded.flatten(0, 1).index_select(0, rows), batch_sizes
 
 
+@published(
+    "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length)",
+    method=False,
+)
 def pad_packed(
     data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
 ) -> tuple[Tensor, Tensor]:
@@ -82,10 +87,3 @@ def pad_sequence(
         n = sequence.size(0)
         own.narrow(0, length - n if padding_side == "left" else 0, n).copy_(sequence)
     return padded
-
-
-publish_python("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first)", pack_padded, method=False)
-publish_python(
-    "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length)",
-    pad_packed, method=False,
-)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ...backends.base import Backend
 from ...core.declare import publish, publish_python
@@ -12,6 +12,8 @@ from ...core.machine import Tensor, moves, requires_grad
 from ...core.values import Array, Namespace, broadcast_shapes, contiguous_strides, dt, not_implemented_for
 from ..products.matmul import Exact
 from ..vocabulary import INEXACT
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 linalg: dict[str, Callable[..., Any]] = {}
 
@@ -30,6 +32,16 @@ def offer(schema: str, f: Callable[..., Any], **more: Any) -> Callable[..., Any]
     call = publish_python(schema, f, function=False, method=False, **more)
     linalg[call.__name__.removeprefix("linalg_")] = call
     return call
+
+
+def offered(schema: str, **more: Any) -> Callable[[F], F]:
+    """Publish the function beneath as a function of `torch.linalg`."""
+
+    def offer_(f: F) -> F:
+        offer(schema, f, **more)
+        return f
+
+    return offer_
 
 
 def offer_op(*overloads: Any) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, publish_python
+from ...core.declare import Op, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, warn
 from ..products.matmul import H, into_exactly
@@ -16,8 +16,8 @@ from .base import (
     columns,
     common_batch,
     diagonal,
-    offer,
     offer_op,
+    offered,
     one_by_one,
     square,
 )
@@ -80,11 +80,13 @@ cholesky_ex = ByColumns(
 offer_op(cholesky_ex)
 
 
+@offered("linalg_cholesky(Tensor self, *, bool upper=False)", into=into_exactly)
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """The triangular matrix whose product with its adjoint is a positive-definite one."""
     return _cholesky_op.apply(self, upper, "linalg.cholesky")
 
 
+@published("cholesky(Tensor self, bool upper=False)")
 def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
     warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
@@ -103,8 +105,6 @@ _cholesky_op, _old_cholesky_op = [
     )
     for name, node in (("_linalg_cholesky", "LinalgCholeskyExBackward0"), ("_cholesky", "CholeskyBackward0"))
 ]  # fmt: skip
-offer("linalg_cholesky(Tensor self, *, bool upper=False)", cholesky, into=into_exactly)
-publish_python("cholesky(Tensor self, bool upper=False)", _old_cholesky)
 
 
 # ---- systems and inverses, given the factor
@@ -154,6 +154,7 @@ _cholesky_inverse_op = ByColumns(
 )
 
 
+@published("cholesky_solve(Tensor self, Tensor input2, bool upper=False)")
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The X of AX = B, given the Cholesky factor of A."""
     check_old_system("cholesky_solve", self, input2)
@@ -165,13 +166,10 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     return _cholesky_solve_op.apply(*common_batch(self, input2), upper)
 
 
+@published("cholesky_inverse(Tensor self, bool upper=False)")
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix, given its Cholesky factor."""
     check_square("cholesky_inverse", self)
     if self.dtype in dt.HALVES:
         raise not_implemented_for("cholesky_inverse_out_cpu", self.dtype)
     return _cholesky_inverse_op.apply(self, upper)
-
-
-publish_python("cholesky_solve(Tensor self, Tensor input2, bool upper=False)", cholesky_solve)
-publish_python("cholesky_inverse(Tensor self, bool upper=False)", cholesky_inverse)

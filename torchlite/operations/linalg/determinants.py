@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.declare import conj, publish, publish_python
+from ...core.declare import conj, publish, publish_python, published
 from ...core.machine import LEADING, Tensor
 from ...core.state import local
 from ...core.values import dt
@@ -84,6 +84,7 @@ offer_op(slogdet)
 publish(_old_slogdet)
 
 
+@published("logdet(Tensor self)")
 def logdet(self: Tensor) -> Tensor:
     """The logarithm of the determinant, which must not be negative."""
     check_square("logdet", self)
@@ -91,6 +92,3 @@ def logdet(self: Tensor) -> Tensor:
     if self.is_complex():
         return sign.log() + logabsdet
     return where(sign == -1, math.nan, logabsdet)
-
-
-publish_python("logdet(Tensor self)", logdet)

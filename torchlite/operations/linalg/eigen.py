@@ -10,7 +10,7 @@ from ...core.declare import Op, fit_gradient
 from ...core.machine import LEADING, LEAF, Tensor
 from ...core.values import Array, Namespace, dt, return_type
 from ..products.matmul import H, into_exactly
-from .base import ByColumns, check_kernel, check_square, columns, converging, differentiated, offer, offer_op
+from .base import ByColumns, check_kernel, check_square, columns, converging, differentiated, offer, offer_op, offered
 from .solve import solving
 
 
@@ -82,6 +82,7 @@ hermitian = ByColumns(
 _EIGH = return_type("linalg_eigh", ("eigenvalues", "eigenvectors"))
 
 
+@offered('linalg_eigvalsh(Tensor self, str UPLO="L")', into=into_exactly)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, in ascending order."""
     return hermitian.apply(A, UPLO, differentiated(A))[0]
@@ -91,7 +92,6 @@ offer(
     'linalg_eigh(Tensor self, str UPLO="L")', lambda self, UPLO: _EIGH(hermitian.apply(self, UPLO, True)),
     into=into_exactly,
 )  # fmt: skip
-offer('linalg_eigvalsh(Tensor self, str UPLO="L")', eigvalsh, into=into_exactly)
 
 # ---- of any matrices
 
@@ -147,6 +147,7 @@ eig = ByColumns(
 _eigvals_alone = Op("_linalg_eigvals(Tensor self)", _eigvals, batch=LEADING)
 
 
+@offered("linalg_eigvals(Tensor self)", into=into_exactly)
 def eigvals(self: Tensor) -> Tensor:
     """The eigenvalues of a matrix, in no order."""
     if differentiated(self):
@@ -156,4 +157,3 @@ def eigvals(self: Tensor) -> Tensor:
 
 
 offer_op(eig)
-offer("linalg_eigvals(Tensor self)", eigvals, into=into_exactly)

@@ -17,7 +17,7 @@ from .base import (
     check_square,
     columns,
     common_batch,
-    offer,
+    offered,
     one_by_one,
 )
 
@@ -111,21 +111,17 @@ _FACTORED = return_type("linalg_ldl_factor", ("LD", "pivots"))
 _FACTORED_EX = return_type("linalg_ldl_factor_ex", ("LD", "pivots", "info"))
 
 
+@offered("linalg_ldl_factor(Tensor self, *, bool hermitian=False)", into=into_exactly)
 def ldl_factor(self: Tensor, hermitian: bool) -> Any:
     """L and D in one matrix, and the rows that were exchanged."""
     return _FACTORED(_factored.apply(self, hermitian, "torch.linalg.ldl_factor")[:2])
 
 
+@offered("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False)", into=into_exactly)
 def ldl_factor_ex(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
     """The same, and which element of D is the first that is zero (0: none)."""
     return _FACTORED_EX(_factored.apply(self, hermitian, "torch.linalg.ldl_factor_ex" if check_errors else None))
 
-
-offer("linalg_ldl_factor(Tensor self, *, bool hermitian=False)", ldl_factor, into=into_exactly)
-offer(
-    "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False)", ldl_factor_ex,
-    into=into_exactly,
-)  # fmt: skip
 
 # ---- systems, given the factors
 
@@ -174,6 +170,7 @@ _solve_op = ByColumns(
 )  # fmt: skip
 
 
+@offered("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False)", into=into_exactly)
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     """The X of AX = B, given the factors of A."""
     name = "torch.linalg.ldl_solve"
@@ -198,6 +195,3 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
         )
     LD, B = common_batch(LD, B)
     return _solve_op.apply(LD, pivots.expand(LD.shape[:-1]), B, hermitian)
-
-
-offer("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False)", ldl_solve, into=into_exactly)

@@ -13,7 +13,7 @@ from ...core.state import local
 from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type, type_name
 from ..products.matmul import H
 from ..vocabulary import INEXACT
-from .base import adjoint, check_matrices, check_square, converging, offer, offer_op, spread
+from .base import adjoint, check_matrices, check_square, converging, offer_op, offered, spread
 
 _NOT_CONVERGING = "The algorithm failed to converge because the input matrix contained non-finite values."
 
@@ -219,6 +219,7 @@ _least_squares = Op(
 _SOLUTION = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
 
+@offered("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)")
 def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> Any:
     """The X for which the distance of AX from B is least, and among several such the smallest."""
     name = "torch.linalg.lstsq"
@@ -248,6 +249,3 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     A, b = spread(self, (*batch, *self.shape[-2:])), spread(b, (*batch, *b.shape[vectors - 2 :]))
     solution, residuals, rank, values = _least_squares.apply(A, b, bool(vectors), rcond, driver)
     return _SOLUTION((solution, residuals, rank, values.detach()))
-
-
-offer("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)", lstsq)

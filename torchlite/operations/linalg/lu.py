@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, method, publish_python
+from ...core.declare import Op, method, published
 from ...core.machine import LEADING, Tensor, functions, overridable
 from ...core.values import Array, Namespace, dt, return_type, warn
 from ..images.padding import constant_pad_nd
@@ -20,7 +20,7 @@ from .base import (
     columns,
     common_batch,
     diagonal,
-    offer,
+    offered,
     one_by_one,
 )
 from .triangular import solve_triangle, substitute, triangular
@@ -144,6 +144,11 @@ def _check_at_least_2d(name: str, t: Tensor) -> None:
 _UNPACKED = return_type("lu_unpack", ("P", "L", "U"))
 
 
+@published(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)",
+    method=False,
+    into=into_exactly,
+)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool) -> Any:
     """The factors of a matrix, from what `torch.linalg.lu_factor` gives."""
     _check_at_least_2d("torch.lu_unpack", LU_data)
@@ -157,11 +162,6 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
     L, U = factors.apply(LU_data) if unpack_data else (nothing, nothing.clone())
     return _UNPACKED((P, L, U))
 
-
-publish_python(
-    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)",
-    lu_unpack, method=False, into=into_exactly,
-)  # fmt: skip
 
 # ---- the factorisation
 
@@ -226,18 +226,16 @@ _FACTORED_EX, _WITH_INFO = [
 ]
 
 
+@offered("linalg_lu_factor(Tensor A, *, bool pivot=True)", into=into_exactly)
 def lu_factor(A: Tensor, pivot: bool) -> Any:
     """L and U in one matrix, and the rows that were exchanged."""
     return _FACTORED(factored.apply(A, pivot, "torch.linalg.lu_factor")[:2])
 
 
+@offered("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)", into=into_exactly)
 def lu_factor_ex(A: Tensor, pivot: bool, check_errors: bool) -> Any:
     """The same, and where U has its first zero on the diagonal (0: nowhere)."""
     return _FACTORED_EX(factored.apply(A, pivot, "torch.linalg.lu_factor_ex" if check_errors else None))
-
-
-offer("linalg_lu_factor(Tensor A, *, bool pivot=True)", lu_factor, into=into_exactly)
-offer("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False)", lu_factor_ex, into=into_exactly)
 
 
 def _apart(xp: Namespace, a: Array, pivot: bool) -> tuple[Any, Any, Any]:
@@ -253,15 +251,14 @@ _lu = ByColumns(
 _FACTORS = return_type("linalg_lu", ("P", "L", "U"))
 
 
+@offered("linalg_lu(Tensor A, *, bool pivot=True)", into=into_exactly)
 def lu(A: Tensor, pivot: bool) -> Any:
     """The permutation and the triangles whose product a matrix is."""
     pivots, L, U = _lu.apply(A, pivot)
     return _FACTORS((permutation.apply(pivots, A.shape[-2]).to(A.dtype), L, U))
 
 
-offer("linalg_lu(Tensor A, *, bool pivot=True)", lu, into=into_exactly)
-
-
+@published("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)", method=False)
 def _old_lu(A: Tensor, pivot: bool, check_errors: bool) -> Any:
     warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
@@ -270,9 +267,6 @@ def _old_lu(A: Tensor, pivot: bool, check_errors: bool) -> Any:
         "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     return _WITH_INFO(factored.apply(A, pivot, "torch.linalg.lu_factor_ex" if check_errors else None))
-
-
-publish_python("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)", _old_lu, method=False)
 
 
 @overridable
@@ -322,6 +316,9 @@ solve_factored = ByColumns(
 )  # fmt: skip
 
 
+@offered(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)", into=into_exactly
+)
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Tensor:
     """The X of AX = B, or XA = B, or with the adjoint of A, given the factors of A."""
     name = "linalg.lu_solve"
@@ -342,12 +339,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -
     return solve_factored.apply(LU, pivots.expand(LU.shape[:-1]), B, left, adjoint)
 
 
-offer(
-    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False)", lu_solve,
-    into=into_exactly,
-)  # fmt: skip
-
-
+@published("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots)", into=into_exactly)
 def _old_lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     warn(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
@@ -355,6 +347,3 @@ def _old_lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         "should be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"
     )
     return lu_solve(LU_data, LU_pivots, self, True, False)
-
-
-publish_python("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots)", _old_lu_solve, into=into_exactly)

@@ -9,7 +9,7 @@ from ...core.values import dt
 from ..products.einsum import chain, matrix_power
 from ..products.geometry import linalg_cross
 from ..products.matmul import into_exactly
-from .base import check_inexact, offer, offer_op
+from .base import check_inexact, offer, offer_op, offered
 
 offer_op(linalg_cross)
 offer("linalg_matrix_power(Tensor self, int n)", matrix_power, into=into_exactly)
@@ -20,6 +20,7 @@ offer(
 )
 
 
+@offered("linalg_multi_dot(Tensor[] tensors)", into=into_exactly)
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, bracketed so that it costs least; the first and the last may be vectors."""
     items = list(tensors)
@@ -43,6 +44,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return chain(items).view(shape)
 
 
+@offered("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1)", into=into_exactly)
 def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     """The inner products of the vectors along a dimension, of which those of `x` are conjugated."""
     check_inexact("linalg.vecdot", x, low=True)
@@ -56,6 +58,7 @@ def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     return (x.conj() * y).sum(dim)
 
 
+@offered("linalg_vander(Tensor x, *, int? N=None)")
 def vander(x: Tensor, N: int | None) -> Tensor:
     """The powers, from the zeroth on, of each element."""
     if x.dtype.category == dt.BOOL or x.dtype in dt.HALVES:
@@ -68,8 +71,3 @@ def vander(x: Tensor, N: int | None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return functions["cat"]((powers.new_ones((*x.shape, 1)), powers), -1)
-
-
-offer("linalg_multi_dot(Tensor[] tensors)", multi_dot, into=into_exactly)
-offer("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1)", vecdot, into=into_exactly)
-offer("linalg_vander(Tensor x, *, int? N=None)", vander)

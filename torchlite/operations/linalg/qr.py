@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.declare import conj, publish, publish_python
+from ...core.declare import conj, publish, publish_python, published
 from ...core.machine import LEADING, Tensor, functions
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
@@ -176,6 +176,7 @@ def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:
         )
 
 
+@published("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)", into=into_exactly)
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool) -> Tensor:
     """The product of the reflections in `input`, or its adjoint, times `other`, or `other` times it."""
     name = "torch.ormqr"
@@ -205,6 +206,3 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool
 
 offer("linalg_householder_product(Tensor input, Tensor tau)", householder_product)
 publish_python("orgqr(Tensor self, Tensor input2)", householder_product)
-publish_python(
-    "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)", ormqr, into=into_exactly
-)

@@ -19,6 +19,7 @@ from .base import (
     columns,
     common_batch,
     offer,
+    offered,
     spread,
     square,
 )
@@ -57,13 +58,13 @@ def inv(A: Tensor) -> Tensor:
     return inverse.apply(A, "linalg.inv")[0]
 
 
+@offered("linalg_inv_ex(Tensor A, *, bool check_errors=False)", into=into_exactly)
 def inv_ex(A: Tensor, check_errors: bool = False) -> Any:
     """The inverse, and which element on the diagonal of U is zero, of the factors L and U (0: none)."""
     return _INVERTED(inverse.apply(A, "linalg.inv_ex" if check_errors else None))
 
 
 offer("linalg_inv(Tensor A)", inv, into=into_exactly)
-offer("linalg_inv_ex(Tensor A, *, bool check_errors=False)", inv_ex, into=into_exactly)
 publish_python("inverse(Tensor self)", inv, into=into_exactly)
 
 # ---- systems of equations
@@ -119,18 +120,16 @@ def _solved(A: Tensor, B: Tensor, left: bool, caller: str | None) -> tuple[Tenso
     return solving.apply(A, right, left, vectors, caller)
 
 
+@offered("linalg_solve(Tensor A, Tensor B, *, bool left=True)", into=into_exactly)
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """The X of AX = B, or XA = B."""
     return _solved(A, B, left, "torch.linalg.solve")[0]
 
 
+@offered("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)", into=into_exactly)
 def solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any:
     """The same, and which element on the diagonal of U is zero, of the factors L and U of A (0: none)."""
     return _SOLVED(_solved(A, B, left, "torch.linalg.solve_ex" if check_errors else None))
-
-
-offer("linalg_solve(Tensor A, Tensor B, *, bool left=True)", solve, into=into_exactly)
-offer("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)", solve_ex, into=into_exactly)
 
 
 def _check_foldable(rows: int, columns: int, at: str) -> None:
@@ -141,6 +140,7 @@ def _check_foldable(rows: int, columns: int, at: str) -> None:
         )
 
 
+@offered("linalg_tensorinv(Tensor self, int ind=2)")
 def tensorinv(self: Tensor, ind: int) -> Tensor:
     """The inverse of a tensor as a map from its last dimensions to the first `ind`."""
     if ind <= 0:
@@ -152,6 +152,7 @@ def tensorinv(self: Tensor, ind: int) -> Tensor:
     return inverse.apply(self.reshape((math.prod(last), math.prod(first))), "inv")[0].reshape((*last, *first))
 
 
+@offered("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None)")
 def tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None) -> Tensor:
     """The tensor that `self`, as a map, takes to `other`."""
     if dims is not None:
@@ -159,7 +160,3 @@ def tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None) -> Tens
     rest = self.shape[other.dim() :]
     _check_foldable(other.numel(), math.prod(rest), "other.ndim")
     return solve(self.reshape((-1, math.prod(rest))), other.reshape((-1,))).reshape(rest)
-
-
-offer("linalg_tensorinv(Tensor self, int ind=2)", tensorinv)
-offer("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None)", tensorsolve)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import publish_python
+from ...core.declare import published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, return_type
 from ..products.matmul import H, into_exactly
-from .base import ByColumns, any_matrices, columns, converging, differentiated, offer
+from .base import ByColumns, any_matrices, columns, converging, differentiated, offered
 from .eigen import check_phase, differences
 
 
@@ -67,23 +67,19 @@ decomposition = ByColumns(
 _SVD, _OLD_SVD = return_type("linalg_svd", ("U", "S", "Vh")), return_type("svd", ("U", "S", "V"))
 
 
+@offered("linalg_svdvals(Tensor A, *, str? driver=None)", into=into_exactly)
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """The singular values of a matrix, in descending order."""
     return decomposition.apply(A, False, differentiated(A), driver)[1]
 
 
+@offered("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)", into=into_exactly)
 def svd(A: Tensor, full_matrices: bool, driver: str | None) -> Any:
     """A unitary matrix, singular values, and another unitary matrix, whose product a matrix is."""
     return _SVD(decomposition.apply(A, full_matrices, True, driver))
 
 
-offer(
-    "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None)", svd,
-    into=into_exactly,
-)  # fmt: skip
-offer("linalg_svdvals(Tensor A, *, str? driver=None)", svdvals, into=into_exactly)
-
-
+@published("svd(Tensor self, bool some=True, bool compute_uv=True)", into=into_exactly)
 def _old_svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
     if self.dim() < 2:
         raise RuntimeError(
@@ -94,6 +90,3 @@ def _old_svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
         return _OLD_SVD((U, S, H(Vh)))
     (*batch, m, n) = self.shape
     return _OLD_SVD((self.new_zeros((*batch, m, m)), svdvals(self), self.new_zeros((*batch, n, n)).mT))
-
-
-publish_python("svd(Tensor self, bool some=True, bool compute_uv=True)", _old_svd, into=into_exactly)

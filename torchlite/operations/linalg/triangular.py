@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import publish_python
+from ...core.declare import published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, return_type, warn
 from ..products.matmul import H, into_exactly
-from .base import ByColumns, check_equation, check_inexact, check_matrices, check_square, columns, common_batch, offer
+from .base import (
+    ByColumns,
+    check_equation,
+    check_inexact,
+    check_matrices,
+    check_square,
+    columns,
+    common_batch,
+    offered,
+)
 
 
 def solve_triangle(xp: Namespace, a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Any:
@@ -59,6 +68,10 @@ triangular = ByColumns(
 )
 
 
+@offered(
+    "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)",
+    into=into_exactly,
+)
 def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The X of AX = B, or XA = B, for a triangular A."""
     name = "linalg.solve_triangular"
@@ -67,13 +80,6 @@ def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, un
     check_equation(name, self, B, left)
     check_inexact(name, self)
     return triangular.apply(*common_batch(self, B), upper, left, unitriangular)
-
-
-offer(
-    "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)",
-    solve_triangular,
-    into=into_exactly,
-)
 
 
 def check_old_system(name: str, b: Tensor, a: Tensor) -> None:
@@ -116,6 +122,10 @@ _old_triangular = ByColumns(
 _SOLUTION = return_type("triangular_solve", ("solution", "cloned_coefficient"))
 
 
+@published(
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)",
+    into=into_exactly,
+)
 def triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     """The X of AX = B for a triangular A, and A."""
     warn(
@@ -127,10 +137,3 @@ def triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unit
     check_old_system("triangular_solve", self, A)
     A, self = common_batch(A, self)
     return _SOLUTION(_old_triangular.apply(self, A, upper, transpose, unitriangular))
-
-
-publish_python(
-    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)",
-    triangular_solve,
-    into=into_exactly,
-)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...backends.base import cast_array, get_backend
-from ...core.declare import LaidOp, Op, Signature, fit_gradient, method, publish, publish_python
+from ...core.declare import LaidOp, Op, Signature, fit_gradient, method, publish, published
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
@@ -194,12 +194,10 @@ _conversion("char", dt.int8)
 _conversion("cpu", None, device("cpu"))
 
 
+@published("type_as(Tensor self, Tensor other)", function=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
     return convert(values_in_inference(self), other.dtype, other.device)
-
-
-publish_python("type_as(Tensor self, Tensor other)", type_as, function=False)
 
 
 @method("cuda")
@@ -364,11 +362,11 @@ fill_tensor = Op(
 publish(fill_tensor, fill_number, names="fill", function=False, method=False, inplace=True)
 
 
+@published("fill(Tensor self, Operand value)", method=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like this one with one value everywhere."""
     return clone.apply(input, None).fill_(value)
 
 
-publish_python("fill(Tensor self, Operand value)", fill, method=False)
 zero = Op("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING, repeats=True, **_FILLING)
 publish(zero, function=False, method=False, inplace=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare import method, publish_python
+from ...core.declare import method, published
 from ...core.machine import Tensor, TensorBase, as_class, functions, wrap
 from ...core.memory import TypedStorage, UntypedStorage
 from ...core.values import CPU, Size, dt, get_default_device, strided, type_name
@@ -143,6 +143,9 @@ for _d in dt.DTYPES:
 _PYTHON = (bool, int, float, complex)
 
 
+@published(
+    "type(Tensor self, any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None)", function=False
+)
 def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     """The name of this tensor's legacy type; with `dtype`, this tensor as that."""
     if dtype is None:
@@ -162,9 +165,3 @@ def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> A
         where = get_default_device() if dtype.kind == "cpu" else get_backend(dtype.kind).device
         return convert(self, dtype.dtype, where)
     return convert(self, dtype, None)
-
-
-publish_python(
-    "type(Tensor self, any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None)", type_,
-    function=False,
-)  # fmt: skip

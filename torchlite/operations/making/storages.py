@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Signature, function, method, publish_python
+from ...core.declare import Signature, function, method, published
 from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
 from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
 from ...core.state import local
@@ -80,12 +80,10 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
+@published("pin_memory(Tensor self, Device? device=None)", function=False)
 def pin_memory(self: Tensor, device: DeviceLike) -> Tensor:
     """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
     raise RuntimeError("Cannot access accelerator device when none is available.")
-
-
-publish_python("pin_memory(Tensor self, Device? device=None)", pin_memory, function=False)
 
 
 @method("apply_")
@@ -131,12 +129,10 @@ def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
     return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
 
 
+@published("is_pinned(Tensor self, Device? device=None)", function=False)
 def is_pinned(self: Tensor, device: DeviceLike) -> bool:
     """Whether the memory is page-locked."""
     return False
-
-
-publish_python("is_pinned(Tensor self, Device? device=None)", is_pinned, function=False)
 
 
 # ---- copies

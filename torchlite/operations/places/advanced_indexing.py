@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, publish, publish_python, sum_to
+from ...core.declare import Op, publish, published, sum_to
 from ...core.machine import Tensor, array_of
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
@@ -343,6 +343,7 @@ def _within(self: Tensor, indices: Sequence[Tensor]) -> list[Tensor]:
     return [i.clamp(-n, n - 1) for i, n in zip(indices, self.shape, strict=False)]
 
 
+@published("_unsafe_masked_index(Tensor self, Tensor mask, Tensor[] indices, Scalar fill)", method=False)
 def _unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor], fill: Any) -> Tensor:
     """`self[indices]` where the mask is true, `fill` elsewhere."""
     if not self.numel():
@@ -350,6 +351,9 @@ def _unsafe_masked_index(self: Tensor, mask: Tensor, indices: Sequence[Tensor], 
     return index.apply(self, _within(self, indices)).masked_fill(mask.logical_not(), fill)
 
 
+@published(
+    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor[] indices, Tensor values)", method=False
+)
 def _unsafe_masked_index_put_accumulate(
     self: Tensor, mask: Tensor, indices: Sequence[Tensor], values: Tensor
 ) -> Tensor:
@@ -357,15 +361,3 @@ def _unsafe_masked_index_put_accumulate(
     if not self.numel():
         return self.clone()
     return index_put.apply(self, _within(self, indices), values.masked_fill(mask.logical_not(), 0), True)
-
-
-publish_python(
-    "_unsafe_masked_index(Tensor self, Tensor mask, Tensor[] indices, Scalar fill)",
-    _unsafe_masked_index,
-    method=False,
-)
-publish_python(
-    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor[] indices, Tensor values)",
-    _unsafe_masked_index_put_accumulate,
-    method=False,
-)

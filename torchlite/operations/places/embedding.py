@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, publish, publish_python
+from ...core.declare import Op, publish, publish_python, published
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, type_text
 from ..formulas import tensors
@@ -107,6 +107,7 @@ embedding_op = Op(
 embedding = publish(embedding_op, method=False)
 
 
+@published("embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", method=False)
 def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, those rows that are used and whose norm is more than `max_norm`."""
     rows = indices.reshape((-1,)).unique()
@@ -115,12 +116,6 @@ def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type
     scale = tensors.where(norms > max_norm, max_norm / (norms + 1e-7), 1)
     weight.detach().index_copy_(0, rows, used * scale.to(used.dtype))
     return weight
-
-
-publish_python(
-    "embedding_renorm_(Tensor self, Tensor indices, float max_norm, float norm_type)", embedding_renorm,
-    method=False,
-)  # fmt: skip
 
 
 # ---- in bags
@@ -244,6 +239,11 @@ _embedding_bag_op = Op(
 publish(_embedding_bag_op, method=False)
 
 
+@published(
+    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
+    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None)",
+    method=False,
+)
 def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
     per_sample_weights: Tensor | None, include_last_offset: bool, padding_idx: int | None,
@@ -261,13 +261,6 @@ def embedding_bag(
     return _embedding_bag_op.apply(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
     )
-
-
-publish_python(
-    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
-    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None)",
-    embedding_bag, method=False,
-)  # fmt: skip
 
 
 # ---- one-hot vectors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import publish, publish_python
+from ...core.declare import publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
 from ...core.values.determinism import determinism
@@ -68,6 +68,7 @@ gather = Picking(
 publish(gather)
 
 
+@published("take_along_dim(Tensor self, Tensor indices, int? dim=None)")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """The elements at `indices`, which go round, along `dim`; both broadcast along the other dimensions."""
     if indices.dtype is not dt.int64:
@@ -88,9 +89,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     spread = indices.expand([-1 if d == dim else n for d, n in enumerate(common)])
     source = input.expand([-1 if d == dim else n for d, n in enumerate(common)])
     return source.gather(dim, spread.remainder(size))
-
-
-publish_python("take_along_dim(Tensor self, Tensor indices, int? dim=None)", take_along_dim)
 
 
 # ---- scatter
@@ -343,6 +341,7 @@ put = Writing(
 publish(put, inplace=True)
 
 
+@published("unravel_index(Tensor indices, any shape)", method=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of elements of an array of this shape, from their places in row-major order."""
     if indices.dtype.category != dt.INT:
@@ -357,6 +356,3 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = indices.new_tensor(shape, dtype=dt.int64)
     steps = indices.new_tensor([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=dt.int64)
     return indices.to(dt.int64).unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
-
-
-publish_python("unravel_index(Tensor indices, any shape)", unravel_index, method=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Signature, function, method, publish, publish_python, sum_to
+from ...core.declare import Signature, function, method, publish, published, sum_to
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt
 from ..pointwise.selection import where
@@ -218,6 +218,7 @@ def _nonzero_static(xp: Namespace, self: Array, size: int, fill_value: int) -> A
 publish(Picking("nonzero_static(Tensor self, *, int size, int fill_value=-1)", _nonzero_static, gives=dt.int64))
 
 
+@published("fill_diagonal_(Tensor self, Scalar fill_value, bool wrap=False)", function=False)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
     """Set the elements whose indices are all equal; in a tall matrix, `wrap` begins anew below the last column."""
     if self.dim() < 2:
@@ -233,6 +234,3 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
         left = (rows * columns - offset // max(self.stride(1), 1) + columns) // (columns + 1)
         self.as_strided((left,), (step,), self.storage_offset() + offset).fill_(fill_value)
     return self
-
-
-publish_python("fill_diagonal_(Tensor self, Scalar fill_value, bool wrap=False)", fill_diagonal_, function=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Elementwise, Op, Unary, contiguous, function, publish, publish_python
+from ...core.declare import Along, Elementwise, Op, Unary, contiguous, function, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ..gradient_kernels import by_kernel
@@ -200,18 +200,16 @@ elu, elu_in_place = publish(elu_, function=False, method=False), elu_in_place_.i
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
+@published("selu(Tensor self)", method=False)
 def selu(self: Tensor) -> Tensor:
     """`elu` with the constants that keep mean and variance as they are."""
     return elu_.apply(self, SELU_ALPHA, SELU_SCALE, 1)
 
 
+@published("selu_(Tensor self)", method=False)
 def selu_in_place(self: Tensor) -> Tensor:
     """`selu`, into its operand."""
     return elu_in_place_.apply_in_place([self, SELU_ALPHA, SELU_SCALE, 1])
-
-
-publish_python("selu(Tensor self)", selu, method=False)
-publish_python("selu_(Tensor self)", selu_in_place, method=False)
 
 
 def _check_alpha(self: Tensor, alpha: float) -> None:

@@ -6,7 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Binary, Elementwise, Scaled, Unary, conj, left_to_other, method, publish, publish_python
+from ...core.declare import (
+    Binary,
+    Elementwise,
+    Scaled,
+    Unary,
+    conj,
+    left_to_other,
+    method,
+    publish,
+    published,
+)
 from ...core.machine import fast
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
@@ -82,6 +92,7 @@ neg = Unary(
 publish(neg, names=("neg", "negative"), inplace=True, operators="neg")
 
 
+@published("positive(Tensor self)")
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
     if input.dtype is dt.bool_:
@@ -89,7 +100,6 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-publish_python("positive(Tensor self)", positive)
 method("__pos__")(Tensor.positive)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Binary, Elementwise, Op, Unary, publish, publish_python
+from ...core.declare import Binary, Elementwise, Op, Unary, publish, published
 from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
@@ -61,6 +61,7 @@ isclose = Elementwise(
 publish(isclose)
 
 
+@published("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)")
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close."""
     refuse_batch(
@@ -71,20 +72,13 @@ def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
     return bool(isclose.apply(self, other, rtol, atol, equal_nan).all())
 
 
-publish_python(
-    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)", allclose
-)
-
-
+@published("equal(Tensor self, Tensor other)")
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
     if self.backend.home is not other.backend.home:
         raise errors.different_devices(self.device, other.device)
     return self.array.shape == other.array.shape and bool((self == other).all())
-
-
-publish_python("equal(Tensor self, Tensor other)", equal)
 
 
 def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...core.declare import Elementwise, publish_python
+from ...core.declare import Elementwise, publish_python, published
 from ...core.machine import Tensor, wrap
 from ...core.state import local
 from ...core.values import cannot_cast, dt
@@ -69,6 +69,7 @@ _masked = Elementwise(
 )  # fmt: skip
 
 
+@published("native_dropout(Tensor input, float p, bool? train)", method=False)
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """`dropout`, and the mask of what was kept."""
     if train is False or not input.numel():
@@ -76,6 +77,3 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         return _masked.apply(input, mask, 1.0), mask
     mask = bernoulli_number.fresh_like(input, None, dt.bool_, input.backend.home, 1 - p, None)
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
-
-
-publish_python("native_dropout(Tensor input, float p, bool? train)", native_dropout, method=False)

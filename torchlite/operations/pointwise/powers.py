@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
-from ...core.declare.publishing import function, method, publish, publish_python
+from ...core.declare.publishing import function, method, publish, publish_python, published
 from ...core.machine import Tensor, TensorBase, by_formula, fitting_array, functions, overridable, public, requires_grad
 from ...core.values import Array, Backend, Namespace, dt
 from ..vocabulary import zero_gradient
@@ -154,6 +154,7 @@ def _double(*values: Any) -> dt.dtype:
     return dt.complex128 if any(d.is_complex for d in dtypes) else dt.float64
 
 
+@published("float_power(Operand self, Operand exponent)")
 def float_power(self: Any, exponent: Any) -> Tensor:
     """The power in double precision."""
     d = _double(self, exponent)
@@ -173,7 +174,6 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     return self.pow_(exponent.to(d) if isinstance(exponent, TensorBase) else exponent)
 
 
-publish_python("float_power(Operand self, Operand exponent)", float_power)
 sqrt = Unary("sqrt", "sqrt", lambda g, result: g / (2 * conj(result)), result="float", operators=True)
 publish(sqrt, inplace=True)
 rsqrt = Unary(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Elementwise, LaidOp, contiguous, publish, publish_python
+from ...core.declare import Elementwise, LaidOp, contiguous, publish, published
 from ...core.machine import RANDOM, Tensor
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
@@ -91,6 +91,7 @@ prelu_kernel = Elementwise(
 )  # fmt: skip
 
 
+@published("prelu(Tensor self, Tensor weight)")
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """What is below zero times `weight`, one number or one for each channel (dimension 1)."""
     if self.dtype is not weight.dtype:
@@ -109,9 +110,6 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
             )
     shape = tuple([count if d == 1 else 1 for d in range(self.dim())])
     return prelu_kernel.apply(self, weight if weight.array.shape == shape else weight.reshape(shape))
-
-
-publish_python("prelu(Tensor self, Tensor weight)", prelu)
 
 
 # ---- a share that is drawn
@@ -189,6 +187,10 @@ def _noise_for(self: Tensor, lower: float, upper: float, training: bool, generat
     return _noise.apply(self.detach(), lower, upper, generator)
 
 
+_BOUNDS = "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False"
+
+
+@published(f"rrelu({_BOUNDS}, Generator? generator=None)", method=False)
 def rrelu(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
     """What is below zero times a number drawn for it, or outside `training` the mean of those."""
     for name, bound in (("lower", lower), ("upper", upper)):
@@ -198,12 +200,8 @@ def rrelu(self: Tensor, lower: float, upper: float, training: bool, generator: A
     return _with_noise.apply(self, noise, lower, upper, training)
 
 
+@published(f"rrelu_({_BOUNDS}, Generator? generator=None)", method=False)
 def rrelu_in_place(self: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
     """`rrelu`, into its operand."""
     noise = _noise_for(self, lower, upper, training, generator)
     return _with_noise_in_place.apply_in_place([self, noise, lower, upper, training])
-
-
-_BOUNDS = "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False"
-publish_python(f"rrelu({_BOUNDS}, Generator? generator=None)", rrelu, method=False)
-publish_python(f"rrelu_({_BOUNDS}, Generator? generator=None)", rrelu_in_place, method=False)

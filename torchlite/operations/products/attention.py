@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.declare import Op, publish_python
+from ...core.declare import Op, publish_python, published
 from ...core.machine import Tensor, TensorBase, functions, requires_grad
 from ...core.state import local
 from ...core.values import Array, Namespace, broadcast_shapes, dt
@@ -278,6 +278,13 @@ def _takes(
     return query.dtype in dt.FLOATS and heads and q[0] == k[0] == v[0] and q[3] == k[3] == v[3] and bool(q[2] and k[2])
 
 
+_OPERANDS = (
+    "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, "
+    "float? scale=None, bool enable_gqa=False)"
+)
+
+
+@published(f"_fused_sdp_choice{_OPERANDS}", method=False)
 def _fused_sdp_choice(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
     scale: float | None, enable_gqa: bool,
@@ -329,11 +336,6 @@ def _scaled_dot_product_attention(
     return matmul.apply(weights, value)
 
 
-_OPERANDS = (
-    "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, "
-    "float? scale=None, bool enable_gqa=False)"
-)
 scaled_dot_product_attention = publish_python(
     f"scaled_dot_product_attention{_OPERANDS}", _scaled_dot_product_attention, function=False, method=False
 )
-publish_python(f"_fused_sdp_choice{_OPERANDS}", _fused_sdp_choice, method=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, publish_loss, publish_python
+from ...core.declare import Op, publish_loss, published
 from ...core.machine import Tensor, result_type
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for
 from ..formulas import tensors
@@ -15,6 +15,7 @@ from ..reductions.vector_norms import array_norm, count_apart, vector_norm
 # ---- of pairs
 
 
+@published("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     """The cosine of the angle between vectors along `dim`; norms count for at least `eps`."""
     common = result_type(x1, x2)
@@ -32,18 +33,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     return (units[0] * units[1]).sum(dim)
 
 
-publish_python("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", cosine_similarity, method=False)
-
-
+@published("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", method=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of the differences, to which `eps` is added, along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
-
-
-publish_python(
-    "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False)", pairwise_distance,
-    method=False,
-)  # fmt: skip
 
 
 # ---- between all vectors of a set
@@ -110,6 +103,7 @@ pdist_forward = Op(
 )  # fmt: skip
 
 
+@published("pdist(Tensor self, float p=2.0)", method=False)
 def pdist(self: Tensor, p: float) -> Tensor:
     """The distances between all pairs of rows, as the part of `cdist` above its diagonal."""
     if self.dim() != 2:
@@ -119,9 +113,6 @@ def pdist(self: Tensor, p: float) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return pdist_forward.apply(self.contiguous(), p)
-
-
-publish_python("pdist(Tensor self, float p=2.0)", pdist, method=False)
 
 
 # ---- losses

@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import Any
 
-from ...core.declare import function, publish_python
+from ...core.declare import function, published
 from ...core.machine import Tensor, TensorBase, overridable
 from ...core.values import contiguous_format, type_name, warn_once
 from ..making.factories import eye
@@ -295,6 +295,7 @@ def chain(items: list[Tensor]) -> Tensor:
     return multiply(0, count - 1)
 
 
+@published("matrix_power(Tensor self, int n)")
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix, or each of a batch, multiplied `n` times with itself."""
     if input.dim() < 2:
@@ -322,6 +323,3 @@ def _power(a: Tensor, n: int) -> Tensor:
         n //= 2
         a = a.matmul(a) if n else a
     return result
-
-
-publish_python("matrix_power(Tensor self, int n)", matrix_power)

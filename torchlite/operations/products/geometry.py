@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, conj, publish_python, sum_to
+from ...core.declare import Op, conj, published, sum_to
 from ...core.machine import BROADCAST, LEADING, Tensor
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
@@ -49,6 +49,7 @@ linalg_cross = Exact(
 )  # fmt: skip
 
 
+@published("cross(Tensor self, Tensor other, int? dim=None)", into=into_exactly)
 def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along a dimension of size 3: the first such one when none is named."""
     if dim is None:
@@ -62,8 +63,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None) -> Tensor:
             raise RuntimeError("no dimension of size 3 in input")
     return linalg_cross.apply(input, other, dim)
 
-
-publish_python("cross(Tensor self, Tensor other, int? dim=None)", cross, into=into_exactly)
 
 # ---- distances
 
@@ -120,6 +119,9 @@ _MODES = {
 }
 
 
+@published(
+    "cdist(Tensor x1, Tensor x2, float p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary')", method=False
+)
 def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     """The distances of order `p` between all rows of `x1` and all rows of `x2`, batch by batch."""
     if compute_mode not in _MODES:
@@ -143,10 +145,3 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     if x1.dtype in dt.HALVES:
         raise errors.not_implemented_for("cdist", x1.dtype)
     return _by_differences.apply(x1, x2, p)
-
-
-publish_python(
-    "cdist(Tensor x1, Tensor x2, float p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary')",
-    cdist,
-    method=False,
-)

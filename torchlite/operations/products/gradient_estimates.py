@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import publish_python
+from ...core.declare import published
 from ...core.machine import Tensor, TensorBase
 from ...core.values import dt, type_name, wrap_dims
 from ..pointwise.arithmetic import divide_by, multiply_by
@@ -64,6 +64,7 @@ def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
 _require = requirement("torch.gradient ")
 
 
+@published("gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1)", method=False)
 def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
     """The slope of sampled values along each of the dimensions, by second-order differences.
 
@@ -112,8 +113,3 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
         else:
             results.append(_even(input, d, step, edge_order))
     return tuple(results)
-
-
-publish_python(
-    "gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1)", gradient, method=False
-)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.declare import Op, conj, publish_python, sum_to
+from ...core.declare import Op, conj, publish_python, published, sum_to
 from ...core.machine import Tensor, by_formula
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..places.writing import widened
@@ -168,6 +168,7 @@ def _check_dtypes(**tensors: Tensor) -> None:
         raise not_implemented_for("bmm", dt.bool_)
 
 
+@published("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", method=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each k."""
     _check_dtypes(input1=input1, input2=input2, weight=weight, **({} if bias is None else {"bias": bias}))
@@ -192,8 +193,3 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     rows, others = [t.reshape((-1, t.shape[-1])) for t in (input1, input2)]
     made = trilinear.apply(rows, weight, others).view((*input1.shape[:-1], len(weight)))
     return made if bias is None else made + bias
-
-
-publish_python(
-    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", bilinear, method=False
-)

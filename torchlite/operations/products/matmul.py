@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, flipped
-from ...core.declare import Op, conj, exchanged, method, publish, publish_python
+from ...core.declare import Op, conj, exchanged, method, publish, publish_python, published
 from ...core.machine import Leading, Tensor, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
@@ -352,6 +352,7 @@ publish_python("outer(Tensor self, Tensor vec2)", outer)
 publish_python("ger(Tensor self, Tensor vec2)", outer)
 
 
+@published("inner(Tensor self, Tensor other)", into=into_exactly)
 def inner(self: Tensor, other: Tensor) -> Tensor:
     """Products summed over the last dimension of both."""
     if not self.dim() or not other.dim():
@@ -364,9 +365,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     return tensordot(self, other, ((-1,), (-1,)))
 
 
-publish_python("inner(Tensor self, Tensor other)", inner, into=into_exactly)
-
-
+@published("kron(Tensor self, Tensor other)")
 def kron(self: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product."""
     n = max(self.dim(), other.dim())
@@ -377,9 +376,7 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
 
 
-publish_python("kron(Tensor self, Tensor other)", kron)
-
-
+@published("tensordot(Tensor a, Tensor b, any dims=2)", method=False, into=into_exactly)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
     if isinstance(dims, Tensor):
@@ -422,9 +419,6 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     left = left.reshape((math.prod(shape_a), inner_size))
     right = right.reshape((inner_size, math.prod(shape_b)))
     return left.mm(right).reshape(shape_a + shape_b)
-
-
-publish_python("tensordot(Tensor a, Tensor b, any dims=2)", tensordot, method=False, into=into_exactly)
 
 
 def _check_trace(self: Tensor) -> None:

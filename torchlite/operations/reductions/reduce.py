@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Reduction, conj, publish, publish_as, publish_python, reduced_count, sum_to
+from ...core.declare import Reduction, conj, publish, publish_as, published, reduced_count, sum_to
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
@@ -49,6 +49,7 @@ def publish_total(whole: Any, along: Any) -> None:
 publish_total(sum_all, sum_dim)
 
 
+@published("sum_to_size(Tensor self, int[] size)", function=False)
 def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """This tensor summed down to `size`, to which it could be broadcast from."""
     shape = input.array.shape
@@ -56,9 +57,6 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     if lead < 0 or any(want not in (have, 1) for want, have in zip(size, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     return sum_to(input, size) if size else input.sum()
-
-
-publish_python("sum_to_size(Tensor self, int[] size)", sum_to_size, function=False)
 
 
 def _nansum(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
@@ -122,6 +120,7 @@ mean_dim = Reduction(
 publish_total(mean_all, mean_dim)
 
 
+@published(f"nanmean({OPTIONAL_DIMS})")
 def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """The mean of the elements that are not NaN."""
     if input.dtype.category < dt.FLOAT:
@@ -131,8 +130,6 @@ def nanmean(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     count = input.detach().isnan().logical_not().sum(dim, keepdim)
     return input.nansum(dim, keepdim, dtype=dtype) / count
 
-
-publish_python(f"nanmean({OPTIONAL_DIMS})", nanmean)
 
 # ---- products
 

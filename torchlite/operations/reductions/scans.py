@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Along, Composite, conj, publish, publish_python, refused
+from ...core.declare import Along, Composite, conj, publish, published, refused
 from ...core.machine import Tensor
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, wrap_dim
 from ..pointwise.arithmetic import divide_by, multiply_by
@@ -204,6 +204,7 @@ def _one_difference(t: Tensor, dim: int) -> Tensor:
     return later.logical_xor(earlier) if t.dtype is dt.bool_ else later - earlier
 
 
+@published("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)")
 def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     """The n-th differences of neighbours along `dim`."""
     if not input.dim():
@@ -227,9 +228,6 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
     for _ in range(min(n, t.shape[dim])):
         t = _one_difference(t, dim)
     return t
-
-
-publish_python("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)", diff)
 
 
 def _strips(y: Tensor, width: Any, dim: int) -> Tensor:

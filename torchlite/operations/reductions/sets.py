@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...core.declare import Op, publish, publish_python
+from ...core.declare import Op, publish, published
 from ...core.machine import DYNAMIC, Tensor
 from ...core.values import Array, Backend, Namespace, dt, errors
 
@@ -112,6 +112,7 @@ def _asked(results: tuple[Tensor, ...], return_inverse: bool, return_counts: boo
     return asked if len(asked) > 1 else values
 
 
+@published(f"unique(Tensor self, {_FLAGS}, int? dim=None)")
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The distinct elements, or slices along `dim`, in order.
 
@@ -122,15 +123,7 @@ def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
     return _asked(results, return_inverse, return_counts)
 
 
-publish_python(f"unique(Tensor self, {_FLAGS}, int? dim=None)", unique)
-
-
+@published("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None)")
 def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The elements, or slices along `dim`, without those that equal the one before them."""
     return _asked(consecutive.apply(input, return_inverse, return_counts, dim), return_inverse, return_counts)
-
-
-publish_python(
-    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None)",
-    unique_consecutive,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, Reduction, publish, publish_python, refused
+from ...core.declare import Along, Op, Reduction, publish, published, refused
 from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, warn_once
@@ -90,12 +90,10 @@ argsort_stable = Along(
 publish(argsort, argsort_stable)
 
 
+@published("msort(Tensor self)", into=into_exactly)
 def msort(input: Tensor) -> Tensor:
     """The rows' elements sorted along the first dimension."""
     return sort.apply(input, 0, False).values
-
-
-publish_python("msort(Tensor self)", msort, into=into_exactly)
 
 
 # ---- the first few of what is sorted
@@ -343,16 +341,13 @@ searchsorted = Op(
 publish(searchsorted, method=False)
 
 
+@published(
+    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
+    method=False,
+    into=_into_places,
+)
 def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     """The number of the interval between neighbouring boundaries in which each element lies."""
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
     return searchsorted.apply(boundaries, input, out_int32, right, None, None)
-
-
-publish_python(
-    "bucketize(Operand self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
-    bucketize,
-    method=False,
-    into=_into_places,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Composite, Reduction, all_dims, conj, publish, publish_python, reduced_count
+from ...core.declare import Composite, Reduction, all_dims, conj, publish, published, reduced_count
 from ...core.machine import Tensor
 from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
 from ...kernels.summing import add_reduce
@@ -227,6 +227,7 @@ def _number(value: Any) -> float:
     return value.item() if isinstance(value, Tensor) else value
 
 
+@published("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
     """The covariances of the rows, whose columns are observations."""
     if input.dim() > 2:
@@ -264,9 +265,7 @@ def cov(input: Tensor, correction: int, fweights: Tensor | None, aweights: Tenso
     return products.true_divide(freedom).squeeze()
 
 
-publish_python("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)", cov)
-
-
+@published("corrcoef(Tensor self)")
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of the rows, whose columns are observations."""
     if input.dim() > 2:
@@ -281,6 +280,3 @@ def corrcoef(input: Tensor) -> Tensor:
     if c.is_complex():
         return c.real.clip(-1, 1) + c.imag.clip(-1, 1) * 1j
     return c.clip(-1, 1)
-
-
-publish_python("corrcoef(Tensor self)", corrcoef)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, Reduction, all_dims, conj, fit_gradient, publish, publish_python, reduced_count
+from ...core.declare import (
+    Op,
+    Reduction,
+    all_dims,
+    conj,
+    fit_gradient,
+    publish,
+    published,
+    reduced_count,
+)
 from ...core.machine import Tensor, result_type
 from ...core.values import Array, Namespace, dt, wrap_dim
 from ...kernels.summing import add_reduce
@@ -133,6 +142,7 @@ def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) 
     return vector_norm.apply(*vector_norm.bind((input, ord, dim, keepdim), {"dtype": dtype}))
 
 
+@published("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)")
 def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
     """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
     if p == "nuc":
@@ -148,9 +158,7 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
     return norm_of_order(input, order, dim, keepdim, dtype)
 
 
-publish_python("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)", norm)
-
-
+@published("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)", method=False)
 def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The norm of matrices, as of vectors."""
     if len(dim) > 2:
@@ -158,13 +166,7 @@ def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return vector_norm.apply(self, 2.0, dim, keepdim, None)
 
 
-publish_python(
-    "frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)",
-    frobenius_norm,
-    method=False,
-)
-
-
+@published("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", method=False)
 def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
     if dim is None and input.dim() < 2:
@@ -176,8 +178,6 @@ def nuclear_norm(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     first, second = sorted((rows % input.dim(), columns % input.dim()))
     return values.unsqueeze(first).unsqueeze(second)
 
-
-publish_python("nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False)", nuclear_norm, method=False)
 
 # ---- distances and bounds
 
@@ -263,15 +263,13 @@ renorm = Op(
 publish(renorm, inplace=True)
 
 
+@published("norm_except_dim(Tensor v, int pow=2, int dim=0)", method=False)
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norms of the slices along `dim`, as a tensor that broadcasts against `v`; of all of it for -1."""
     if dim == -1:
         return vector_norm.apply(v, pow, None, False, None)
     v.size(dim)  # which there must be
     return vector_norm.apply(v, pow, _other_dims(v.dim(), dim) or None, v.dim() > 1, None)
-
-
-publish_python("norm_except_dim(Tensor v, int pow=2, int dim=0)", norm_except_dim, method=False)
 
 
 def _slice_norms(xp: Namespace, v: Any, dim: int) -> Any:
@@ -300,11 +298,9 @@ weight_norm_interface = Op(
 publish(weight_norm_interface, method=False)
 
 
+@published("_weight_norm(Tensor v, Tensor g, int dim=0)", method=False)
 def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
     """`v` with `g` for the norms of its slices along `dim`."""
     if dim in (0, v.dim() - 1) and not v.is_complex():
         return weight_norm_interface.apply(v, g, dim)[0]
     return v * (g / norm_except_dim(v, 2, dim))
-
-
-publish_python("_weight_norm(Tensor v, Tensor g, int dim=0)", weight_norm, method=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, Op, publish, publish_python
+from ...core.declare import Composite, Op, publish, publish_python, published
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
 from ...core.machine.overrides import PLAIN
@@ -98,6 +98,7 @@ publish(
 )
 
 
+@published("detach_(Tensor self)")
 def detach_(self: Tensor) -> Tensor:
     """Forget this tensor's history; in inference mode, which leaves histories alone, nothing happens."""
     if local.state.mode.inference:
@@ -118,9 +119,6 @@ def detach_(self: Tensor) -> Tensor:
     self.edge = None
     stop(self)
     return self
-
-
-publish_python("detach_(Tensor self)", detach_)
 
 
 # ---- other memory
@@ -150,6 +148,7 @@ def _place(self: Tensor, source: Tensor, size: Ints, strides: Ints, offset: int)
     return self
 
 
+@published("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", function=False)
 def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> Tensor:
     """Give this tensor another size; its memory is kept as long as it suffices."""
     if requires_grad(self):
@@ -178,27 +177,20 @@ def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = Non
     return True
 
 
-publish_python("resize_(Tensor self, int[] size, *, MemoryFormat? memory_format=None)", resize_, function=False)
-
-
+@published("_resize_output_(Tensor self, int[] size, Device device)")
 def _resize_output_(self: Tensor, size: Ints, device: DeviceLike) -> Tensor:
     """What `out=` does to a tensor of another size, whose history it does not look at."""
     _resized(self, size)
     return self
 
 
-publish_python("_resize_output_(Tensor self, int[] size, Device device)", _resize_output_)
-
-
+@published("resize_as_(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None)")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """Give this tensor the size of another, and with `preserve_format` its order of dimensions too."""
     if memory_format is preserve_format:
         found = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
         memory_format = found[0] if found and not the_template.is_contiguous() else None
     return resize_(self, the_template.array.shape, memory_format)
-
-
-publish_python("resize_as_(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None)", resize_as_)
 
 
 def _set(self: Tensor) -> Tensor:
@@ -258,6 +250,7 @@ publish(
 )
 
 
+@published("is_set_to(Tensor self, Tensor tensor)", function=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same memory with the same geometry."""
     return (
@@ -267,6 +260,3 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
         and self.data_ptr() == tensor.data_ptr()
         and not (self.backend.lazy or tensor.backend.lazy)
     )
-
-
-publish_python("is_set_to(Tensor self, Tensor tensor)", is_set_to, function=False)

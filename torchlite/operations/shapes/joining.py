@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import LaidOp, Op, fit_gradient, function, publish, publish_python
+from ...core.declare import LaidOp, Op, fit_gradient, function, publish, publish_python, published
 from ...core.machine import Leading, Tensor, TensorBase, dispatch, into, needs_dispatch, overridable, result_type
 from ...core.state import NO_GRAD, local
 from ...core.values import Backend, Namespace, channels_last_strides, dt, warn, wrap_dim
@@ -308,6 +308,7 @@ def _check_vector(t: Tensor) -> None:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
 
+@published("combinations(Tensor self, int r=2, bool with_replacement=False)", method=False)
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every way to take `r` elements of a vector, in order, a row for each."""
     _check_vector(self)
@@ -320,6 +321,3 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     for a, b in itertools.pairwise(chosen):
         mask = mask & (a <= b if with_replacement else a < b)
     return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)
-
-
-publish_python("combinations(Tensor self, int r=2, bool with_replacement=False)", combinations, method=False)

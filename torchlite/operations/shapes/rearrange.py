@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, Op, publish, publish_python
+from ...core.declare import Composite, LaidOp, Op, publish, publish_python, published
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt, not_implemented_for, wrap_dim, wrap_dims
 from ..making.copy import clone, in_order_of
@@ -147,12 +147,10 @@ repeat = Op(
 publish(repeat, function=False)
 
 
+@published("tile(Tensor self, int[] dims)")
 def tile(self: Tensor, dims: Ints) -> Tensor:
     """Copies of the tensor side by side, so many along each of the last dimensions."""
     return repeat.apply(self, (1,) * (self.dim() - len(dims)) + dims)
-
-
-publish_python("tile(Tensor self, int[] dims)", tile)
 
 
 def _places(xp: Namespace, repeats: Any, output_size: int | None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.declare.elementwise import sum_to
 from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
-from ...core.declare.publishing import function, publish, publish_as, publish_python
+from ...core.declare.publishing import function, publish, publish_as, publish_python, published
 from ...core.declare.schema import is_tensor
 from ...core.declare.view_op import ViewOp
 from ...core.machine import fast
@@ -219,6 +219,7 @@ publish_python(
 )
 
 
+@published("flatten(Tensor self, int start_dim=0, int end_dim=-1)")
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """These dimensions as one."""
     shape = self.array.shape
@@ -232,10 +233,10 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return self.reshape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
-publish_python("flatten(Tensor self, int start_dim=0, int end_dim=-1)", flatten)
 publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)))
 
 
+@published("unflatten(Tensor self, int dim, int[] sizes)")
 def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
     """One dimension as several."""
     if not sizes:
@@ -254,9 +255,6 @@ def unflatten(self: Tensor, dim: int, sizes: Ints) -> Tensor:
             "input tensor"
         ) from None
     return view.apply(self, (*shape[:dim], *sizes, *shape[dim + 1 :]))
-
-
-publish_python("unflatten(Tensor self, int dim, int[] sizes)", unflatten)
 
 
 # ---- dimensions of size one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import LaidOp, Op, publish, publish_python
+from ...core.declare import LaidOp, Op, publish, publish_python, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend
 from ..pointwise.complex_numbers import view_as_complex, view_as_real
@@ -88,6 +88,7 @@ narrow_copy = LaidOp(
 publish(narrow_copy)
 
 
+@published("diag(Tensor self, int diagonal=0)")
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     if self.dim() == 1:
@@ -97,5 +98,4 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     return diagonal_copy.apply(self, diagonal, 0, 1)
 
 
-publish_python("diag(Tensor self, int diagonal=0)", diag)
 publish_python("diagflat(Tensor self, int offset=0)", lambda self, offset: diag(reshape(self, (-1,)), offset))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import publish_python
+from ...core.declare import published
 from ...core.machine import Tensor, functions
 from ...core.values import dt, type_text, warn
 from ..images.padding import constant_pad_nd, pad
@@ -74,6 +74,11 @@ def _check_stft(
         )
 
 
+@published(
+    "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, any center=True, "
+    'any pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, '
+    "bool? align_to_window=None)"
+)
 def stft(
     self: Tensor,
     n_fft: int,
@@ -129,14 +134,6 @@ def stft(
     return view_as_real.apply(spectra) if return_complex is False else spectra
 
 
-publish_python(
-    "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, any center=True, "
-    'any pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, '
-    "bool? align_to_window=None)",
-    stft,
-)
-
-
 def _added_up(pieces: Tensor, length: int, hop: int) -> Tensor:
     """The sums of pieces (batch by number by place) laid over each other, each so much further on."""
     return unfold_backward.apply(pieces, (pieces.shape[0], length), 1, pieces.shape[2], hop)
@@ -165,6 +162,10 @@ def _check_istft(
     return whole
 
 
+@published(
+    "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+    "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False)"
+)
 def istft(
     self: Tensor,
     n_fft: int,
@@ -222,10 +223,3 @@ def istft(
         )
         signal = constant_pad_nd.apply(signal, (0, end - reach), 0)
     return signal
-
-
-publish_python(
-    "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
-    "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False)",
-    istft,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...core.declare import method, publish_python
+from ...core.declare import method, publish_python, published
 from ...core.machine import Tensor
 
 # ---- what tells of tensors of other kinds: none is sparse, quantized, symbolic or made of zeros alone
@@ -47,14 +47,10 @@ def is_distributed(self: Tensor) -> bool:
     return False
 
 
+@published("to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None)", function=False)
 def to_dense(self: Tensor, dtype: Any, masked_grad: bool | None) -> Tensor:
     """This tensor, which is not sparse, in a dtype if one is given."""
     return self if dtype is None else self.to(dtype)
-
-
-publish_python(
-    "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None)", to_dense, function=False
-)
 
 
 @method("sparse_dim")

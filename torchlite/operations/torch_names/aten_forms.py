@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, publish, publish_python
+from ...core.declare import Composite, publish, publish_python, published
 from ...core.machine.registry import functions, registry
 from ...core.machine.tensor import Tensor
 from ...core.values import dt, wrap_dim
@@ -30,6 +30,7 @@ publish_python(
 _require = requirement("_chunk_cat expects ")
 
 
+@published("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)", method=False)
 def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """Each tensor cut into so many chunks, with zeros to make them alike; the first chunks in the first row, and on."""
     _require(num_chunks >= 1, "positive num_chunks")
@@ -48,22 +49,15 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     return functions["cat"](rows, dim + 1)
 
 
-publish_python("_chunk_cat(Tensor[] tensors, int dim, int num_chunks)", _chunk_cat, method=False)
-
 # ---- gradients as they are found inside
 
 
+@published("native_dropout_backward(Tensor grad_output, Tensor mask, float scale)", function=False, method=False)
 def _native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     """What is left of a gradient where elements were kept."""
     return grad_output * mask * scale
 
 
-publish_python(
-    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale)",
-    _native_dropout_backward,
-    function=False,
-    method=False,
-)
 _places_back = registry["max_pool2d_with_indices_backward"]
 publish_python(
     "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
@@ -83,6 +77,12 @@ publish_python(
 # ---- batch norm, with the running statistics in view of the schema
 
 
+_PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias"
+_STATISTICS = "Tensor running_mean, Tensor running_var"
+_STEP = "float momentum, float eps"
+
+
+@published(f"_batch_norm_with_update({_PARAMETERS}, {_STATISTICS}, {_STEP})", function=False, method=False)
 def _batch_norm_with_update(
     input: Tensor, weight: Any, bias: Any, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float
 ) -> tuple[Tensor, ...]:
@@ -91,9 +91,6 @@ def _batch_norm_with_update(
     return *made, input.new_empty(0, dtype=dt.uint8)
 
 
-_PARAMETERS = "Tensor input, Tensor? weight, Tensor? bias"
-_STATISTICS = "Tensor running_mean, Tensor running_var"
-_STEP = "float momentum, float eps"
 publish(
     Composite(
         f"_native_batch_norm_legit({_PARAMETERS}, {_STATISTICS}, bool training, {_STEP})", native_batch_norm.apply
@@ -102,12 +99,6 @@ publish(
         f"_native_batch_norm_legit.no_stats({_PARAMETERS}, bool training, {_STEP})",
         lambda input, weight, bias, *rest: native_batch_norm.apply(input, weight, bias, None, None, *rest),
     ),
-    method=False,
-)
-publish_python(
-    f"_batch_norm_with_update({_PARAMETERS}, {_STATISTICS}, {_STEP})",
-    _batch_norm_with_update,
-    function=False,
     method=False,
 )
 

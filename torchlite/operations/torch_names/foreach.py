@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Composite, publish, publish_python
+from ...core.declare import Composite, publish, publish_python, published
 from ...core.machine import Tensor, functions, public
 from ..reductions.vector_norms import vector_norm
 
@@ -197,16 +197,12 @@ _published("_foreach_zero_", ["(Tensor[] self)"], lambda form: _caller(form, _me
 _published("_foreach_copy_", ["(Tensor[] self, Tensor[] src, bool non_blocking=False)"], lambda form: _copy)
 
 
+@published(
+    "_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)", method=False
+)
 def _unscale(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
     """Multiply gradients by the inverse of their scale, and note where one of them is not finite."""
     for grad in self:
         if not bool(grad.isfinite().all()):
             found_inf.fill_(1)
         grad.mul_(inv_scale)
-
-
-publish_python(
-    "_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)",
-    _unscale,
-    method=False,
-)
