@@ -26,8 +26,8 @@ def forward(name: str, call: str, far: float = 1e-4, **given: object) -> list[Wo
 def both(name: str, call: str, far: float = 1e-4, **given: object) -> list[Workload]:
     """The call, and its gradients alone."""
     leaves = ", ".join(key for key, value in given.items() if isinstance(value, tuple))
-    before = f"{setup(given, True)}\ny = {call}\ng = torch.randn(y.shape)"
-    back = Workload(f"{name}, backward", f"torch.autograd.grad(y, ({leaves},), g, retain_graph=True)", before, far)
+    before = f"{setup(given, True)}\nmade = {call}\ng = torch.randn(made.shape)"
+    back = Workload(f"{name}, backward", f"torch.autograd.grad(made, ({leaves},), g, retain_graph=True)", before, far)
     return [*forward(name, call, far, **given), back]
 
 

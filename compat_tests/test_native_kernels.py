@@ -1,6 +1,8 @@
 """Each kernel in C beside its NumPy twin: over layouts, sizes around every vector's width, numbers of every kind, and
 every instruction set that this processor has."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -94,9 +96,15 @@ def layouts(array):
 
 # ---- one number at a time
 
-UNARY = {"relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",)}
+UNARY = {
+    "relu": (), "sigmoid": (), "silu": (), "gelu": ("none",), "gelu.tanh": ("tanh",), "leaky_relu": (0.01,),
+    "hardtanh": (-1, 2.5), "hardsigmoid": (), "hardswish": (), "elu": (1.5, 1.1, 0.7), "softplus": (2, 20),
+    "log_sigmoid": (), "erf": (),
+}  # fmt: skip
 SLOPES = {
     "threshold_backward": (0,), "silu_backward": (), "gelu_backward": ("none",), "gelu_backward.tanh": ("tanh",),
+    "leaky_relu_backward": (-0.5, False), "hardtanh_backward": (-1, 2.5), "hardsigmoid_backward": (),
+    "hardswish_backward": (), "softplus_backward": (2, 20), "log_sigmoid_backward": (),
 }  # fmt: skip
 
 
@@ -122,9 +130,34 @@ def test_slopes(isa, name, n):
             pair.agree((g[:1], x, *rest), 1e-5, atol(name), taken=False)
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_slope_of_elu(isa, n):
+    for x in (numbers(n), special(n)):
+        for laid, taken in layouts(x):
+            Pair("elu_backward").agree((numbers(n, 1), 1.5, 1.1, 0.7, False, laid), 1e-5, 1e-37, taken)
+        Pair("elu_backward").agree((numbers(n, 1), 1.5, 1.1, 0.7, True, x), 1e-5, 1e-37, False)
+
+
 def atol(name):
     # The twins' 1 + erf(x) and 1 + tanh(x) lose what is small where x is negative.
     return 2e-5 if name.startswith("gelu") else 1e-37
+
+
+TRUTHS = {  # in double precision, right where numbers are small
+    "erf": lambda x: np.array([math.erf(v) for v in x]),
+    "log_sigmoid": lambda x: np.where(x < 0, x, 0) - np.log1p(np.exp(-np.abs(x))),
+    "elu": lambda x: np.where(x <= 0, np.expm1(np.minimum(x, 0)), x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_functions_are_right_to_the_last_digits(isa, name):
+    x = np.concatenate([np.linspace(-12, 12, 20001), np.geomspace(1e-30, 1, 2001), -np.geomspace(1e-30, 1, 2001)])
+    x = x.astype(np.float32)
+    truth = TRUTHS[name](x.astype(np.float64))
+    made = Pair(name).kernel(x, *({"elu": (1, 1, 1)}.get(name, ())))
+    assert (np.abs(made - truth) <= 5e-7 * np.abs(truth)).all()
 
 
 def test_exponentials_are_right_to_the_last_denormal(isa):
@@ -457,12 +490,11 @@ def good_calls():
     """Of every kernel, arguments that it takes: by name and what tells several calls of one apart."""
     x, y, w, image = numbers((4, 6)), numbers((4, 6), 1), numbers(6, 2), numbers((2, 4, 6, 5), 3)
     rows = np.ones((4, 1), np.float32)
-    for name in ("relu", "sigmoid", "silu"):
-        yield name, (x,)
-    yield "gelu", (x, "tanh")
-    yield "silu_backward", (x, y)
-    yield "gelu_backward", (x, y, "none")
-    yield "threshold_backward", (x, y, 0)
+    for name, rest in UNARY.items():
+        yield name.removesuffix(".tanh"), (x, *rest)
+    for name, rest in SLOPES.items():
+        yield name.removesuffix(".tanh"), (x, y, *rest)
+    yield "elu_backward", (x, 1.0, 1, 1, False, y)
     for name in ("softmax", "log_softmax"):
         yield f"{name}.int", (x, -1)
         yield f"_{name}", (x, -1, False)

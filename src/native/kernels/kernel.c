@@ -5,7 +5,7 @@
 #include <structmember.h>
 
 static const KernelDef *const families[] = {
-    elementwise_kernels, row_kernels, conv_kernels, pool_kernels, channel_kernels, place_kernels, product_kernels,
+    pointwise_kernels, row_kernels, conv_kernels, pool_kernels, channel_kernels, place_kernels, product_kernels,
     recurrent_kernels, attention_kernels, sum_kernels,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
@@ -13,7 +13,7 @@ enum { FAMILIES = sizeof families / sizeof *families };
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    Attempt attempt;
+    const KernelDef *def;
     PyObject *general;
 } Kernel;
 
@@ -21,8 +21,10 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
 {
     Kernel *kernel = (Kernel *)self;
     if (!names) {
-        PyObject *made = kernel->attempt(arguments, PyVectorcall_NARGS(flags));
-        if (made || PyErr_Occurred()) return made;
+        for (const KernelDef *def = kernel->def; def->name && !strcmp(def->name, kernel->def->name); def++) {
+            PyObject *made = def->attempt(arguments, PyVectorcall_NARGS(flags));
+            if (made || PyErr_Occurred()) return made;
+        }
     }
     return PyObject_Vectorcall(kernel->general, arguments, flags, names);
 }
@@ -38,7 +40,7 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
             Kernel *self = (Kernel *)type->tp_alloc(type, 0);
             if (!self) return NULL;
             self->call = kernel_call;
-            self->attempt = def->attempt;
+            self->def = def;
             self->general = Py_NewRef(general);
             return (PyObject *)self;
         }

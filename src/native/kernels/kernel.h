@@ -1,7 +1,8 @@
 // What the kernels' Python sides share: guards, fresh arrays, the loops of this processor.
 //
 // A kernel gets the arguments of its NumPy twin, and returns NULL without an error to decline: the twin runs then. So it
-// looks at everything it relies on before it makes anything.
+// looks at everything it relies on before it makes anything. Of one name there may be several, one after the other, which
+// are tried in turn.
 #ifndef TORCHLITE_KERNEL_H
 #define TORCHLITE_KERNEL_H
 
@@ -22,7 +23,7 @@ int complete_sliding(Sliding *s);
 int choose_isa(const char *name);
 PyObject *list_isas(void);
 
-extern const KernelDef elementwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
+extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
     channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[],
     sum_kernels[];
 
@@ -79,6 +80,16 @@ INLINE_ int whole_number(PyObject *o, N *to)
         return 0;
     }
     return 1;
+}
+
+// An argument that is a plain int or float, into *to.
+INLINE_ int number(PyObject *o, float *to)
+{
+    if (!PyLong_CheckExact(o) && !PyFloat_CheckExact(o)) return 0;
+    *to = (float)PyFloat_AsDouble(o);
+    if (!PyErr_Occurred()) return 1;
+    PyErr_Clear();
+    return 0;
 }
 
 // Whether an axis is an array's last one.

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pointwise.h"
 #include "sizes.h"
 #include "sliding.h"
 
@@ -12,16 +13,6 @@ typedef ptrdiff_t N;
 
 // clang-format off
 #define LOOPS(X) \
-    /* elementwise.c: n numbers, one by one */ \
-    X(relu, (const float *x, float *y, N n)) \
-    X(sigmoid, (const float *x, float *y, N n)) \
-    X(silu, (const float *x, float *y, N n)) \
-    X(gelu, (const float *x, float *y, N n)) \
-    X(gelu_tanh, (const float *x, float *y, N n)) \
-    X(relu_slope, (const float *g, const float *x, float *y, N n)) \
-    X(silu_slope, (const float *g, const float *x, float *y, N n)) \
-    X(gelu_slope, (const float *g, const float *x, float *y, N n)) \
-    X(gelu_tanh_slope, (const float *g, const float *x, float *y, N n)) \
     /* rows.c: each row of n numbers by itself */ \
     X(softmax, (const float *x, float *y, N rows, N n)) \
     X(log_softmax, (const float *x, float *y, N rows, N n)) \
@@ -71,9 +62,11 @@ typedef ptrdiff_t N;
     X(conv_to_weights, (const Sliding *s, const float *g, const float *x, float *dw, float *room, N together))
 // clang-format on
 
+// Both tables' loops, each told to a macro.
+#define POINTWISE_PARAMETERS (const float *x, const float *g, const float *p, float *y, N chunks)
 #define FIELD(name, parameters) void (*name) parameters;
-typedef struct { LOOPS(FIELD) } Loops;
-#undef FIELD
+#define POINTWISE_FIELD(name, kernel, takes, formula) FIELD(name, POINTWISE_PARAMETERS)
+typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) } Loops;
 
 // The name of something as it is in this instruction set.
 #define JOIN_(name, isa) name##_##isa
@@ -82,8 +75,9 @@ typedef struct { LOOPS(FIELD) } Loops;
 
 #ifdef ISA
 #define DECLARE(name, parameters) void IN_ISA(name) parameters;
+#define DECLARE_POINTWISE(name, kernel, takes, formula) DECLARE(name, POINTWISE_PARAMETERS)
 LOOPS(DECLARE)
-#undef DECLARE
+POINTWISE(DECLARE_POINTWISE)
 #endif
 
 #define SIMD _Pragma("omp simd")  // the next loop's rounds do not depend on each other

@@ -49,6 +49,40 @@ INLINE float exp_of(float x)
     return p * with_bits((uint32_t)(half + 127) << 23) * with_bits((uint32_t)(power - half + 127) << 23);
 }
 
+// e to the x, less 1: 2^n ((e^r - 1) + (1 - 2^-n)).
+INLINE float expm1_of(float x)
+{
+    const float round = 12582912.0f;
+    x = bounded(x, -30.0f, 89.0f);
+    float shifted = x * 1.44269504f + round, n = shifted - round;
+    float r = x - n * 0.693359375f;
+    r -= n * -2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r;
+    int32_t power = bits_of(shifted) - bits_of(round), half = power >> 1, other = power < 127 ? 127 - power : 0;
+    p += 1.0f - with_bits((uint32_t)other << 23);
+    return p * with_bits((uint32_t)(half + 127) << 23) * with_bits((uint32_t)(power - half + 127) << 23);
+}
+
+// log(1 + e^x): what is beyond x or 0 is 2 atanh(t), with t = e^-|x| / (2 + e^-|x|).
+INLINE float softplus_of(float x)
+{
+    float u = exp_of(-fabsf(x)), t = u / (2.0f + u), s = t * t;
+    float p = 1.0f / 15.0f;
+    p = p * s + 1.0f / 13.0f;
+    p = p * s + 1.0f / 11.0f;
+    p = p * s + 1.0f / 9.0f;
+    p = p * s + 1.0f / 7.0f;
+    p = p * s + 0.2f;
+    p = p * s + 1.0f / 3.0f;
+    return (x > 0 ? x : 0) + 2.0f * (p * s * t + t);
+}
+
 INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
 INLINE float tanh_of(float x)

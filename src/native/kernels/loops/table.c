@@ -2,4 +2,5 @@
 #include "loops.h"
 
 #define ENTRY(name, parameters) .name = IN_ISA(name),
-const Loops IN_ISA(loops) = {LOOPS(ENTRY)};
+#define POINTWISE_ENTRY(name, kernel, takes, formula) ENTRY(name, )
+const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY)};

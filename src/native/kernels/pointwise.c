@@ -1,0 +1,60 @@
+// Pointwise kernels: see the table in loops/pointwise.h.
+#include "kernel.h"
+
+typedef void PointwiseLoop(const float *, const float *, const float *, float *, N);
+
+static int is_text(PyObject *o, const char *text)
+{
+    return PyUnicode_Check(o) && !PyUnicode_CompareWithASCIIString(o, text);
+}
+
+// Whether an argument is what a letter of the table stands for; if it is an array or a number, it is noted.
+static int suits(char letter, PyObject *given, PyArrayObject **x, PyArrayObject **g, float **p)
+{
+    N n;
+    switch (letter) {
+    case 'x': return (*x = floats(given)) != NULL;
+    case 'g': return (*g = floats(given)) != NULL;
+    case 'p':
+    case 'q':
+    case 'r': return number(given, (*p)++);
+    case 'b': return PyBool_Check(given);
+    case 'f': return given == Py_False;
+    case '0': return whole_number(given, &n) && !n;
+    case 'n': return is_text(given, "none");
+    default: return is_text(given, "tanh");
+    }
+}
+
+// Numbers that do not fill a chunk are moved to where there is room for one.
+static void run(PointwiseLoop *loop, const float *x, const float *g, const float *p, float *y, N n)
+{
+    float last[3][CHUNK] = {0};
+    N whole = n / CHUNK, done = whole * CHUNK, rest = n - done;
+    if (whole) loop(x, g, p, y, whole);
+    if (!rest) return;
+    memcpy(last[0], x + done, rest * sizeof *x);
+    if (g) memcpy(last[1], g + done, rest * sizeof *g);
+    loop(last[0], last[1], p, last[2], 1);
+    memcpy(y + done, last[2], rest * sizeof *y);
+}
+
+static PyObject *attempt(PyObject *const *a, Py_ssize_t count, const char *takes, PointwiseLoop *loop)
+{
+    PyArrayObject *x = NULL, *g = NULL;
+    float p[NUMBERS] = {0}, *end = p;
+    if (count != (Py_ssize_t)strlen(takes)) return NULL;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!suits(takes[i], a[i], &x, &g, &end)) return NULL;
+    if (g && !same_shape(g, x)) return NULL;
+    PyArrayObject *y = fresh_like(x);
+    if (y) WORK(PyArray_SIZE(x), run(loop, data_of(x), data_or_null(g), p, data_of(y), PyArray_SIZE(x)));
+    return (PyObject *)y;
+}
+
+#define ATTEMPT(name, kernel, takes, formula) \
+    static PyObject *attempt_##name(PyObject *const *a, Py_ssize_t count) { return attempt(a, count, takes, loops->name); }
+#define ROW(name, kernel, takes, formula) {kernel, attempt_##name},
+
+POINTWISE(ATTEMPT)
+const KernelDef pointwise_kernels[] = {POINTWISE(ROW){NULL}};
