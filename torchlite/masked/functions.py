@@ -111,7 +111,7 @@ def _of_extremes(name: str, sign: int, doc: str, one: bool = False) -> Callable[
     """A reduction for which a number beyond all others counts for nothing; `one` if along all dimensions or one."""
 
     def reduce(t: Tensor, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
-        return getattr(t, name)(dim if one else _dims(dim, t), keepdim).to(_given(dtype, t.dtype))
+        return getattr(t, name)(dim if one else _dims(dim, t), keepdim).to(dtype=_given(dtype, t.dtype))
 
     return _reduction(name, _extreme(name, sign), reduce, doc)
 

@@ -168,7 +168,8 @@ def assert_allclose(
         "https://github.com/pytorch/pytorch/issues/61844.",
         FutureWarning,
     )
-    a, b = (v if isinstance(v, TensorBase) else F["as_tensor"](v) for v in (actual, expected))
+    a = actual if isinstance(actual, TensorBase) else F["tensor"](actual)
+    b = expected if isinstance(expected, TensorBase) else F["tensor"](expected, dtype=a.dtype)
     if rtol is None and atol is None:
         pairs = [_OLDER_DTYPE_PRECISIONS.get(t.dtype, (0.0, 0.0)) for t in (a, b)]
         rtol, atol = max(r for r, _ in pairs), max(t for _, t in pairs)

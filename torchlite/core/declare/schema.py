@@ -3,7 +3,7 @@
     "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)"
 
 Types: Tensor, Operand (a tensor or a number), Scalar, int, float, bool, str, ScalarType, Device, Layout,
-MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[1]` a sequence or one item.
+MemoryFormat, Generator, any; `?` admits None, `[]` is a sequence, `[2]` a sequence or one item that stands for two.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ class Param:
     """One parameter of a signature."""
 
     __slots__ = (
-        "convert", "default", "highest", "integer", "items", "kwonly", "name", "optional", "quick", "required",
-        "sequence", "single", "type",
+        "convert", "default", "highest", "integer", "items", "kwonly", "name", "optional", "quick", "repeats",
+        "required", "sequence", "single", "type",
     )  # fmt: skip
 
     def __init__(self, text: str, kwonly: bool) -> None:
@@ -208,9 +208,12 @@ class Param:
         self.type: str = match["type"]
         self.sequence = match["list"] is not None
         self.single = match["list"] not in (None, "[]")
+        self.repeats = int(match["list"][1:-1]) if self.single else 1
         self.optional = match["optional"] is not None
         self.required = match["default"] is None
         self.default = None if self.required else ast.literal_eval(match["default"])
+        if self.repeats > 1 and self.default.__class__ is int:
+            self.default = (self.default,) * self.repeats
         self.kwonly = kwonly
         self.convert = _CONVERT[self.type]
         # Values of these classes pass unchanged, sequences of such items too.
@@ -239,7 +242,7 @@ class Param:
         if isinstance(value, (list, tuple)):
             return tuple([self.convert(item) for item in value])
         if self.single:
-            return (self.convert(value),)
+            return (self.convert(value),) * self.repeats
         raise Mismatch
 
     def said(self) -> str:
@@ -249,7 +252,9 @@ class Param:
 
     def shown(self) -> str:
         name = "input" if self.name == "self" else self.name
-        usual = self.default[0] if isinstance(self.default, list) and len(self.default) == 1 else self.default
+        usual = self.default
+        if isinstance(usual, (list, tuple)) and len(usual) in (1, self.repeats):
+            usual = usual[0]
         default = "" if self.required else f' = "{usual}"' if isinstance(usual, str) else f" = {usual}"
         return f"{self.said()} {name}{default}"
 
@@ -348,7 +353,7 @@ class Signature:
             elif value.__class__ is param.integer:
                 if not _LOWEST <= value <= param.highest:
                     return None
-                values.append((value,) if param.sequence else value)
+                values.append((value,) * param.repeats if param.sequence else value)
             elif param.sequence and (value.__class__ is tuple or value.__class__ is list):
                 for item in value:
                     if item.__class__ not in param.items and not (

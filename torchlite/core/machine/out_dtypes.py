@@ -20,7 +20,7 @@ _VALUES = (
 
 # Of ops whose (first) result has to have its dtype.
 _EXACT = {
-    "abs ceil clamp clamp_max clamp_min floor frac neg round sgn sign trunc": _FOUND,
+    "ceil conj_physical floor frac gelu hardshrink neg round sgn sign softplus softshrink special_round trunc": _FOUND,
     "addbmm": "self and mat2 must have the same dtype, but got {got.legacy} and {want.legacy}",
     "amax amin": _INPUT_AND_OUT,
     "cummax cummin logcumsumexp": _SCALAR_TYPE,
@@ -65,6 +65,12 @@ KEEPS_DTYPE = frozenset((
 BEFORE_DIMS = frozenset(("amax", "amin"))  # those of them that look at it before the dimensions, too
 
 _exact, _cast = ({op: text for ops, text in table.items() for op in ops.split()} for table in (_EXACT, _CAST))
+
+
+def check_found(want: dt.dtype, got: dt.dtype) -> None:
+    """Refuse what is given as `out=` for not having the dtype of an operand."""
+    if got is not want:
+        raise RuntimeError(_FOUND.format(want=want, got=got))
 
 
 def check_out_dtype(op: str, want: dt.dtype, got: dt.dtype, *, exact: bool, first: bool = True) -> None:

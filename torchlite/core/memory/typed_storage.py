@@ -61,7 +61,7 @@ class TypedStorage:
             warn_typed_storage_removal()
             if len(args) > 1:
                 raise RuntimeError(f"{_FORMS}Too many positional arguments")
-            backend = get_backend(device or CPU)
+            backend = get_backend(CPU if device is None else device)
             wrap_storage = UntypedStorage.over(backend.from_host(_bytes(args[0] if args else 0, self.dtype)), backend)
         elif not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(f"{_FORMS}Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")

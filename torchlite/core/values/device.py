@@ -40,7 +40,9 @@ class device(Context):
         elif index is None and _is_index(type):
             type, index = "cuda", type
         elif not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type_name(type)}")
+            raise _no_device(type) if index is None else TypeError(
+                f"device(): argument 'type' (position 1) must be str, not {type_name(type)}"
+            )
         elif index is None:
             type, index = _parse(type)
         elif not _is_index(index):
@@ -89,6 +91,15 @@ class device(Context):
 
 
 bear_name(device, "torch")
+
+
+def _no_device(value: Any) -> TypeError:
+    got = type_name(value)
+    return TypeError(
+        f"device() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+        " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
+        f"(!{got}!)\n * (str type, int index = -1)\n"
+    )
 
 
 def _is_index(value: Any) -> bool:

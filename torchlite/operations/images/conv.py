@@ -35,6 +35,8 @@ def _sliding(
         backend.check_room((len(x), *size), x.dtype)
     else:
         count = tuple(map(steps, size, kernel, stride, padding, dilation))
+        if any([p > n for p, n in zip(padding, size)]):
+            backend.check_room((len(x), *[n + 2 * p for n, p in zip(size, padding)]), x.dtype)
     return sliding(size, count, kernel, stride, padding, dilation)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, dt
-from ..making.windows import Ints, spread, steps, taps
+from ..making.windows import Ints, steps, taps
 from ..vocabulary import INEXACT
 from .max_pool import check_dtype
 
@@ -68,31 +68,29 @@ col2im = LaidOp(
 )
 
 
-def _checked(kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _check(kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
     for name, numbers in (
         ("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding), ("stride", stride)
     ):  # fmt: skip
-        if len(numbers) not in (1, 2):
+        if len(numbers) != 2:
             raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(numbers)}")
-    found = spread(kernel_size, 2), spread(dilation, 2), spread(padding, 2), spread(stride, 2)
     for what, short, numbers, least in (
-        ("kernel size should be greater than zero", "kernel", found[0], 1),
-        ("dilation should be greater than zero", "dilation", found[1], 1),
-        ("padding should be non-negative", "pad", found[2], 0),
-        ("stride should be greater than zero", "stride", found[3], 1),
+        ("kernel size should be greater than zero", "kernel", kernel_size, 1),
+        ("dilation should be greater than zero", "dilation", dilation, 1),
+        ("padding should be non-negative", "pad", padding, 0),
+        ("stride should be greater than zero", "stride", stride, 1),
     ):
         if min(numbers) < least:
             raise RuntimeError(f"{what}, but got {short}_height: {numbers[0]} {short}_width: {numbers[1]}")
-    return found
 
 
 def _described(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints | None = None) -> str:
     return f"kernel_size={kernel}, dilation={dilation}, padding={padding}" + (f", stride={stride}" if stride else "")
 
 
-def _unfold(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
+def _unfold(self: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """All windows of images as columns."""
-    kernel, dilation, padding, stride = _checked(kernel_size, dilation, padding, stride)
+    _check(kernel, dilation, padding, stride)
     shape = self.array.shape
     if len(shape) < 3:
         self.size(2)
@@ -112,12 +110,11 @@ def _unfold(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stri
     return im2col.apply(self, kernel, dilation, padding, stride)
 
 
-def _fold(self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
+def _fold(self: Tensor, size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """Images as sums of their windows, which are columns."""
-    if len(output_size) not in (1, 2):
-        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
-    size = spread(output_size, 2)
-    kernel, dilation, padding, stride = _checked(kernel_size, dilation, padding, stride)
+    if len(size) != 2:
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(size)}")
+    _check(kernel, dilation, padding, stride)
     shape = self.array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError(
@@ -146,6 +143,6 @@ def _fold(self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, pa
     return col2im.apply(self, size, kernel, dilation, padding, stride)
 
 
-_PUBLIC = "int[2] kernel_size, int[2] dilation=[1], int[2] padding=[0], int[2] stride=[1]"
+_PUBLIC = "int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1"
 unfold = publish_python(f"unfold(Tensor self, {_PUBLIC})", _unfold, function=False, method=False)
 fold = publish_python(f"fold(Tensor self, int[2] output_size, {_PUBLIC})", _fold, function=False, method=False)

@@ -199,7 +199,10 @@ def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
     return target * target * s * (1 - s)
 
 
-def _constant_target(self: Tensor, target: Tensor, reduction: int) -> None:
+def _check_soft_margin(self: Tensor, target: Tensor, reduction: int) -> None:
+    """PyTorch computes in memory like the input's."""
+    if self.dtype.category < dt.FLOAT <= target.dtype.category:
+        raise cannot_cast(target.dtype, self.dtype)
     if local.state.mode.grad and requires_grad(target):
         raise RuntimeError(
             "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
@@ -213,7 +216,7 @@ soft_margin_loss = publish(
         lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
         lambda xp, self, target: -target * _sigmoid(xp, -self * target),
         _soft_margin_bend,
-        check=_constant_target, label="soft_margin_cpu",
+        check=_check_soft_margin, label="soft_margin_cpu",
         refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
     ),
     function=False, method=False,

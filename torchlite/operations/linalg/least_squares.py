@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...core.declare import Composite, Op, publish_python
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.state import local
-from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type, type_name
+from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type
 from ..products.matmul import H
 from ..vocabulary import INEXACT
 from .base import adjoint, check_matrices, check_square, converging, offer_op, offered, spread
@@ -34,8 +32,6 @@ def _epsilon(d: dt.dtype) -> float:
 def tolerances(name: str, A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
     """`A`, and the absolute and the relative tolerance, as tensors of one batch."""
     for called, t in (("atol", atol), ("rtol", rtol)):
-        if t is not None and not isinstance(t, (TensorBase, float, int, np.number)):
-            raise TypeError(f"linalg_{name}(): argument '{called}' must be float or Tensor, not {type_name(t)}")
         if isinstance(t, TensorBase) and t.is_complex():
             raise RuntimeError(
                 f"torch.linalg.{name}: {called} tensor of complex type is not supported. Got {t.dtype.legacy}"
@@ -118,9 +114,9 @@ def _public_pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     return made if autocast is None else autocast.cast("matmul", (made,))[0]
 
 
-_TOLERANCES = "*, any? atol=None, any? rtol=None, bool hermitian=False"
+_TOLERANCES = [f"*, {kind}? atol=None, {kind}? rtol=None, bool hermitian=False" for kind in ("Tensor", "float")]
 offer_op(
-    Composite(f"linalg_pinv(Tensor self, {_TOLERANCES})", _public_pinv),
+    *[Composite(f"linalg_pinv(Tensor self, {options})", _public_pinv) for options in _TOLERANCES],
     Composite(
         "linalg_pinv(Tensor self, Operand rcond, bool hermitian=False)",
         lambda self, rcond, hermitian: _public_pinv(self, 0.0, rcond, hermitian),
@@ -149,7 +145,7 @@ def matrix_rank(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: boo
 
 
 offer_op(
-    Composite(f"linalg_matrix_rank(Tensor self, {_TOLERANCES})", matrix_rank),
+    *[Composite(f"linalg_matrix_rank(Tensor self, {options})", matrix_rank) for options in _TOLERANCES],
     Composite(
         "linalg_matrix_rank(Tensor self, Operand tol, bool hermitian=False)",
         lambda self, tol, hermitian: matrix_rank(self, tol, 0.0, hermitian),

@@ -100,12 +100,15 @@ def lu_solved(xp: Namespace, lu: Any, pivots: Any, b: Array, left: bool = True, 
 # ---- the factors apart
 
 
+_PIVOTS = (
+    "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+    "Did you properly pass the result of lu_factor?"
+)
+
+
 def _permutation(xp: Namespace, pivots: Any, rows: int) -> Any:
     if pivots.size and ((pivots < 1) | (pivots > rows)).any():
-        raise RuntimeError(
-            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
-            "Did you properly pass the result of lu_factor?"
-        )
+        raise RuntimeError(_PIVOTS)
     return xp.ascontiguousarray(xp.eye(rows, dtype=bool)[_order(xp, pivots, rows)].swapaxes(-1, -2))
 
 
@@ -157,6 +160,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
             "function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
+    shape, pivots = LU_data.array.shape, LU_pivots.array.shape
+    if unpack_pivots and (pivots[:-1] != shape[:-2] or not pivots or pivots[-1] < min(shape[-2:])):
+        raise RuntimeError(_PIVOTS)
     nothing = LU_data.new_empty((0,))
     P = permutation.apply(LU_pivots, LU_data.shape[-2]).to(LU_data.dtype) if unpack_pivots else nothing
     L, U = factors.apply(LU_data) if unpack_data else (nothing, nothing.clone())

@@ -20,6 +20,7 @@ from ...core.declare import (
 from ...core.machine import fast
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
+from ...core.machine.out_dtypes import check_found
 from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
@@ -347,9 +348,17 @@ def _arranged_magnitudes(op: Elementwise, outputs: Any, values: Sequence[Any]) -
     return Elementwise.arranged(op, outputs, values)
 
 
+def _check_magnitudes(out: Any, values: Sequence[Any]) -> None:
+    """Magnitudes of complex numbers may be written as these are, or to any real numbers that hold them."""
+    d = values[0].dtype
+    if isinstance(out, TensorBase) and (out.dtype.is_complex or not d.is_complex):
+        check_found(d, out.dtype)
+
+
 absolute = Unary(
     "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS,
-    check_in_place=_no_complex_abs, arranged=_arranged_magnitudes, direct=dt.NUMBERS - dt.COMPLEXES,
+    check_in_place=_no_complex_abs, check_out=_check_magnitudes, arranged=_arranged_magnitudes,
+    direct=dt.NUMBERS - dt.COMPLEXES,
 )  # fmt: skip
 publish(absolute, names=("abs", "absolute"), inplace=True, operators="abs")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
@@ -382,10 +391,15 @@ def _one_dtype(self: Tensor, values: Tensor) -> None:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
+def _step_into_one_dtype(out: Any, values: Sequence[Any]) -> None:
+    _one_dtype(*values)
+    _one_dtype(out, values[1])
+
+
 _unknown = undifferentiable("derivative for aten::heaviside is not implemented")
 heaviside = Elementwise(
     "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
-    check_form=_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
+    check_form=_one_dtype, check_out=_step_into_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
 )  # fmt: skip
 publish(heaviside, inplace=True)
 

@@ -9,8 +9,9 @@ from ...core.declare import Binary, Elementwise, Op, Signature, Unary, invalid_c
 from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
+from ...core.machine.out_dtypes import check_found
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import Array, Backend, Namespace, dt, warn
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, warn
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
 
@@ -164,9 +165,14 @@ def _above(self: Tensor, min: Any, max: Any) -> Tensor:
 
 def _with_bounds(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """Bounds that are numbers fit the dtype, or are refused."""
-    numbers = [bound for bound in values[1:] if bound is not None and not isinstance(bound, Tensor)]
-    if numbers:
+    bounds = [bound for bound in values[1:] if bound is not None]
+    numbers = [bound for bound in bounds if not isinstance(bound, Tensor)]
+    if numbers or len(bounds) == 2:
         d = op.compute_dtype(values)
+        if d is dt.bool_:
+            side = "" if len(bounds) == 2 else "_max" if values[1] is None else "_min"
+            name = op.signature.name if op is not clamp else f"clamp{side}"
+            raise not_implemented_for(f"{name}{'_scalar' if numbers else ''}_cpu", d)
         for number in numbers:
             fitting_array(number, d, backend)
     return Elementwise.prepare(op, values, backend)
@@ -182,7 +188,15 @@ def _fits_in_place(target: Tensor, *bounds: Any) -> None:
             raise RuntimeError(f"result type {d.legacy} can't be cast to the desired output type {target.dtype.cname}")
 
 
-_BOUNDED: dict[str, Any] = {"prepare": _with_bounds, "by_form": True, "check_in_place": _fits_in_place}
+def _keeps_dtype(out: Any, values: Sequence[Any]) -> None:
+    """Beside numbers, which promote nothing, PyTorch wants the operand's dtype."""
+    if isinstance(out, TensorBase) and not any([isinstance(bound, TensorBase) for bound in values[1:]]):
+        check_found(values[0].dtype, out.dtype)
+
+
+_BOUNDED: dict[str, Any] = {
+    "prepare": _with_bounds, "by_form": True, "check_in_place": _fits_in_place, "check_out": _keeps_dtype,
+}  # fmt: skip
 clamp = Elementwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None)",
     _clamp,
@@ -192,7 +206,7 @@ clamp = Elementwise(
         "max": lambda g, self, min, max: where(_above(self, min, max), g, 0),
     },
     check=_check_bounds,
-    dtypes=REAL,
+    dtypes=ORDERED,
     number_nodes={"min": "ClampBackward1", "max": "ClampBackward1"},
     refuse=no_complex(NotImplementedError, _NO_COMPLEX),
     **_BOUNDED,

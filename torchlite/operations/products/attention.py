@@ -14,7 +14,7 @@ from typing import Any
 from ...core.declare import Op, publish_python, published
 from ...core.machine import Tensor, TensorBase, functions, requires_grad
 from ...core.state import local
-from ...core.values import Array, Namespace, broadcast_shapes, dt
+from ...core.values import Array, Namespace, broadcast_shapes, dt, within
 from ..gradient_kernels import by_kernel
 from ..places.writing import widened
 from . import attention_kernels
@@ -161,6 +161,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool, scal
         mask = scores.new_ones(scores.shape[-2:], dtype=dt.bool_).tril()
     if mask is None:
         return scores.softmax(-1)
+    within(scores.array.shape, mask.array.shape)
     if mask.dtype is dt.bool_:
         mask = scores.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)
     scores = scores + mask

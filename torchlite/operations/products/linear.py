@@ -12,7 +12,7 @@ from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..places.writing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode
-from .matmul import H, matmul, product
+from .matmul import H, into_exactly, matmul, product
 
 if TYPE_CHECKING:
     pass
@@ -121,7 +121,8 @@ def _step_by_step(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 linear = publish_python(
-    "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, function=False, method=False, comes_to=_as_one
+    "linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, function=False, method=False, into=into_exactly,
+    comes_to=_as_one,
 )
 
 

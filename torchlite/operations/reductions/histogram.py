@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, publish
-from ...core.machine import Tensor
+from ...core.machine import Tensor, fitting_array
 from ...core.values import Array, Namespace, dt, errors
 from ..shapes.shape import along_dim
 from ..vocabulary import requirement
@@ -49,6 +49,8 @@ def _check_histc(t: Tensor, bins: int, low: float, high: float) -> None:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
+    for bound in (low, high):
+        fitting_array(bound, t.dtype, t.backend.real)
 
 
 def _histc(xp: Namespace, array: Array, bins: int, low: float, high: float) -> Any:

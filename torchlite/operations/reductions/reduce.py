@@ -12,7 +12,6 @@ from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
 from ...kernels.summing import add_reduce
 from ..shapes.joining import cat
-from ..vocabulary import no_complex
 
 # ---- sums
 
@@ -66,8 +65,10 @@ def _nansum(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 
 
 def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
-    if d is not None and d.category < dt.FLOAT <= t.dtype.category:
+    if d is not None and d.category != t.dtype.category >= dt.FLOAT and not t.is_complex():
         raise errors.not_implemented_for("nansum_cpu", d)
+    if t.is_complex():
+        raise RuntimeError("nansum on CPU does not support complex inputs")
 
 
 nansum = Reduction(
@@ -76,7 +77,6 @@ nansum = Reduction(
     lambda g, self: g * self.isnan().logical_not(),
     integers="int64",
     check_form=_check_nansum,
-    refuse=no_complex(RuntimeError, "nansum on CPU does not support complex inputs"),
 )
 publish(nansum)
 
@@ -93,6 +93,18 @@ def _check_mean(t: Tensor, *values: Any) -> None:
         )
 
 
+def _check_mean_out(out: Any, values: Sequence[Any]) -> None:
+    """Where no dtype is asked for, means are computed in the input's, and may not all be written to `out`."""
+    t, d = values[0], values[-1]
+    if d is not None or not isinstance(out, TensorBase):
+        return
+    _check_mean(*values)
+    if out.dtype.category < t.dtype.category and (len(values) == 2 or out.dtype.category < dt.FLOAT):
+        raise errors.cannot_cast(t.dtype, out.dtype) if len(values) > 2 else RuntimeError(
+            f"mean.dtype_out(): input types can't be cast to the desired output type {out.dtype.legacy}"
+        )
+
+
 def _mean(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
     return add_reduce(xp, array, axis, keepdim) / reduced_count(array, axis)
 
@@ -106,6 +118,7 @@ mean_all = Reduction(
     _mean,
     _mean_vjp,
     check_form=_check_mean,
+    check_out=_check_mean_out,
     linear=True,
     batch=lambda self, dtype: mean_dim.apply(self, None, False, dtype),
     direct={d: d for d in (dt.float32, dt.float64, *dt.COMPLEXES)},
@@ -114,8 +127,8 @@ mean_all = Reduction(
     shows="self_sym_numel self_sym_sizes",
 )
 mean_dim = Reduction(
-    f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, node="MeanBackward1", linear=True,
-    shows="dim keepdim self_sym_numel self_sym_sizes",
+    f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, check_out=_check_mean_out, node="MeanBackward1",
+    linear=True, shows="dim keepdim self_sym_numel self_sym_sizes",
 )  # fmt: skip
 publish_total(mean_all, mean_dim)
 
