@@ -15,7 +15,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r".*",
         r"attempted to run this operator with Meta tensors|found on (cpu|meta)!|`value` to be on same device|"
-        r"tensor with meta DeviceType",
+        r"tensor with meta DeviceType|META device module is not loaded",
         "What has a shape here has one on the meta device too, beside numbers in tensors of the CPU as elsewhere.",
     ),
     (

@@ -177,8 +177,6 @@ class UntypedStorage(StorageBase):
         backend = get_backend(device)
         if backend is self.backend:
             return self
-        if not backend.values:
-            raise AssertionError(f"{backend.device.type.upper()} device module is not loaded")
         return UntypedStorage.over(backend.bring(self.bytes, self.backend), backend)
 
     def cpu(self) -> UntypedStorage:
