@@ -10,7 +10,7 @@ import torchlite
 torch = pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("group", ("overhead", "calls", "surroundings", "func", "training"))
+@pytest.mark.parametrize("group", ("overhead", "surroundings", "func", "training"))
 def test_workloads_give_the_same_in_both_libraries(group):
     from bench.timing import same_results
 
