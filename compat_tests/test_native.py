@@ -487,3 +487,55 @@ def test_modules_are_called_with_their_hooks() -> None:
     bare = torchlite.nn.Linear.__new__(torchlite.nn.Linear)
     with pytest.raises(AttributeError):
         bare(x)
+
+
+# ---- constants
+
+
+def test_what_is_made_again_is_new_memory_and_follows_the_defaults() -> None:
+    def all_made(size: tuple[int, ...], like: torchlite.Tensor) -> list[Any]:
+        made = [f(size) for f in (torchlite.zeros, torchlite.ones)] + [torchlite.full(size, 2.5), torchlite.eye(3)]
+        made += [torchlite.arange(3), torchlite.linspace(0, 1, 4), torchlite.zeros_like(like), like.new_ones(2)]
+        return made
+
+    like = torchlite.ones(2, 3).t()
+    first = [described(t) for t in all_made((2, 3), like)]
+    for _ in range(3):
+        made = all_made((2, 3), like)
+        assert [described(t) for t in made] == first
+        for t in made:
+            t.add_(1)
+    torchlite.set_default_dtype(torchlite.float64)
+    try:
+        assert [t.dtype for t in all_made((2, 3), like)[:3]] == [torchlite.float64] * 3
+    finally:
+        torchlite.set_default_dtype(torchlite.float32)
+    with torchlite.device("meta"):
+        assert all(t.is_meta for t in all_made((2, 3), like)[:6])
+    assert [described(t) for t in all_made((2, 3), like)] == first
+
+
+def test_memory_that_nobody_wrote_to_is_filled_once_that_is_asked_for() -> None:
+    for _ in range(3):
+        torchlite.empty(3)
+    torchlite.use_deterministic_algorithms(True)
+    try:
+        assert all(torchlite.empty(3).isnan().all() for _ in range(3))
+    finally:
+        torchlite.use_deterministic_algorithms(False)
+    for _ in range(3):
+        with pytest.warns(UserWarning, match="deprecated"):
+            torchlite.range(0, 2)
+
+
+def test_results_beside_others_are_recorded_alike() -> None:
+    """Plans of several results, of which some have no history."""
+    for call in (lambda x: x.max(1), lambda x: torchlite.frexp(x), lambda x: torchlite.var_mean(x, 1), torchlite.sort):
+        seen = []
+        for _ in range(4):
+            x = torchlite.tensor([[1.0, 3.0], [4.0, 2.0]], requires_grad=True)
+            results = call(x)
+            told = described(tuple(results))
+            results[0].sum().backward()
+            seen.append((told, None if x.grad is None else x.grad.tolist()))
+        assert seen[1:] == seen[:-1]

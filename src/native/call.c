@@ -302,13 +302,8 @@ static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, P
     node->output_forms = forms_of(NULL, (PyArrayObject *)made, a->dtype);
     node->operand_forms = shape == NULL ? NULL : PyTuple_Pack(3, shape, a->dtype, Py_None);
     Py_XDECREF(shape);
-    if (node->next_edges == NULL || node->output_forms == NULL || node->operand_forms == NULL ||
-        node->plain_values == NULL) {
-        Py_DECREF(node);
-        return recorded(result, 1);
-    }
-    hang(result, node);
-    return recorded(result, ((Tensor *)result)->edge == Py_None);
+    return recorded(result, hung(result, node, node->next_edges == NULL || node->output_forms == NULL ||
+                                                   node->operand_forms == NULL || node->plain_values == NULL) < 0);
 }
 
 // ---- made by Python: `unary(general, (kernels, direct, numbers, product, recipe))`, where a recipe is None or

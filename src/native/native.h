@@ -40,7 +40,8 @@
 #define SAVED_OUTPUT_FIELDS(X) X(tensor, "tensor") X(version, "version") X(output, "output")
 #define SAVED_NUMBER_FIELDS(X) X(value, "value")
 #define MODE_FIELDS(X) X(plain, "plain") X(grad, "grad") X(direct, "direct")
-#define STATE_FIELDS(X) X(entered, "entered") X(mode, "mode") X(task, "task") X(quiet, "quiet")
+#define STATE_FIELDS(X) \
+    X(default_device, "default_device") X(entered, "entered") X(mode, "mode") X(task, "task") X(quiet, "quiet")
 #define FIELD(field, name) PyObject *field;
 
 typedef struct { PyObject_HEAD TENSOR_FIELDS(FIELD) PyObject *dict, *weak; } Tensor;
@@ -69,7 +70,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
 #define KNOWN(X) \
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
-    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(overriding) X(leave_switch) X(let_go)
+    X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -186,12 +187,14 @@ typedef struct {
 
 PyObject *edge_in(Tensor *t);                            // borrowed: the edge of an operand; NULL: Python has to look
 int has_history(Tensor *t);                              // whether recording is due, or must be looked into
+PyObject *form_of(PyArrayObject *array, PyObject *dtype);                   // of a result: shape, dtype, backend
 PyObject *forms_of(PyObject *edge, PyArrayObject *array, PyObject *dtype);  // `output_forms` of a node of one result
 PyObject *version_pair(Tensor *t);                       // `(tensor, version)`
 int counts_plainly(Tensor *t);
 int count_write(Tensor *t);
-void hang(PyObject *result, Node *node);                 // takes the node over: the result is its first output
-PyObject *saved_output(Tensor *result);                  // the entry for a result that its node keeps
+int hang(PyObject *result, Node *node, Py_ssize_t nr);   // makes it an output of the node
+int hung(PyObject *result, Node *node, int failed);
+PyObject *saved_output(Tensor *result, PyObject *nr);    // the entry for a result that its node keeps
 int is_as_recorded(PyObject *edge, PyArrayObject *array);
 int record_unary(const Recipe *recipe, Tensor *a, PyObject *result);
 int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result);
@@ -211,6 +214,38 @@ PyObject *sum_of(PyObject *a, PyObject *b, int into_a);  // a new reference; NUL
 
 extern PyTypeObject WaitingType;
 PyObject *make_backward(PyObject *module, PyObject *args);
+
+// ---- form.c: what is alike in calls that come to the same
+
+enum { MOST_TENSORS = 16 };
+
+typedef struct {
+    npy_intp *geometry;           // for each tensor its dims, then its strides
+    int ndims[MOST_TENSORS], count;
+    PyObject *dtypes[MOST_TENSORS];  // borrowed: they live for ever
+    PyObject *values, *names;     // the arguments with a mark for each tensor; the names of the last ones
+} Form;
+
+typedef struct { Tensor *tensors[MOST_TENSORS]; int count; const npy_intp *geometry; } Met;  // a call of a known form
+
+int take_form(Form *form, PyObject *args, PyObject *kwargs);  // -1: it has none, or an error
+int is_met(const Form *form, PyObject *const *args, Py_ssize_t given, PyObject *kwnames, Met *met);
+void clear_form(Form *form);
+PyObject *list_of(const Met *met);                       // the tensors
+
+// ---- history.c: the history of results, for calls of one form. All objects belong to the plan's data.
+
+typedef struct {
+    PyObject *general, *bound;  // records what C leaves to it, and binds the tensors for that
+    PyObject *node_class, *edges_from, *keeping, *notes, *operand_forms;  // the first is NULL where C may not record
+    PyObject *forms;            // `output_forms`, once there was a result; held
+    int reshaped;               // whether edges must lead to the operands' shapes
+    Py_ssize_t through;         // how many results have a history
+} History;
+
+int read_history(History *history, PyObject *recorder, PyObject *bound);
+// `made` is what Python gets: the result, or a tuple of them.
+int record(History *history, const Met *met, PyObject *made, PyObject *const *results, Py_ssize_t count);
 
 // ---- plan.c
 

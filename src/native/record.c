@@ -77,6 +77,13 @@ int is_as_recorded(PyObject *edge, PyArrayObject *array)
     return has_shape(array, PyTuple_GET_ITEM(PyTuple_GET_ITEM(forms, nr), 0));
 }
 
+PyObject *form_of(PyArrayObject *array, PyObject *dtype)
+{
+    PyObject *shape = shape_of(array), *form = shape == NULL ? NULL : PyTuple_Pack(3, shape, dtype, known.cpu);
+    Py_XDECREF(shape);
+    return form;
+}
+
 // That of the node before where it says the same, so that long chains share one.
 PyObject *forms_of(PyObject *edge, PyArrayObject *array, PyObject *dtype)
 {
@@ -87,24 +94,31 @@ PyObject *forms_of(PyObject *edge, PyArrayObject *array, PyObject *dtype)
             has_shape(array, PyTuple_GET_ITEM(form, 0)))
             return Py_NewRef(forms);
     }
-    PyObject *shape = shape_of(array);
-    PyObject *form = shape == NULL ? NULL : PyTuple_Pack(3, shape, dtype, known.cpu);
-    PyObject *forms = form == NULL ? NULL : PyTuple_Pack(1, form);
-    Py_XDECREF(shape);
+    PyObject *form = form_of(array, dtype), *forms = form == NULL ? NULL : PyTuple_Pack(1, form);
     Py_XDECREF(form);
     return forms;
 }
 
-void hang(PyObject *result, Node *node)
+int hang(PyObject *result, Node *node, Py_ssize_t nr)
 {
-    PyObject *edge = PyTuple_New(2);
-    if (edge == NULL) {
-        Py_DECREF(node);
-        return;
+    PyObject *edge = PyTuple_New(2), *number = nr ? PyLong_FromSsize_t(nr) : Py_NewRef(known.zero);
+    if (edge == NULL || number == NULL) {
+        Py_XDECREF(edge);
+        Py_XDECREF(number);
+        return -1;
     }
-    PyTuple_SET_ITEM(edge, 0, (PyObject *)node);
-    PyTuple_SET_ITEM(edge, 1, Py_NewRef(known.zero));
+    PyTuple_SET_ITEM(edge, 0, Py_NewRef(node));
+    PyTuple_SET_ITEM(edge, 1, number);
     Py_SETREF(((Tensor *)result)->edge, edge);
+    return 0;
+}
+
+// The end of recording: the node, which it takes over, stands behind its one result, unless something `failed`.
+int hung(PyObject *result, Node *node, int failed)
+{
+    failed = failed || hang(result, node, 0) < 0;
+    Py_DECREF(node);
+    return failed ? -1 : 0;
 }
 
 static int by_python(const Recipe *recipe, PyObject *a, PyObject *b, PyObject *result)
@@ -123,9 +137,12 @@ static int by_python(const Recipe *recipe, PyObject *a, PyObject *b, PyObject *r
     return done == NULL ? -1 : 0;
 }
 
-// The entry for a result that its node keeps: an alias without history.
-PyObject *saved_output(Tensor *result)
+// The entry for a result that its node keeps: an alias without history, or the result itself if it can have none.
+PyObject *saved_output(Tensor *result, PyObject *nr)
 {
+    const int type = PyArray_TYPE((PyArrayObject *)result->array);
+    if (PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type))
+        return version_pair(result);
     SavedOutput *saved = (SavedOutput *)new_of(known.SavedOutput);
     if (saved == NULL)
         return NULL;
@@ -141,7 +158,7 @@ PyObject *saved_output(Tensor *result)
     Py_SETREF(((Tensor *)alias)->counter, Py_NewRef(result->counter));
     saved->tensor = alias;
     saved->version = PyLong_FromSsize_t(((Counter *)result->counter)->n);
-    saved->output = Py_NewRef(known.zero);
+    saved->output = Py_NewRef(nr);
     return (PyObject *)saved;
 }
 
@@ -183,14 +200,9 @@ int record_unary(const Recipe *recipe, Tensor *a, PyObject *result)
     node->operand_forms = Py_NewRef(Py_None);
     node->output_forms = forms_of(edge, (PyArrayObject *)r->array, r->dtype);
     PyObject *kept_input = recipe->keeps_first ? version_pair(a) : NULL;
-    PyObject *kept_result = recipe->keeps_result ? saved_output(r) : NULL;
+    PyObject *kept_result = recipe->keeps_result ? saved_output(r, known.zero) : NULL;
     node->saved_entries = entries(recipe->keeps_first, kept_input, recipe->keeps_result, kept_result);
-    if (node->next_edges == NULL || node->output_forms == NULL || node->saved_entries == NULL) {
-        Py_DECREF(node);
-        return -1;
-    }
-    hang(result, node);
-    return r->edge == Py_None ? -1 : 0;
+    return hung(result, node, node->next_edges == NULL || node->output_forms == NULL || node->saved_entries == NULL);
 }
 
 // The shapes and dtypes to which the gradients of operands of different shapes are fitted.
@@ -238,11 +250,6 @@ int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result
         node->saved_entries = entries(recipe->keeps_first, kept_first, recipe->keeps_second, kept_second);
     else
         node->saved_entries = entries(recipe->keeps_second, kept_second, recipe->keeps_first, kept_first);
-    if (node->next_edges == NULL || node->output_forms == NULL || node->operand_forms == NULL ||
-        node->saved_entries == NULL) {
-        Py_DECREF(node);
-        return -1;
-    }
-    hang(result, node);
-    return r->edge == Py_None ? -1 : 0;
+    return hung(result, node, node->next_edges == NULL || node->output_forms == NULL || node->operand_forms == NULL ||
+                                  node->saved_entries == NULL);
 }

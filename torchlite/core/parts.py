@@ -20,7 +20,7 @@ _SLOTS = {
     "SavedOutputParts": ("output", "tensor", "version"),
     "SavedNumberParts": ("value",),
     "ModeParts": ("direct", "grad", "plain"),
-    "StateParts": ("entered", "mode", "quiet", "task"),
+    "StateParts": ("default_device", "entered", "mode", "quiet", "task"),
 }  # fmt: skip
 
 

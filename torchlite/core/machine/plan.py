@@ -106,7 +106,7 @@ def planned(
                 if plan and plan is not UNKNOWN:
                     results = plan(state, mode, tensors)
                     if made is not call:
-                        native.remember(made, args, kwargs, plan)
+                        native.remember(made, args, kwargs, plan, getattr(plan, "native", None))
                     return results
                 results = general(*args, **kwargs)
                 if plan is not False:
@@ -203,11 +203,21 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
             results = finish(results, bound(tensors))
         return results if returns is None else returns(results)
 
-    in_native = single and known is not None and check is None and finish is None and returns is None and (
-        kernel, tuple(template), tuple(singles), tuple(sequences), known_type, numpy_type,
+    in_native = known is not None and (
+        kernel, tuple(template), tuple(singles), tuple(sequences), not single, *map(tuple, zip(*known)),
         lambda outputs: wrap_results(outputs, out_dtype, backend), record, bound,
+        check and (lambda tensors: check(*bound(tensors))), _after(finish, returns, bound),
     )  # fmt: skip
     return run
+
+
+def _after(finish: Any, returns: Any, bound: Any) -> Callable[[Any, Sequence[Tensor]], Any] | None:
+    """What is made of results, and tensors, at last."""
+    if finish is None:
+        return returns and (lambda results, tensors: returns(results))
+    if returns is None:
+        return lambda results, tensors: finish(results, bound(tensors))
+    return lambda results, tensors: returns(finish(results, bound(tensors)))
 
 
 def _same(made: Any, outputs: Any) -> bool:

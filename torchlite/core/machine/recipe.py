@@ -91,9 +91,9 @@ def _by_recipe(
         node.saved_entries = entries_of(saved)
         return None
 
-    if single and not moving and through == [0]:
+    if not moving and through == list(range(len(through))):
         record.native = (  # type: ignore[attr-defined]
-            node_class, tuple(edges_from), tuple(keeping), tuple(notes), operand_forms, reshaped,
+            node_class, tuple(edges_from), tuple(keeping), tuple(notes), operand_forms, reshaped, len(through),
         )  # fmt: skip
     return record
 

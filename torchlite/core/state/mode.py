@@ -122,7 +122,7 @@ class State(StateParts):
     `numpy.errstate` is neither read nor changed.
     """
 
-    __slots__ = ("adopted", "default_device", "hooks_refused", "leaves_allowed", "levels", "multithreading")
+    __slots__ = ("adopted", "hooks_refused", "leaves_allowed", "levels", "multithreading")
 
     def __init__(self) -> None:
         self.mode = GRAD

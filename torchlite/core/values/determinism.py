@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..parts import know
 from .errors import warn
 
 
@@ -13,6 +16,10 @@ class Determinism:
     def __init__(self) -> None:
         self.debug_mode = 0  # 0: not asked for, 1: what is not deterministic warns, 2: it raises an error
         self.fill_uninitialized_memory = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        know(defaults=object())  # what `empty` gave before is made anew
 
     def alert(self, name: str) -> None:
         """Say that PyTorch promises no order for what this op writes."""

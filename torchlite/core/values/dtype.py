@@ -216,6 +216,7 @@ def set_default_dtype(d: dtype) -> None:
     if not d.promotable:
         raise TypeError(f"couldn't find storage object {d.legacy}Storage")
     _Defaults.floating = d
+    know(defaults=object())  # what was made by default is made anew
 
 
 def default_complex() -> dtype:

@@ -294,7 +294,7 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
-@factory("range(Scalar start, Scalar end, Scalar step=1)", flat=True)
+@factory("range(Scalar start, Scalar end, Scalar step=1)", flat=True, deprecated=True)
 def range_(start: Any, end: Any, step: Any, d: Any, backend: Backend) -> Tensor:
     """The numbers from start to end, both included."""
     warn(

@@ -10,14 +10,16 @@ from typing import Any
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, publish_as
-from ...core.machine import Tensor, dispatch, form_of_call, needs_dispatch, refuse_history, write_out
+from ...core.machine import Tensor, accelerated, dispatch, form_of_call, needs_dispatch, refuse_history, write_out
+from ...core.native import native
 from ...core.state import local
-from ...core.values import get_default_device, out_of_memory, strided, warn
+from ...core.values import CPU, get_default_device, out_of_memory, strided, warn
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
 )
 _MOST = 1024  # forms of call that are remembered of one function
+_SMALL = 1 << 14  # the bytes of a result up to which the native build keeps one to copy
 _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
 
 
@@ -28,17 +30,19 @@ def factory(
     flat: bool = False,
     warns: bool = False,
     takes_out: bool = True,
+    deprecated: bool = False,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
     The function gets its arguments, then a dtype (or None) and a backend. For a method, or a function of a tensor
     `self`, these are the tensor's where the call names none. With `flat`, the result is a vector, and an `out` of as
     many elements keeps its shape; other shapes are changed, and `warns` says whether with a warning. Methods, and
-    functions of `self`, take none.
+    functions of `self`, take none. What is `deprecated` says so in each call.
     """
 
     def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        call = Factory(schema, f, method, flat, warns, takes_out and not method).caller()
+        made = Factory(schema, f, method, flat, warns, takes_out and not method)
+        call = made.caller(same=not deprecated and "generator" not in made.signature.by_name)
         publish_as(call.__name__, call, function, method)
         return call
 
@@ -74,8 +78,8 @@ class Factory:
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
-    def caller(self) -> Callable[..., Tensor]:
-        """The public function."""
+    def caller(self, same: bool) -> Callable[..., Tensor]:
+        """The public function; `same` says that all calls of one form come to the same."""
         known, like, made = self.known, self.like, self.made
 
         def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -85,11 +89,14 @@ class Factory:
                 form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
                 bound = known.get(form)
                 if bound is not None and bound[0] is state.default_device:
-                    return made(*tensors, *bound[1])
+                    result = made(*tensors, *bound[1])
+                    if public is not call:
+                        _keep_for_copies(public, args, kwargs, result)
+                    return result
             values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
                 if needs_dispatch(args, kwargs):
-                    return dispatch(call, args, kwargs)
+                    return dispatch(public, args, kwargs)
                 if self.spread and len(args) > like and hasattr(args[like], "__index__"):
                     args = (*args[:like], tuple(args[like:]))
                 values = self.signature.bind(args, kwargs, self.method)
@@ -100,7 +107,9 @@ class Factory:
 
         call.__name__ = call.__qualname__ = self.name
         call.__doc__ = self.make.__doc__
-        return call
+        public = accelerated(native.planned, call) if same and native is not None else call
+        public.__doc__ = call.__doc__
+        return public
 
     def made(self, *values: Any) -> Tensor:
         try:
@@ -165,3 +174,10 @@ class Factory:
             out._resize_output_(result.shape, out.device)
         write_out(out, result)
         return out
+
+
+def _keep_for_copies(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> None:
+    """Let calls of this form copy what this one made, where that is small and lies row by row on the CPU."""
+    array, fits = result.array, result.backend is get_backend(CPU) and result.array.nbytes <= _SMALL
+    if fits and array.base is None and array.flags.c_contiguous:
+        native.remember(call, args, kwargs, None, (array.copy(), result.dtype))

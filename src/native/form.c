@@ -1,0 +1,160 @@
+// Forms of calls: what is alike in calls that come to the same. A form holds the arguments of a call, with a mark in place
+// of each tensor, of which it has dtype, shape and strides; plain values are compared by value.
+#include "native.h"
+
+// ---- meeting a form again
+
+static inline int is_sequence(PyObject *value)
+{
+    return PyTuple_CheckExact(value) || PyList_CheckExact(value) || (PyObject *)Py_TYPE(value) == known.Size;
+}
+
+static Tensor *plannable(PyObject *value)
+{
+    if ((PyObject *)Py_TYPE(value) != known.Tensor && !PyType_IsSubtype(Py_TYPE(value), &TensorParts))
+        return NULL;
+    Tensor *t = (Tensor *)value;
+    if (t->backend != known.cpu || t->counter == known.UNVERSIONED || t->array == NULL || !PyArray_CheckExact(t->array))
+        return NULL;
+    return t;
+}
+
+static int same_value(PyObject *a, PyObject *b)
+{
+    if (Py_TYPE(a) != Py_TYPE(b))
+        return 0;
+    if (PyFloat_CheckExact(a)) {  // zeros are told apart by their signs
+        const double one = PyFloat_AS_DOUBLE(a), other = PyFloat_AS_DOUBLE(b);
+        return memcmp(&one, &other, sizeof one) == 0;
+    }
+    if (a == b)
+        return 1;
+    if (PyComplex_CheckExact(a))
+        return 0;
+    const int same = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (same < 0)
+        PyErr_Clear();
+    return same > 0;
+}
+
+static int matches(const Form *form, PyObject *expected, PyObject *value, Met *met)
+{
+    if (expected == known.Tensor) {  // the mark
+        Tensor *t = plannable(value);
+        const int k = met->count;
+        if (t == NULL || k >= form->count || t->dtype != form->dtypes[k])
+            return 0;
+        PyArrayObject *array = (PyArrayObject *)t->array;
+        const int ndim = PyArray_NDIM(array);
+        const size_t bytes = ndim * sizeof(npy_intp);
+        if (ndim != form->ndims[k] || memcmp(met->geometry, PyArray_DIMS(array), bytes) != 0 ||
+            memcmp(met->geometry + ndim, PyArray_STRIDES(array), bytes) != 0)
+            return 0;
+        met->geometry += 2 * ndim;
+        met->tensors[met->count++] = t;
+        return 1;
+    }
+    if (!is_sequence(expected))
+        return same_value(expected, value);
+    if (Py_TYPE(expected) != Py_TYPE(value) || Py_SIZE(expected) != Py_SIZE(value))
+        return 0;
+    PyObject **forms = PySequence_Fast_ITEMS(expected), **values = PySequence_Fast_ITEMS(value);
+    for (Py_ssize_t i = 0; i < Py_SIZE(expected); i++)
+        if (!matches(form, forms[i], values[i], met))
+            return 0;
+    return 1;
+}
+
+int is_met(const Form *form, PyObject *const *args, Py_ssize_t given, PyObject *kwnames, Met *met)
+{
+    const Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    if (PyTuple_GET_SIZE(form->values) != given + named || PyTuple_GET_SIZE(form->names) != named)
+        return 0;
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *one = PyTuple_GET_ITEM(form->names, i), *other = PyTuple_GET_ITEM(kwnames, i);
+        if (one != other && PyUnicode_Compare(one, other) != 0)
+            return 0;
+    }
+    met->count = 0;
+    met->geometry = form->geometry;
+    for (Py_ssize_t i = 0; i < given + named; i++)
+        if (!matches(form, PyTuple_GET_ITEM(form->values, i), args[i], met))
+            return 0;
+    return met->count == form->count;
+}
+
+PyObject *list_of(const Met *met)
+{
+    PyObject *list = PyList_New(met->count);
+    for (int i = 0; list != NULL && i < met->count; i++)
+        PyList_SET_ITEM(list, i, Py_NewRef(met->tensors[i]));
+    return list;
+}
+
+// ---- taking the form of a call
+
+static int note_geometry(Form *form, Tensor *t)
+{
+    PyArrayObject *array = (PyArrayObject *)t->array;
+    const int ndim = PyArray_NDIM(array), k = form->count;
+    Py_ssize_t before = 0;
+    for (int i = 0; i < k; i++)
+        before += 2 * form->ndims[i];
+    npy_intp *grown = PyMem_Realloc(form->geometry, (before + 2 * ndim + 1) * sizeof *grown);
+    if (grown == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    form->geometry = grown;
+    form->ndims[k] = ndim;
+    form->dtypes[k] = t->dtype;
+    form->count++;
+    memcpy(grown + before, PyArray_DIMS(array), ndim * sizeof *grown);
+    memcpy(grown + before + ndim, PyArray_STRIDES(array), ndim * sizeof *grown);
+    return 0;
+}
+
+// A copy of arguments with a mark in place of each tensor, whose form is noted. NULL, without an error, where there are
+// more tensors than C knows, or one that is not `plannable`: such plans are Python's alone.
+static PyObject *marked(Form *form, PyObject *value)
+{
+    Tensor *t = plannable(value);
+    if (t == NULL && PyType_IsSubtype(Py_TYPE(value), &TensorParts))
+        return NULL;
+    if (t != NULL)
+        return form->count == MOST_TENSORS || note_geometry(form, t) < 0 ? NULL : Py_NewRef(known.Tensor);
+    if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value))
+        return Py_NewRef(value);
+    const Py_ssize_t count = Py_SIZE(value);
+    PyObject *copy = PyTuple_CheckExact(value) ? PyTuple_New(count) : PyList_New(count);
+    for (Py_ssize_t i = 0; copy != NULL && i < count; i++) {
+        PyObject *item = marked(form, PySequence_Fast_GET_ITEM(value, i));
+        if (item == NULL)
+            Py_CLEAR(copy);
+        else if (PyTuple_CheckExact(copy))
+            PyTuple_SET_ITEM(copy, i, item);
+        else
+            PyList_SET_ITEM(copy, i, item);
+    }
+    return copy;
+}
+
+int take_form(Form *form, PyObject *args, PyObject *kwargs)
+{
+    PyObject *values = PyDict_Values(kwargs), *last = values == NULL ? NULL : PyList_AsTuple(values);
+    PyObject *all = last == NULL ? NULL : PySequence_Concat(args, last), *names = PyDict_Keys(kwargs);
+    if (all != NULL && names != NULL && (form->values = marked(form, all)) != NULL)
+        form->names = PyList_AsTuple(names);
+    Py_XDECREF(values);
+    Py_XDECREF(last);
+    Py_XDECREF(all);
+    Py_XDECREF(names);
+    return form->names == NULL ? -1 : 0;
+}
+
+void clear_form(Form *form)
+{
+    PyMem_Free(form->geometry);
+    Py_XDECREF(form->values);
+    Py_XDECREF(form->names);
+}
