@@ -3,6 +3,7 @@
 // Each function first asks whether the case is plain; only then is anything made. What is not plain is declined to the
 // function in Python that takes the same arguments. Where memory runs out it is declined too, for the error's text.
 #include "native.h"
+#include <float.h>
 
 typedef struct {
     PyObject *kernels, *direct;  // borrowed: the op's kernels by backend, and result dtypes by operands' dtypes
@@ -247,6 +248,58 @@ static PyObject *call_in_place(PyObject *f, PyObject *const *args, size_t nargsf
     return Py_NewRef(a);
 }
 
+// What is put into a tensor: zeros, a number, or the elements of another one.
+typedef struct { int zeros, numbers, tensors; } Put;
+
+static int fits_in(PyObject *value, int slot)
+{
+    if (!PyFloat_CheckExact(value) || slot != FLOAT32)
+        return 1;
+    const double v = PyFloat_AS_DOUBLE(value);
+    return (v <= FLT_MAX && v >= -FLT_MAX) || v != v || v - v != 0;  // of finite numbers, those that stay so
+}
+
+static void fill(PyArrayObject *x, const void *element)
+{
+    const size_t item = PyArray_ITEMSIZE(x), size = PyArray_NBYTES(x);
+    char *to = PyArray_BYTES(x);
+    if (size == 0)
+        return;
+    memcpy(to, element, item);
+    for (size_t done = item; done < size; done *= 2)
+        memcpy(to + done, to, done < size - done ? done : size - done);
+}
+
+static PyObject *call_put(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const Put *put = ((Function *)f)->own;
+    const Py_ssize_t given = PyVectorcall_NARGS(nargsf);
+    Mode *mode;
+    Tensor *a, *b = NULL;
+    Number number;
+    if (kwnames != NULL || given != 2 - put->zeros || (mode = plain_mode()) == NULL || (a = host_tensor(args[0])) == NULL ||
+        !counts_plainly(a) || !PyArray_ISWRITEABLE((PyArrayObject *)a->array) ||
+        (mode->grad == Py_True && a->edge != Py_None))
+        return decline(f, args, nargsf, kwnames);
+    PyArrayObject *x = (PyArrayObject *)a->array;
+    const int slot = slot_of(a->dtype);
+    if (put->numbers && (!is_number(args[1]) || !fits_in(args[1], slot) || !as_element(args[1], slot, &number)))
+        return decline(f, args, nargsf, kwnames);
+    if (put->tensors &&
+        ((b = host_tensor(args[1])) == NULL || b->dtype != a->dtype || !same_shape(x, (PyArrayObject *)b->array) ||
+         (mode->grad == Py_True && b->edge != Py_None) || (b != a && meet(x, (PyArrayObject *)b->array))))
+        return decline(f, args, nargsf, kwnames);
+    if (count_write(a) < 0)
+        return NULL;
+    if (put->numbers)
+        fill(x, &number);
+    else if (put->zeros)
+        memset(PyArray_DATA(x), 0, PyArray_NBYTES(x));
+    else if (b != a)
+        memcpy(PyArray_DATA(x), PyArray_DATA((PyArrayObject *)b->array), PyArray_NBYTES(x));
+    return Py_NewRef(a);
+}
+
 // ---- all elements
 
 // What a reduction notes: values known beforehand, and the operand's shape where None stands.
@@ -335,4 +388,19 @@ static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
 PyObject *make_unary(PyObject *module, PyObject *args) { return made(call_unary, 1, args); }
 PyObject *make_binary(PyObject *module, PyObject *args) { return made(call_binary, 2, args); }
 PyObject *make_in_place(PyObject *module, PyObject *args) { return made(call_in_place, 2, args); }
+
+PyObject *make_put(PyObject *module, PyObject *args)
+{
+    PyObject *general, *held;
+    if (!PyArg_ParseTuple(args, "OO!", &general, &PyTuple_Type, &held))
+        return NULL;
+    Function *f = new_function(call_put, 2, general, held, sizeof(Put));
+    Put *put = f == NULL ? NULL : f->own;
+    if (put == NULL || !PyArg_ParseTuple(held, "ppp", &put->zeros, &put->numbers, &put->tensors))
+        Py_CLEAR(f);
+    else
+        f->operands -= put->zeros;
+    return (PyObject *)f;
+}
+
 PyObject *make_total(PyObject *module, PyObject *args) { return made(call_total, 1, args); }

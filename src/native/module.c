@@ -41,6 +41,7 @@ static PyMethodDef methods[] = {
     {"unary", make_unary, METH_VARARGS, "A function of one operand."},
     {"binary", make_binary, METH_VARARGS, "A function of two operands."},
     {"in_place", make_in_place, METH_VARARGS, "An in-place method of two operands."},
+    {"put", make_put, METH_VARARGS, "An in-place method that puts something in the place of all elements."},
     {"backward", make_backward, METH_VARARGS, "The method `backward` of tensors."},
     {"add_program", add_program, METH_VARARGS, "Say what nodes of a class do to a gradient."},
     {"planned", make_planned, METH_VARARGS, "A function that knows calls again by their form."},

@@ -264,6 +264,7 @@ PyObject *view_of(Tensor *source, PyObject *array, PyObject *step, PyObject *edg
 PyObject *make_unary(PyObject *module, PyObject *args);
 PyObject *make_binary(PyObject *module, PyObject *args);
 PyObject *make_in_place(PyObject *module, PyObject *args);
+PyObject *make_put(PyObject *module, PyObject *args);
 PyObject *make_total(PyObject *module, PyObject *args);
 
 // ---- small.c, context.c, module_call.c: what stands around calls of ops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .array_backward import by_formula, fetch, share_on_arrays, spread_on_arrays
 from .batching import BROADCAST, DYNAMIC, FILLING, LEADING, RANDOM, Leading, drawn, refuse_batch
-from .fast import PRECISE
+from .fast import PRECISE, accelerated
 from .format import set_printoptions
 from .formulas import know_formulas
 from .generator import Generator, _defaults, default_generator

@@ -18,6 +18,7 @@ from ..state import local
 from ..values import Array, dt, out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .overrides import public
+from .registry import functions
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
@@ -209,6 +210,14 @@ def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[
     made.__name__, made.__qualname__, made.__module__ = general.__name__, general.__qualname__, general.__module__
     public[general] = made
     return made
+
+
+def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = False) -> None:
+    """Let C do the plain cases of an in-place method that puts zeros, a number or another tensor's elements."""
+    if native is not None:
+        made = accelerated(native.put, getattr(Tensor, name), zeros, numbers, tensors)
+        setattr(Tensor, name, made)
+        functions[name] = made
 
 
 def _native_unary(op: Any, general: Any, record: Any) -> Callable[..., Any]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import cast_array, get_backend
 from ...core.declare import LaidOp, Op, Signature, fit_gradient, method, publish, published
 from ...core.machine.batching import LEADING, refuse_batch
+from ...core.machine.fast import put
 from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
-from ...core.machine.overrides import dispatch, needs_dispatch, overridable
+from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
+from ...core.machine.plan import planned
 from ...core.machine.tensor import Tensor, TensorBase, wrap
 from ...core.machine.write import bump, same_elements, write
-from ...core.native import quick
+from ...core.native import named, quick
 from ...core.state import Mode, State, local
 from ...core.values import dtype as dt
 from ...core.values import errors
@@ -104,6 +106,7 @@ cast = LaidOp(
     batch=LEADING,
     prepare=_to_dtype,
     record=_record_inexact,
+    by_form=True,
 )
 
 
@@ -158,33 +161,56 @@ _TO_DTYPE = Signature(f"to(Tensor self, ScalarType dtype, {_HOW})")
 _TO_DEVICE = Signature(f"to(Tensor self, Device? device=None, ScalarType? dtype=None, {_HOW})")
 
 
-@method("to")
+def _comes_to(t: Tensor, d: dt.dtype | None, where: device | None, copy: bool, format_: Any) -> Any:
+    """The op that a conversion comes to where it is one of the dtype alone."""
+    stays = where is None or get_backend(where).device == t.backend.device
+    return (cast, (t, d, None)) if stays and d not in (None, t.dtype) and format_ in (None, preserve_format) else None
+
+
+def _by_plan(asked: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """A conversion by way of plans; `asked` says what a call asks for."""
+    made = planned(lambda args, kwargs: _comes_to(*asked(*args, **kwargs)), general)
+    public[general] = made
+    return named(made, general)
+
+
+def _asked(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """What a call of `to` asks for: the tensor, dtype, device, whether to copy in any case, the memory format."""
+    first = args[1] if len(args) > 1 else kwargs.get("dtype")
+    if isinstance(first, TensorBase):
+        t, other, _, copy, format_ = _TO_OTHER.bind(args, kwargs, True)
+        return t, other.dtype, other.device, copy, format_
+    if isinstance(first, dt.dtype) and "device" not in kwargs:
+        t, d, _, copy, format_ = _TO_DTYPE.bind(args, kwargs, True)
+        return t, d, None, copy, format_
+    t, where, d, _, copy, format_ = _TO_DEVICE.bind(args, kwargs, True)
+    return t, d, where, copy, format_
+
+
 @overridable
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor with another dtype, on another device, or both; itself when nothing changes."""
-    first = args[0] if args else kwargs.get("dtype")
-    if isinstance(first, TensorBase):
-        _, other, _, copy, format_ = _TO_OTHER.bind((self, *args), kwargs, True)
-        return convert(self, other.dtype, other.device, copy, format_)
-    if isinstance(first, dt.dtype) and "device" not in kwargs:
-        _, d, _, copy, format_ = _TO_DTYPE.bind((self, *args), kwargs, True)
-        return convert(self, d, None, copy, format_)
-    _, where, d, _, copy, format_ = _TO_DEVICE.bind((self, *args), kwargs, True)
-    return convert(self, d, where, copy, format_)
+    return convert(*_asked(self, *args, **kwargs))
+
+
+method("to")(_by_plan(_asked, to))
 
 
 def _conversion(name: str, d: dt.dtype | None, where: device | None = None) -> None:
     signature = Signature(f"{name}(Tensor self, *, MemoryFormat? memory_format=None)")
 
+    def asked(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        t, format_ = signature.bind(args, kwargs, True)
+        return t, d, where, False, format_
+
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if (self.__class__ is not Tensor or local.state.mode.functions) and needs_dispatch((self,), {}):
             return dispatch(call, (self, *args), kwargs)
-        format_ = signature.bind((self, *args), kwargs, True)[1] if args or kwargs else None
-        return convert(self, d, where, False, format_)
+        return convert(*asked(self, *args, **kwargs)) if args or kwargs else convert(self, d, where)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"This tensor {f'as {d!r}' if d else 'in host memory'}."
-    method(name)(call)
+    method(name)(_by_plan(asked, call))
 
 
 for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "long", "chalf", "cfloat", "cdouble"):
@@ -311,6 +337,7 @@ copy_ = Op(
     shows="",
 )
 publish(copy_, function=False, method=False, inplace=True)
+put("copy_", tensors=True)
 
 
 def _filling(value: Any, d: dt.dtype, backend: Backend) -> Any:
@@ -360,6 +387,7 @@ fill_tensor = Op(
     **_FILLING,
 )
 publish(fill_tensor, fill_number, names="fill", function=False, method=False, inplace=True)
+put("fill_", numbers=True)
 
 
 @published("fill(Tensor self, Operand value)", method=False)
@@ -370,3 +398,4 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 zero = Op("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING, repeats=True, **_FILLING)
 publish(zero, function=False, method=False, inplace=True)
+put("zero_", zeros=True)
