@@ -27,11 +27,20 @@ def isa(request):
     native.use_isa(native.isas[0])
 
 
+STEPS = {name: getattr(torchlite.optim, name).formula for name in ("SGD", "Adam", "RMSprop", "Adagrad")}
+
+
+def twin_of(name):
+    if name.startswith("optim."):
+        return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
+    return Backend.kernel(get_backend("cpu"), registry[name])
+
+
 class Pair:
     """A kernel and its twin; `declined` counts how often the kernel left a call to the twin."""
 
     def __init__(self, name):
-        self.twin = Backend.kernel(get_backend("cpu"), registry[name])
+        self.twin = twin_of(name)
         self.kernel = native.Kernel(name, self._general)
         self.declined = 0
 
@@ -43,10 +52,11 @@ class Pair:
         """Both give the same, up to a tolerance; and the kernel did it by itself, where that is known."""
         before = self.declined
         with np.errstate(all="ignore"):
-            wanted = self.twin(*copies(args))
+            theirs = copies(args)
+            wanted = self.twin(*theirs)
             made = self.kernel(*args)
         assert taken is None or (self.declined == before) == taken
-        for one, other in zip(listed(made), listed(wanted), strict=True):
+        for one, other in zip([*listed(made), *arrays(args)], [*listed(wanted), *arrays(theirs)], strict=True):
             if other is None:
                 assert one is None
                 continue
@@ -59,6 +69,11 @@ class Pair:
 
 def copies(args):
     return [a.copy("K") if isinstance(a, np.ndarray) else a for a in args]
+
+
+def arrays(args):
+    """What a kernel may have written into."""
+    return [a for a in args if isinstance(a, np.ndarray)]
 
 
 def listed(made):
@@ -453,6 +468,48 @@ def test_attention(isa, sizes, causal):
     forward.agree((q, k, v, np.zeros((queries, keys), np.float32), False, 0.3), 1e-4, 1e-5, taken=False, signs=False)
 
 
+# ---- steps of optimizers
+
+STEP_CALLS = [  # how many arrays of state, and the numbers
+    ("optim.sgd", 0, (0.1, None, 0.0, None, False)),
+    ("optim.sgd", 0, (0.1, 0.01, 0.0, None, False)),
+    ("optim.sgd", 1, (0.1, None, 0.9, 0.5, False)),
+    ("optim.sgd", 1, (0.1, 0.01, 0.9, None, True)),
+    ("optim.adam", 2, (None, None, 0.1, 0.999, 0.001, 1e-8, 0.01)),
+    ("optim.adam", 2, (0.99, 0.02, 0.1, 0.999, 0.001, 1e-8, 0.01)),
+    ("optim.rmsprop", 1, (0.1, 0.99, 0.01, 1e-8, 0.01, None, False)),
+    ("optim.adagrad", 1, (None, 1e-10, 0.01)),
+]
+
+
+def step_arguments(n, states, rest, number=float):
+    roles = [numbers(n, i) for i in range(2)] + [np.abs(numbers(n, i + 2)) for i in range(states)]
+    return (np, *roles, *(number(value) if type(value) is float else value for value in rest))
+
+
+@pytest.mark.parametrize("name,states,rest", STEP_CALLS)
+def test_steps_of_optimizers(isa, name, states, rest):
+    pair = Pair(name)
+    for n in SIZES:
+        for number in (float, lambda value: np.array(value, np.float32)):
+            pair.agree(step_arguments(n, states, rest, number), 1e-5, 1e-5, signs=False)
+    args = step_arguments(9, states, rest)
+    for at in range(1, 3 + states):
+        for laid, taken in layouts(args[at]):
+            if laid.flags.writeable:
+                pair.agree((*args[:at], laid, *args[at + 1 :]), 1e-5, 1e-5, taken, signs=False)
+    wide = [a.astype(np.float64) if isinstance(a, np.ndarray) else a for a in args]
+    pair.agree(wide, taken=False)
+    before = pair.declined
+    pair.kernel(np, args[1], args[1], *args[3:])  # which lie over each other
+    assert pair.declined == before + 1
+
+
+def test_further_state_is_for_the_twin():
+    Pair("optim.adam").agree(step_arguments(5, 3, (None, None, 0.1, 0.999, 0.001, 1e-8, 0.01)), taken=False)
+    Pair("optim.rmsprop").agree(step_arguments(5, 2, (None, 0.99, 0.01, 1e-8, 0.01, 0.9, False)), taken=False)
+
+
 # ---- sums
 
 
@@ -549,6 +606,8 @@ def good_calls():
     made = Pair("_scaled_dot_product_attention").kernel(q, k, v, None, False, 0.3)
     yield "_scaled_dot_product_attention", (q, k, v, None, False, 0.3)
     yield "_scaled_dot_product_attention_backward", (made[0], q, k, v, None, *made, False, 0.3, (True,) * 3 + (False,))
+    for name, states, rest in STEP_CALLS:
+        yield name, step_arguments(6, states, rest)
 
 
 def other_arrays(array):
@@ -614,7 +673,7 @@ def decline(*args):
 def equal(one, other):
     if one is None or other is None:
         return one is other
-    atol = 1e-3 * np.abs(other).max(initial=1)
+    atol = 1e-3 * np.abs(other[np.isfinite(other)]).max(initial=1)
     return one.shape == other.shape and np.allclose(one, other, 1e-3, atol, equal_nan=True)
 
 
@@ -630,7 +689,7 @@ def test_a_kernel_declines_what_it_cannot_do_or_does_what_its_twin_does(isa):
             if (name, i) not in OWN_WEIGHTS:
                 calls += [(*args[:i], other, *args[i + 1 :]) for other in other_values(arg)]
         for call in calls:
-            before = copies(call)  # since running statistics are written to
+            before, kept = copies(call), copies(call)  # since some are written to
             try:
                 made = kernel(*call)
             except (Declined, MemoryError):
@@ -638,9 +697,12 @@ def test_a_kernel_declines_what_it_cannot_do_or_does_what_its_twin_does(isa):
             try:
                 with np.errstate(all="ignore"):
                     wanted = twin(*before)
-                fine = all(map(equal, listed(made), listed(wanted)))
+                fine = all(map(equal, [*listed(made), *arrays(call)], [*listed(wanted), *arrays(before)]))
             except Exception as error:
                 fine, wanted = isinstance(error, TypeError) and len(call) < len(args), repr(error)
+            for written, back in zip(arrays(call), arrays(kept), strict=True):
+                if written.flags.writeable:
+                    written[...] = back
             if not fine:
                 wrong.append((name, [a.shape if isinstance(a, np.ndarray) else a for a in call], listed(wanted)))
     assert not wrong
@@ -661,9 +723,8 @@ def test_sizes_beyond_64_bits_are_declined():
 # ---- all of them
 
 
-def test_every_kernel_is_of_an_op_and_has_a_twin():
+def test_every_kernel_has_a_twin():
     for name in native.kernels:
-        assert name in registry
         assert callable(Pair(name).twin)
 
 

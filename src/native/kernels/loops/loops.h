@@ -8,6 +8,7 @@
 #include "pointwise.h"
 #include "sizes.h"
 #include "sliding.h"
+#include "steps.h"
 
 typedef ptrdiff_t N;
 
@@ -62,11 +63,13 @@ typedef ptrdiff_t N;
     X(conv_to_weights, (const Sliding *s, const float *g, const float *x, float *dw, float *room, N together))
 // clang-format on
 
-// Both tables' loops, each told to a macro.
+// The other tables' loops, each told to a macro.
 #define POINTWISE_PARAMETERS (const float *x, const float *g, const float *p, float *y, N chunks)
 #define FIELD(name, parameters) void (*name) parameters;
 #define POINTWISE_FIELD(name, kernel, takes, formula) FIELD(name, POINTWISE_PARAMETERS)
-typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) } Loops;
+#define STEP_PARAMETERS (float *p, const float *g, float *a, float *b, const float *numbers, N n)
+#define STEP_FIELD(name, kernel, states, takes, change) FIELD(name, STEP_PARAMETERS)
+typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) STEPS(STEP_FIELD) } Loops;
 
 // The name of something as it is in this instruction set.
 #define JOIN_(name, isa) name##_##isa
@@ -78,6 +81,8 @@ typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) } Loops;
 #define DECLARE_POINTWISE(name, kernel, takes, formula) DECLARE(name, POINTWISE_PARAMETERS)
 LOOPS(DECLARE)
 POINTWISE(DECLARE_POINTWISE)
+#define DECLARE_STEP(name, kernel, states, takes, change) DECLARE(name, STEP_PARAMETERS)
+STEPS(DECLARE_STEP)
 #endif
 
 #define SIMD _Pragma("omp simd")  // the next loop's rounds do not depend on each other

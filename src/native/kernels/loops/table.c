@@ -3,4 +3,5 @@
 
 #define ENTRY(name, parameters) .name = IN_ISA(name),
 #define POINTWISE_ENTRY(name, kernel, takes, formula) ENTRY(name, )
-const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY)};
+#define STEP_ENTRY(name, kernel, states, takes, change) ENTRY(name, )
+const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY) STEPS(STEP_ENTRY)};
