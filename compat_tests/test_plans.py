@@ -197,3 +197,13 @@ def test_what_a_training_step_is_made_of_is_planned() -> None:
         assert any(registry[name].plans.by_form.values()), name
     for name in ("cat", "where", "softmax.int", "_linear", "mm"):
         assert registry[name].by_form, name
+
+
+def test_a_composite_of_two_ops_is_planned_however_its_operands_are_named():
+    x, y, target = torchlite.randn(4, 4), torchlite.randn(4, 4), torchlite.tensor([0, 1, 2, 3])
+    loss = torchlite.ops.aten.cross_entropy_loss
+    for given in (x, y, x):
+        expected = loss(given, target)
+        assert loss(target=target, self=given).equal(expected)
+        assert torchlite.nn.functional.cross_entropy(given, target).equal(expected)
+        assert expected.allclose(-given.log_softmax(1)[range(4), range(4)].mean())

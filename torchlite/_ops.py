@@ -84,7 +84,7 @@ class OpOverloadPacket(_Named):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._overloads]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         overloads = list(self._overloads.values())
         return next((o for o in overloads[:-1] if o._schema.fits(args, kwargs)), overloads[-1])(*args, **kwargs)
 
@@ -138,7 +138,7 @@ class Operator(OpOverload):
         if not self.overloadpacket._overloads:
             _packets.pop(self._schema.name, None)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if needs_dispatch(args, kwargs):
             return dispatch(self, args, kwargs)
         positional, keywords = self._schema.bind(args, kwargs)
@@ -337,7 +337,7 @@ class _Aten(OpOverloadPacket):
     def overloads(self) -> list[str]:
         return [op.signature.overload or "default" for op in registry.values() if op.signature.name == self.__name__]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -350,7 +350,7 @@ class _Aten(OpOverloadPacket):
 class _AtenOverload(OpOverload):
     overloadpacket: _Aten
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.overloadpacket.function(*args, **kwargs)
 
 

@@ -9,10 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.values import Array, Namespace
+from ..core.values import Array, Namespace, dt
 
 FEW = 32  # elements that are added one after the other
 _WIDE = 2048  # bytes from one element to the next, from which on neighbours are folded together
+
+
+def widened(array: Array) -> Any:
+    """Halves as float32, to compute with; other types as they are."""
+    return array.astype(dt.float32.numpy) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
 def add_reduce(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:

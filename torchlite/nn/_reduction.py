@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.values import warn
 
-_NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def get_enum(reduction: str) -> int:
@@ -14,9 +14,9 @@ def get_enum(reduction: str) -> int:
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead."
         )
         return 1
-    if reduction not in _NUMBERS:
+    if reduction not in NUMBERS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return _NUMBERS[reduction]
+    return NUMBERS[reduction]
 
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from ..native import native
@@ -91,7 +92,11 @@ UNKNOWN = object()
 def planned(
     find: Callable[[Any, Any], Any], general: Callable[..., Any], plans: Plans | None = None
 ) -> Callable[..., Any]:
-    """`general` by way of plans. `find(args, kwargs)` is what it comes to: an op and its bound arguments, or None."""
+    """`general` by way of plans.
+
+    `find(args, kwargs)` is what it comes to: an op, or a function that runs several,
+    and the bound arguments; or None.
+    """
     plans = plans or Plans()
     get = plans.get
 
@@ -125,6 +130,10 @@ def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: A
     if found is None:
         return None
     op, values, *which = found
+    if isinstance(op, FunctionType):
+        places = _places(values, stand_ins)
+        bound = None if places is None else _filler(values, places, len(stand_ins))
+        return bound and (lambda state, mode, tensors: op(*bound(tensors)))
     if not which:
         return op.plan(values, stand_ins, results)
     plan, at = op.plan(values, stand_ins, op.apply(*values)), which[0]

@@ -51,6 +51,7 @@ def reduced(declared: Any = None, *, before: str = "reduction") -> Any:
     at, last = names.index(before), names.index("reduction")
     string = parameters[last].replace(default="mean", annotation="str")
     header = [*parameters[:at], once[0], *parameters[at:last], once[1], string, *parameters[last + 1 :]]
+    numbers = _reduction.NUMBERS
     bind = functools.cache(functools.partial(binder, declared.__qualname__, header))
 
     @functools.wraps(declared)
@@ -61,7 +62,8 @@ def reduced(declared: Any = None, *, before: str = "reduction") -> Any:
             kwargs, args = bind()(*args, **kwargs), ()
             kwargs["reduction"] = _number(kwargs["reduction"], kwargs.pop("size_average"), kwargs.pop("reduce"))
         else:
-            kwargs["reduction"] = _reduction.get_enum(kwargs.get("reduction", "mean"))
+            name = kwargs.get("reduction", "mean")
+            kwargs["reduction"] = numbers[name] if name in numbers else _reduction.get_enum(name)
         return declared(*args, **kwargs)
 
     call.__signature__ = inspect.signature(declared).replace(parameters=header)  # type: ignore[attr-defined]
@@ -256,7 +258,6 @@ def gaussian_nll_loss(
 
 _CLASSES = "Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index"
 _NLL = Signature(f"nll_loss_nd({_CLASSES})")
-_CROSS_ENTROPY = Signature(f"cross_entropy_loss({_CLASSES}, float label_smoothing)")
 
 
 @reduced(before="ignore_index")
@@ -277,8 +278,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """How unlikely the target's classes are by the softmax of `input`; it may give their probabilities instead."""
-    given = _CROSS_ENTROPY.bind((input, target, weight, reduction, ignore_index, label_smoothing), {})
-    return class_loss.cross_entropy_loss(*given)
+    return class_loss.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
 
 
 @reduced

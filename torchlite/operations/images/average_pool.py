@@ -7,8 +7,8 @@ from typing import Any
 from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, dt
+from ...kernels.summing import widened
 from ..making.windows import Ints, channels_inside, like, taps
-from ..places.writing import widened
 from ..vocabulary import zero_gradient
 from .max_pool import check_count, check_dtype, check_not_empty, count_windows, geometry_of, options
 from .pool_kernels import over_windows

@@ -12,8 +12,8 @@ from typing import Any
 from ...core.declare import Composite, LaidOp, Op, conj, publish, publish_python, published
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Backend, dt, errors
+from ...kernels.summing import widened
 from ..making.windows import Ints, keeps_channels_inside, spread, steps
-from ..places.writing import widened
 from ..reductions.summing import CHANNELS, sum_along
 from .conv_kernels import Sliding, correlate, of_images, of_weight, sliding, spread_back
 from .padding import constant_pad_nd

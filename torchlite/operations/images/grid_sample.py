@@ -15,8 +15,9 @@ from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Leading, Tensor, functions, requires_grad
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt, errors
+from ...kernels.summing import widened
 from ..making.windows import Ints
-from ..places.writing import combine, widened
+from ..places.writing import combine
 from ..shapes.joining import stack
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.values import Array, Backend, Namespace, contiguous_strides
+from ...kernels.summing import widened
 from ..making.windows import along, taps
-from ..places.writing import combine, widened
+from ..places.writing import combine
 
 if TYPE_CHECKING:
     from ..making.windows import Ints

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.values import Array, Backend
+from ...kernels.summing import widened
 from ..making.windows import like
-from ..places.writing import widened
 
 Row = list[tuple[int, float]]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op
+from ...core.declare import Op, publish_python
 from ...core.machine import Tensor
-from ...core.state import local
 from ...core.values import Array, Namespace, dt, not_implemented_for
+from ...kernels.summing import widened
 from ..formulas import tensors
 from ..gradient_kernels import by_kernel
-from ..places.writing import widened
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..reductions.softmax import log_softmax
 from .losses import MEAN, NONE, SUM
@@ -25,7 +24,7 @@ def _class_dim(self: Any) -> int:
 
 def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tuple[Any, Any, Any]:
     """Where in the flattened input the wanted elements lie, their classes, and which are not ignored (None: all)."""
-    classes = self.shape[_class_dim(self)]
+    classes = self.shape[1 if self.ndim > 1 else 0]
     if target.dtype != dt.int64.numpy:
         target = target.astype(dt.int64.numpy)
     target = target.reshape(-1)
@@ -46,9 +45,9 @@ def _places(xp: Namespace, self: Array, target: Array, ignore_index: int) -> tup
 
 
 def _of_classes(weight: Any, classes: Any, kept: Any, d: Any) -> Any:
-    """What each place counts for; None where all count the same."""
+    """What each place counts for, where not all count the same."""
     if weight is None:
-        return None if kept is None else kept.astype(d)
+        return kept.astype(d)
     found = widened(weight)[classes]
     return found if kept is None else found * kept
 
@@ -58,8 +57,9 @@ def _nll(xp: Namespace, self: Array, target: Array, weight: Any, reduction: int,
     wide = widened(self.reshape(-1))
     places, classes, kept = _places(xp, self, target, ignore_index)
     losses = -wide[places]
-    counts = _of_classes(weight, classes, kept, wide.dtype)
-    if counts is not None:
+    counts = None
+    if weight is not None or kept is not None:
+        counts = _of_classes(weight, classes, kept, wide.dtype)
         losses *= counts
         if kept is not None:
             losses = xp.where(kept, losses, 0)
@@ -87,9 +87,8 @@ def _nll_backward(
     share = -g if g.ndim == 0 else -g.reshape(-1)
     if reduction == MEAN:
         share = share / total_weight
-    counts = _of_classes(weight, classes, kept, self.dtype)
-    if counts is not None:
-        share = share * counts
+    if weight is not None or kept is not None:
+        share = share * _of_classes(weight, classes, kept, self.dtype)
         if kept is not None:
             share = xp.where(kept, share, 0)
     made[places] = share
@@ -229,14 +228,10 @@ def nll_loss_nd(
 # ---- cross entropy
 
 
-def cross_entropy_loss(
-    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
+def _cross_entropy(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
+) -> Tensor:
     """How unlikely the target's classes (or distributions over classes) are by the softmax of the input."""
-    autocast = local.state.mode.autocast
-    if autocast is not None:
-        self, target, weight = autocast.cast("cross_entropy_loss", (self, target, weight))
     dim = _class_dim(self)
     if self.array.shape == target.array.shape:
         if not target.is_floating_point():
@@ -251,6 +246,29 @@ def cross_entropy_loss(
         _check_smoothing(label_smoothing)
         return _smoothed(log_softmax.apply(self, dim, None), target, weight, reduction, ignore_index, label_smoothing)
     return nll_loss_nd(log_softmax.apply(self, dim, None), target, weight, reduction, ignore_index)
+
+
+def _of_vectors(*values: Any) -> Any:
+    """What calls come to whose target gives the classes of vectors."""
+    self, target, *_, label_smoothing = values
+    if self.array.shape == target.array.shape or label_smoothing > 0 or self.dim() > 2:
+        return None
+    return _in_two_ops, values
+
+
+def _in_two_ops(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, _: Any) -> Any:
+    logs = log_softmax.apply(self, 1 if self.array.ndim > 1 else 0, None)
+    return nll_loss_forward.apply(logs, target, weight, reduction, ignore_index)[0]
+
+
+cross_entropy_loss = publish_python(
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
+    "float label_smoothing=0.0)",
+    _cross_entropy,
+    function=False,
+    method=False,
+    comes_to=_of_vectors,
+)
 
 
 def _check_smoothing(label_smoothing: float) -> None:

@@ -13,9 +13,8 @@ from typing import Any
 from ...core.declare import Op, publish, published, sum_to
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
-from ...kernels.summing import add_reduce
+from ...kernels.summing import add_reduce, widened
 from ..gradient_kernels import by_kernel
-from ..places.writing import widened
 from ..reductions.summing import COLUMNS, sum_along, sum_of_products
 
 # ---- on arrays

@@ -14,7 +14,7 @@ from ...core.declare import Composite, Op, publish, publish_python
 from ...core.machine import Tensor, TensorBase, functions
 from ...core.state import local
 from ...core.values import Namespace, dt
-from ..places.writing import widened
+from ...kernels.summing import widened
 from ..products.linear import linear
 from ..shapes.joining import cat, stack
 from . import recurrent_kernels as rnn_kernels

@@ -7,8 +7,9 @@ from typing import Any
 from ...core.declare import Op, publish, publish_python, published
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, type_text
+from ...kernels.summing import widened
 from ..formulas import tensors
-from .writing import check_range, combine, widened
+from .writing import check_range, combine
 
 _INDEX_TYPES = (dt.int64, dt.int32)
 

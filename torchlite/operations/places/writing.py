@@ -12,6 +12,7 @@ from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import bump, check_apart, check_no_overlap
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt
+from ...kernels.summing import widened
 from ..making.copy import in_order_of
 from ..reductions.sets import runs
 from ..shapes.shape import along_dim
@@ -106,11 +107,6 @@ def out_of_bounds(dim: int, size: int, kind: type[Exception] = IndexError) -> Ca
 def from_front(index: Any, size: int) -> Any:
     """Negative entries counted from the end."""
     return index + size * (index < 0)
-
-
-def widened(array: Array) -> Any:
-    """Halves as float32, to compute with; other types as they are."""
-    return array.astype(dt.float32.numpy) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
 # What `ufunc.at` adds to everywhere, and as what: CuPy has no signed 64-bit atomics, and two's complement needs none.

@@ -9,8 +9,8 @@ from typing import Any
 from ...core.declare import Along, Elementwise, Op, Unary, contiguous, function, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, result_strides, wrap_dim
+from ...kernels.summing import widened
 from ..gradient_kernels import by_kernel
-from ..places.writing import widened
 from ..shapes.joining import cat
 from ..vocabulary import REAL, zero_gradient
 from . import special_kernels

@@ -8,7 +8,7 @@ from ...core.declare import Op, conj, publish, sum_to
 from ...core.machine import Tensor, bump, result_type
 from ...core.machine.write import write
 from ...core.values import Array, Namespace, dt, errors
-from ..places.writing import widened
+from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled
 from .matmul import Exact, H, _check_bmm, _check_inner, _expandable, _no_bool, _plus_product, bmm, mm, mv

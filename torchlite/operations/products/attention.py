@@ -15,8 +15,8 @@ from ...core.declare import Op, publish_python, published
 from ...core.machine import Tensor, TensorBase, functions, requires_grad
 from ...core.state import local
 from ...core.values import Array, Namespace, broadcast_shapes, dt, within
+from ...kernels.summing import widened
 from ..gradient_kernels import by_kernel
-from ..places.writing import widened
 from . import attention_kernels
 from .matmul import matmul
 

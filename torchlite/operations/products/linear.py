@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.declare import Op, conj, publish_python, published, sum_to
 from ...core.machine import Tensor, by_formula
 from ...core.values import Array, Namespace, dt, not_implemented_for
-from ..places.writing import widened
+from ...kernels.summing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode
 from .matmul import H, into_exactly, matmul, product

@@ -12,7 +12,7 @@ from ...core.declare import Op, conj, exchanged, method, publish, publish_python
 from ...core.machine import Leading, Tensor, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
-from ..places.writing import widened
+from ...kernels.summing import widened
 from ..pointwise.arithmetic import mul, times
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze

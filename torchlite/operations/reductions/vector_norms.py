@@ -17,8 +17,7 @@ from ...core.declare import (
 )
 from ...core.machine import Tensor, result_type
 from ...core.values import Array, Namespace, dt, wrap_dim
-from ...kernels.summing import add_reduce
-from ..places.writing import widened
+from ...kernels.summing import add_reduce, widened
 
 # ---- the norm of a vector
 
