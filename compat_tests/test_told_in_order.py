@@ -108,3 +108,30 @@ def test_vast_dilations_are_no_hang():
         torchlite.conv3d(
             torchlite.ones(1, 10, 11, 12), torchlite.ones(1, 1, 1, 2, 5), padding="same", dilation=2**31
         )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.nn.FractionalMaxPool2d(2, output_ratio={})",
+        "(x * 1j).conj().new(2)",
+        "x._neg_view().new()",
+        "F.max_unpool3d(x.view(1, 1, 1, 4), torch.zeros(1, 1, 1, 4).long(), 1, padding=(0, 0, 0, 0))",
+        "F.max_unpool3d(x.view(1, 1, 1, 4), torch.zeros(1, 1, 1, 4).long(), 1, (1, 1))",
+    ],
+)
+def test_sizes_and_bits_that_were_not_looked_at(call):
+    assert outcome(torchlite, call) == outcome(torch, call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.masked.logaddexp(x, x, dtype=x)",
+        "torch.testing.make_tensor(x.long(), dtype=torch.int64, device='cpu')",
+        "torch.rrelu_(-x, -float('inf'), 0.5, True)",
+        "torch.FloatStorage(_internal=torch.ones(2).numpy())",
+    ],
+)
+def test_what_is_no_dtype_no_size_no_bound_and_no_flag(call):
+    assert outcome(torchlite, call)[0].partition(":")[0] == outcome(torch, call)[0].partition(":")[0]

@@ -49,14 +49,19 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Python's enumerations find a member by any number that equals its own.",
     ),
     (
-        r"torch\.nn\.utils\.clip_grad_value_",
-        r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true",
-        "Where there are no gradients, nothing is to be clipped; PyTorch stumbles over an empty list.",
+        r"torch\.(nn\.utils\.clip_grad_value_|norm_except_dim|autograd\.functional\.jacobian)",
+        r"Expected !nested_tensorlist\[0\]\.empty\(\) to be true|cannot reshape tensor of 0|index 0 is out of bounds",
+        "PyTorch stumbles over lists and tensors without elements, of which there is nothing to compute.",
     ),
     (
         r"torch\.nn\.utils\.\w*norm_?|torch\.\w*Storage",
         r"Boolean value of Tensor",
         "Flags that say how PyTorch goes about it (foreach, _internal) are not looked at: there is one way.",
+    ),
+    (
+        r"torch\.(distributions\.AffineTransform\.\w+|broadcast_shapes|nn\.functional\.max_unpool\dd)",
+        r"Expected bool, got <class|cond must be a bool, but got a Tensor",
+        "Tensors of one whole number are sizes wherever ints are; PyTorch compares some before it converts them.",
     ),
     (
         r".*",

@@ -262,4 +262,4 @@ def logaddexp(
     """The logarithm of the sum of two exponentials, of which either may be passed over."""
     smallest = _extreme("logaddexp", -1)
     first, second = _filled(input, input_mask, smallest), _filled(other, other_mask, smallest)
-    return first.logaddexp(second).to(_given(dtype, input.dtype))
+    return first.logaddexp(second).to(dtype=_given(dtype, input.dtype))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.machine.registry import functions as F
@@ -22,7 +23,7 @@ def make_tensor(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor with values between `low` and `high` (excluded), which by default are -9 and 9, or suit the dtype."""
-    sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     if noncontiguous and memory_format is not None:
         raise ValueError(
             f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and "

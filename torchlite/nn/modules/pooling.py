@@ -108,7 +108,7 @@ class _FractionalMaxPoolNd(Spatial):
             raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
         if size is not None and ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+        if self.output_ratio is not None and not all(0 < self.output_ratio[at] < 1 for at in range(n)):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {ratio})")
 
     def forward(self, input: Tensor) -> Any:

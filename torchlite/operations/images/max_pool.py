@@ -344,10 +344,18 @@ def _declare_unpool(dims: int) -> Any:
         batch=LEADING,
     )
 
-    def unpool(self: Tensor, indices: Tensor, output_size: Ints, stride: Ints = (), *_: Any) -> Tensor:
+    def unpool(
+        self: Tensor, indices: Tensor, output_size: Ints, stride: Ints | None = None, padding: Ints | None = None
+    ) -> Tensor:
         """Images of zeros with values where the indices say."""
         _check_unpool(self, indices, output_size, dims)
-        if min(stride, default=1) < 1:
+        for option, numbers in (("stride", stride), ("padding", padding)):
+            if numbers is not None and len(numbers) != dims:
+                raise RuntimeError(
+                    f"There should be exactly {_NUMBERS[dims]} elements (depth, height, width) in {option}, but got: "
+                    f"{len(numbers)} elements."
+                )
+        if stride is not None and min(stride) < 1:
             raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
         return op.apply(self, indices, output_size)
 

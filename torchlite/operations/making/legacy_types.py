@@ -100,6 +100,9 @@ Tensor.__new__ = _new  # type: ignore[method-assign]
 @method("new")
 def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
     """A tensor of this one's type, from sizes or values."""
+    for bit, key in ((self.is_conj(), "Conjugate"), (self.is_neg(), "Negative")):
+        if bit:
+            raise RuntimeError(f"DispatchKey {key} doesn't correspond to a device")
     return constructed(args, named, self.dtype, self.device)
 
 

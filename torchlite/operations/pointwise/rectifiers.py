@@ -121,6 +121,8 @@ def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any
     if backend.values:
         below = backend.to_host(x) <= 0
         low, high = [float(x.dtype.type(bound)) for bound in (lower, upper)]
+        if below.any() and high - low > dt.finfo(dt.of_numpy(x.dtype)).max:
+            raise RuntimeError(f"bounds of rrelu are further apart than {x.dtype} can tell: {lower:g} and {upper:g}")
         units = stream_of(generator, backend).uniform(int(below.sum()), np.dtype(np.float64))
         numbers[below] = units * (high - low) + low
     return backend.from_host(numbers)
