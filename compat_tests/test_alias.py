@@ -272,6 +272,44 @@ def test_strict_names(program: Any) -> None:
     )
 
 
+def test_check(program: Any, tmp_path: Path) -> None:
+    program("import torch.nn as nn, torch.nowhere\ntorch.ones(2), nn.Linear, nn.never, nn.never", "pack/__init__.py")
+    program(
+        """
+        import torch
+        from typing import TYPE_CHECKING
+        from .torch import mine
+        if TYPE_CHECKING:
+            from torch.never import Shape
+        try:
+            from torch.never import fast
+        except (ImportError, RuntimeError):
+            fast = torch.also_never
+        if hasattr(torch, "maybe"):
+            torch.maybe(fast)
+        raise SystemExit("nothing is run")
+        """,
+        "pack/more.py",
+    )
+    program("print 'hello'", "pack/old.py")
+    found = python("-m", "torchlite", "--check", tmp_path / "pack", fails=True).splitlines()
+    assert found[0] == f"{tmp_path / 'pack'}: 10 names of torch used, 5 of them missing in torchlite"
+    assert found[1:6] == [
+        "  missing: torch.also_never  (pack/more.py:10)",
+        "  missing: torch.nn.never  (pack/__init__.py:2, pack/__init__.py:2)",
+        "  missing: torch.nowhere  (pack/__init__.py:1)",
+        "  missing where the code expects it: torch.maybe  (pack/more.py:12)",
+        "  missing where the code expects it: torch.never  (pack/more.py:6, pack/more.py:8)",
+    ]
+    assert found[6].startswith("  not read: pack/old.py:")
+    named = python("-m", "torchlite", "--check", "pack", PYTHONPATH=str(tmp_path), fails=True)
+    assert named.splitlines()[1:] == found[1:]
+    fine = program("from torch import nn\nlayer = nn.Linear(2, 2)", "fine.py")
+    said = python("-m", "torchlite", "--check", fine)
+    assert said == f"{fine}: 2 names of torch used, 0 of them missing in torchlite\n"
+    assert "no package" in python("-m", "torchlite", "--check", "never.heard_of", fails=True)
+
+
 def test_a_report(program: Any) -> None:
     script = program("""
         import torch

@@ -28,6 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--strict-names", action="store_true", help="run nothing if the program names what is missing")
     parser.add_argument("--report", action="store_true", help="print at exit what was used, missing, and slow")
     parser.add_argument("--info", action="store_true", help="print versions, backends, BLAS, threads and devices")
+    parser.add_argument("--check", metavar="PACKAGE", help="list the names of torch that its files lack; run nothing")
     parser.add_argument("--shell", action="store_true", help='for eval "$(…)": programs of this shell see torchlite')
     parser.add_argument("--install", action="store_true", help="let this environment honour TORCHLITE_ALIAS=1")
     parser.add_argument("--uninstall", action="store_true", help="undo --install")
@@ -40,7 +41,11 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> None:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.info:
+    if options.check:
+        from .alias.check import check
+
+        sys.exit(check(options.check))
+    elif options.info:
         from .alias import info
 
         print(info.describe())

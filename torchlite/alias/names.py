@@ -1,4 +1,4 @@
-"""The names of torch that a program mentions, and which of them torchlite lacks: what `--strict-names` asks first."""
+"""The names of torch that a program's text mentions, and which of them torchlite lacks."""
 
 from __future__ import annotations
 
@@ -6,42 +6,101 @@ import ast
 import importlib
 from collections.abc import Iterator
 from types import ModuleType
+from typing import NamedTuple
 
 from .missing import explanation
 from .naming import is_torch, own_name
 
+_EXPECTED = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+
+
+class Mention(NamedTuple):
+    name: str
+    line: int
+    optional: bool
+    """Whether the program has an answer where there is no such name."""
+
 
 def complaints(source: bytes, filename: str) -> list[str]:
-    """A line for each name of torch that a program's text mentions and torchlite lacks."""
+    """A line for each name of torch that a program's text mentions and torchlite lacks: what `--strict-names` asks."""
     first: dict[str, int] = {}
-    for name, line in sorted(_mentioned(ast.parse(source, filename)), key=lambda mention: mention[1]):
-        lacking = _lacking(name)
-        if lacking is not None:
-            first.setdefault(lacking, line)
+    for name, line, _ in sorted(mentioned(ast.parse(source, filename)), key=lambda mention: mention.line):
+        absent = lacking(name)
+        if absent is not None:
+            first.setdefault(absent, line)
     return [f"{filename}:{line}: {explanation(name)}" for name, line in first.items()]
 
 
-def _mentioned(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def mentioned(tree: ast.AST) -> Iterator[Mention]:
+    """What a text names of torch: in imports, and in attributes of what it imported."""
     bound: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                if is_torch(name.name):
-                    bound[name.asname or "torch"] = name.name if name.asname else "torch"
-                    yield name.name, node.lineno
-        elif isinstance(node, ast.ImportFrom) and not node.level and is_torch(node.module or ""):
-            for name in node.names:
-                if name.name != "*":
-                    bound[name.asname or name.name] = whole = f"{node.module}.{name.name}"
-                    yield whole, node.lineno
-    for node in ast.walk(tree):
+    places = list(_places(tree, False))
+    for node, optional in places:
+        for written, meant, name in _imported(node):
+            bound[written] = meant
+            yield Mention(name, node.lineno, optional)
+    asked = set(_asked(tree, bound))
+    for node, optional in places:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            root, _, rest = ast.unparse(node).partition(".")
-            if root in bound:
-                yield f"{bound[root]}.{rest}", node.lineno
+            name = _whole(node, bound)
+            if name is not None:
+                yield Mention(name, node.lineno, optional or name in asked)
 
 
-def _lacking(name: str) -> str | None:
+def _imported(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """For each name that an import binds: the name, what it means then, and what was imported."""
+    if isinstance(node, ast.Import):
+        for each in node.names:
+            root = each.name.partition(".")[0]
+            if is_torch(root):
+                yield each.asname or root, each.name if each.asname else root, each.name
+    elif isinstance(node, ast.ImportFrom) and not node.level and is_torch(node.module or ""):
+        for each in node.names:
+            if each.name != "*":
+                whole = f"{node.module}.{each.name}"
+                yield each.asname or each.name, whole, whole
+
+
+def _whole(node: ast.AST, bound: dict[str, str]) -> str | None:
+    """The dotted name of torch that an expression is."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name) and node.id in bound:
+        return ".".join((bound[node.id], *reversed(parts)))
+    return None
+
+
+def _places(node: ast.AST, optional: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node, and whether it stands where a name may be missing."""
+    yield node, optional
+    for field, value in ast.iter_fields(node):
+        spared = optional or (field == "body" and _spares(node))
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST):
+                yield from _places(child, spared)
+
+
+def _spares(node: ast.AST) -> bool:
+    """Whether the body of a statement is not run where a name is missing, or goes on."""
+    if isinstance(node, ast.Try):
+        caught = [part for handler in node.handlers for part in ast.walk(handler.type or ast.Name("Exception"))]
+        return any(isinstance(part, ast.Name) and part.id in _EXPECTED for part in caught)
+    return isinstance(node, ast.If) and ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING"
+
+
+def _asked(tree: ast.AST, bound: dict[str, str]) -> Iterator[str]:
+    """The names that a text asks for with `hasattr` or `getattr`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):
+            where, name = (*node.args, None, None)[:2]
+            home = where and _whole(where, bound)
+            if home and isinstance(name, ast.Constant):
+                yield f"{home}.{name.value}"
+
+
+def lacking(name: str) -> str | None:
     """The shortest beginning of a dotted name that leads nowhere."""
     at: object = importlib.import_module("torchlite")
     parts = name.split(".")
