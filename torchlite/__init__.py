@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib as _importlib
+import sys as _sys
 from typing import Any as _Any
 
 from . import autograd, faces, operations, overrides, random, return_types
@@ -31,11 +32,12 @@ globals().update(_dtype.NAMES, bool=_dtype.bool_)
 
 # Loaded when first used.
 _LATER = frozenset((
-    "_C", "_VF", "__config__", "__future__", "_dynamo", "_ops", "_tensor", "_tensor_str", "_utils", "accelerator",
-    "amp", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
-    "hub", "jit", "library", "linalg", "masked", "monitor", "mps", "multiprocessing", "nn", "onnx", "ops", "optim",
-    "profiler", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils",
-    "version", "xpu",
+    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_guards", "_inductor", "_jit_internal",
+    "_ops", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "classes", "compiler", "cpu", "cuda",
+    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
+    "linalg", "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "ops", "optim",
+    "profiler", "quantization", "quasirandom", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _NAMES_LATER = {
     "_ops": "Tag",
@@ -52,11 +54,16 @@ _NAMES_LATER = {
         set_autocast_xla_enabled
     """,
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
+    "checks": """
+        _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all
+        _check_tensor_all_with _check_type _check_value _check_with
+    """,
     "compiler": "compile",
     "core.machine.overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "exceptions": "AcceleratorError FatalError OutOfMemoryError",
     "func": "vmap",
-    "jit": "fork JITException wait",
+    "futures": "Future",
+    "jit": "fork JITException ScriptFunction ScriptModule wait",
     "random": "thread_safe_generator",
     "serialization": "load save",
     "serialization.file_reader": "PyTorchFileReader",
@@ -68,8 +75,8 @@ _NAMES_LATER = {
     """,
     "streams": "Event get_device_module Stream",
     "symbolic": """
-        cond sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max
-        sym_min sym_not sym_sqrt sym_sum
+        cond sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min
+        sym_not sym_sqrt sym_sum SymBool SymFloat SymInt
     """,
 }
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
@@ -78,6 +85,8 @@ _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _na
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _importlib.import_module(f".{name}", __name__)
+    if name == "torch":
+        return _sys.modules[__name__]
     if name in _HOME:
         return getattr(_importlib.import_module(f".{_HOME[name]}", __name__), name)
     if name.startswith(("_foreach_", "_amp_foreach_")):

@@ -9,6 +9,7 @@ import enum
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ._library.schema import FunctionSchema
@@ -127,7 +128,7 @@ class Operator(OpOverload):
         self.backward: Callable[..., Any] = self._no_backward
         self.setup_context: Callable[..., Any] | None = None
         self.map: Callable[..., Any] | None = None  # how it runs on a batch
-        self.casts: dict[str, Any] = {}  # by type of device: what autocast makes of its floating point operands
+        self.casts: dict[str, Any] = {}  # by type of device, for autocast: a dtype for operands, or what is run instead
         self.recorded = False
         title = f"GeneratedBackwardFor_{self.namespace}_{self._opname}_{self._overloadname}"
         self.function: Any = type(title, (_Recorded,), {"operator": self})
@@ -146,6 +147,8 @@ class Operator(OpOverload):
         if where in self.casts and is_autocast_enabled(where):
             wanted = self.casts[where]
             with autocast(where, enabled=False):
+                if callable(wanted):
+                    return wanted(*positional, **keywords)
                 return self(*[_cast(v, wanted) for v in positional], **keywords)
         if self.whole is not None:
             return self.whole(*positional, **keywords)
@@ -379,5 +382,10 @@ class Namespace(types.ModuleType):
 
 
 def load_library(path: Any) -> None:
-    """`torch.ops.load_library`: it fails as where the library does not fit PyTorch."""
+    """`torch.ops.load_library`: it fails as where a library does not fit PyTorch, but for torchvision's."""
+    library = Path(path)
+    if library.parent.name == "torchvision" and library.stem == "_C":
+        from ._library import vision
+
+        return vision.load()
     raise OSError(f"Could not load this library: {path} (torchlite runs no compiled operators)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -111,6 +112,16 @@ def _get_available_device_type() -> str | None:
     from .cuda import is_available
 
     return "cuda" if is_available() else None
+
+
+def _get_device_module(device_type: str) -> ModuleType:
+    """The module of a type of devices, as `torch.cuda`."""
+    found = getattr(sys.modules[__package__], device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return found
 
 
 def _get_device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = False) -> int | None:

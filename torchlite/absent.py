@@ -1,10 +1,16 @@
-"""What PyTorch has and torchlite has not, and why: said where a name is looked for in vain."""
+"""What PyTorch has and torchlite has not: what is said of such a name, and what stands in its place."""
 
 from __future__ import annotations
 
+import opcode
+import sys
+from abc import ABCMeta
 from fnmatch import fnmatchcase
+from types import FrameType
+from typing import Any, NoReturn
 
 _QUANTISED = """
+    torch.ao.* torch.quantization.* torch.nn.quantized.* torch.nn.intrinsic.*
     *quantize* quantized_* q_* qscheme int_repr choose_qparams_optimized fake_quantize_* empty_quantized
     fused_moving_avg_obs_fake_quant per_channel_* per_tensor_* quantization ao qat
     quantizable intrinsic
@@ -14,6 +20,8 @@ _SPARSE = """
     crow_indices* col_indices* row_indices* indices_copy values_copy sparse_dim dense_dim
 """
 _LACKING = {
+    "process groups": "torch.distributed.*",
+    "graphs of functions": "torch.fx.* torch.export.* torch._inductor.*",
     "quantised tensors": _QUANTISED,
     "sparse tensors": _SPARSE,
     "kernels of cuDNN, MIOpen, oneDNN and FBGEMM": "cudnn_* miopen_* mkldnn_* to_mkldnn fbgemm_*",
@@ -26,7 +34,45 @@ _LACKING = {
 
 def why(name: str) -> str:
     """What to say of a name that there is not."""
+    last = name.rpartition(".")[2]
     for lacking, patterns in _LACKING.items():
-        if any(fnmatchcase(name, pattern) for pattern in patterns.split()):
+        if any(fnmatchcase(name if "." in pattern else last, pattern) for pattern in patterns.split()):
             return f": it has no {lacking}"
     return " yet (docs/coverage.md lists what there is)"
+
+
+def explanation(name: str) -> str:
+    return f"torchlite has no {name}{why(name)}"
+
+
+class Missing(ABCMeta):
+    """The class of placeholders: classes that can be named, subclassed and asked about, but not called."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        lacking = next(c for c in cls.__mro__ if isinstance(c, Missing) and c.__bases__ == (object,))
+        raise NotImplementedError(explanation(f"{lacking.__module__}.{lacking.__qualname__}"))
+
+    def __getattr__(cls, name: str) -> Missing:
+        if name.startswith("__") or cls.__bases__ != (object,) or asked_by(sys._getframe(1))[0] is None:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        parts = cls.__dict__["_parts"]
+        if name not in parts:
+            parts[name] = placeholder(cls.__module__, f"{cls.__qualname__}.{name}")
+        return parts[name]
+
+    def __getitem__(cls, _: Any) -> Missing:
+        return cls
+
+
+def placeholder(module: str, name: str) -> Missing:
+    """Stands for what PyTorch has in a module by this name."""
+    return Missing(name.rpartition(".")[2], (), {"__module__": module, "__qualname__": name, "_parts": {}})
+
+
+def asked_by(frame: FrameType) -> tuple[str | None, str]:
+    """How an attribute is read, None for those who only ask whether it is there (`hasattr`); and from which package."""
+    if frame.f_globals.get("__name__") == "torchlite.alias.report":
+        frame = frame.f_back  # which read it for somebody
+    how = opcode.opname[frame.f_code.co_code[frame.f_lasti]]
+    reads = how in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+    return how if reads else None, frame.f_globals.get("__package__") or ""

@@ -20,6 +20,12 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from . import serialization
+from .absent import placeholder
+
+try:
+    from tqdm import tqdm
+except ImportError:
+    tqdm = placeholder("torch.hub", "tqdm")
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 

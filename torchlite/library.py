@@ -17,8 +17,8 @@ from ._ops import Operator, OpOverloadPacket, operator
 from .core.values.device import device as device_of
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract", "infer_schema",
-    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
+    "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
 ]  # fmt: skip
 
 
@@ -239,6 +239,11 @@ class Library:
             setattr(found, slot, fn)
             self._undo.append(lambda: setattr(found, slot, before))
             return
+        if key.startswith("Autocast"):
+            device = key.removeprefix("Autocast").lower()
+            found.casts[device] = fn
+            self._undo.append(lambda: found.casts.pop(device, None))
+            return
         place = "" if key == "CompositeExplicitAutograd" else key.lower()
         if place not in ("", "cpu", "cuda", "meta", "xpu", "mps", "privateuse1"):
             raise RuntimeError(f"could not parse dispatch key: {key}")
@@ -310,6 +315,11 @@ def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | N
         return registered
     registered(func)
     return None
+
+
+def get_ctx() -> Any:
+    """What a fake kernel is asked for sizes that depend on data, of which the meta device has none."""
+    raise RuntimeError("torchlite makes no tensors whose sizes depend on data it has not: run the operator on a device")
 
 
 def fallthrough_kernel() -> None:

@@ -7,12 +7,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .absent import placeholder
 from .core.machine import Tensor
 
 __all__ = [
     "cond", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
     "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
 ]  # fmt: skip
+
+
+SymBool, SymFloat, SymInt = (placeholder("torch", name) for name in ("SymBool", "SymFloat", "SymInt"))
 
 
 def sym_int(a: float) -> int:

@@ -14,6 +14,7 @@ from ..autograd.running import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from ..constants import has_lapack, has_mkl, has_openmp, has_spectral
 from ..core.machine.generator import Generator
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
@@ -21,7 +22,7 @@ from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state import local
-from ..core.values.device import device
+from ..core.values.device import device, get_default_device
 from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format
 from ..core.values.size import Size
@@ -39,6 +40,7 @@ from ..overrides import has_torch_function_unary as _has_torch_function_unary
 from ..overrides import has_torch_function_variadic as _has_torch_function_variadic
 from ..serialization.file_reader import PyTorchFileReader
 from . import _autograd, _functorch, _nn
+from ._jit import *
 
 __all__ = [
     "_autograd", "_nn", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
@@ -96,3 +98,14 @@ def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
 def _get_privateuse1_backend_name() -> str:
     """What devices of a backend from outside are called in PyTorch. Here each has the name it registers."""
     return "privateuseone"
+
+
+def _get_default_device() -> str:
+    return str(get_default_device())
+
+
+def _get_accelerator(check: bool | None = None) -> device:
+    """The device that computes fastest."""
+    from .. import accelerator
+
+    return accelerator.current_accelerator() or device("cpu")

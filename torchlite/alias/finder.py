@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .missing import explanation
+from ..absent import explanation
 from .naming import SITE, is_torch, own_name
 
 if TYPE_CHECKING:

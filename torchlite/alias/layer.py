@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import ModuleType
 from typing import Any
 
@@ -78,6 +78,8 @@ class Alias:
             return
         if self.everywhere:
             sys.modules[torch_name(module.__name__)] = module
+            self.undo.callback(_rename, _homes(module), "torchlite")
+            _rename(_homes(module), "torch")
         restore = watch(module, self)
         if restore is not None:
             self.undo.callback(restore)
@@ -100,12 +102,27 @@ class Alias:
         self.undo.callback(_restore_modules, before)
         # Processes that multiprocessing starts are given `sys.path` and the environment.
         self._insert(sys.path, 1, SITE)
+        torchlite = sys.modules["torchlite"]
+        self.undo.callback(setattr, torchlite, "__name__", torchlite.__name__)
+        torchlite.__name__ = "torch"
         self.undo.callback(_set_environment, os.environ.get("TORCHLITE_ALIAS"))
         _set_environment("lazy" if self.lazy else "1")
 
     def _insert(self, places: list[Any], index: int, entry: Any) -> None:
         places.insert(index, entry)
         self.undo.callback(_remove, places, entry)
+
+
+def _homes(module: ModuleType) -> list[Any]:
+    """The functions and classes that say of themselves that they are of this module."""
+    return [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+
+
+def _rename(homed: list[Any], root: str) -> None:
+    for value in homed:
+        home = value.__module__
+        with suppress(AttributeError, TypeError):
+            value.__module__ = f"{root}.{home.partition('.')[2]}" if "." in home else root
 
 
 def _names(packages: str | Iterable[str]) -> tuple[str, ...]:

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import opcode
 import sys
-from abc import ABCMeta
 from collections.abc import Callable
-from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from .naming import torch_name
+from ..absent import Missing, asked_by, explanation, placeholder
+from .naming import inside, torch_name
 
 if TYPE_CHECKING:
     from .layer import Alias
-
-
-def explanation(name: str) -> str:
-    from ..absent import why
-
-    return f"torchlite has no {name}{why(name.rpartition('.')[2])}"
-
-
-class Missing(ABCMeta):
-    """The class of placeholders: classes that can be named, subclassed and asked about, but not called."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        lacking = next(c for c in cls.__mro__ if isinstance(c, Missing) and c.__bases__ == (object,))
-        raise NotImplementedError(explanation(f"{lacking.__module__}.{lacking.__qualname__}"))
-
-    def __getattr__(cls, name: str) -> Missing:
-        if name.startswith("__") or cls.__bases__ != (object,):
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return placeholder(cls.__module__, f"{cls.__qualname__}.{name}")
-
-    def __getitem__(cls, _: Any) -> Missing:
-        return cls
-
-
-def placeholder(module: str, name: str) -> Missing:
-    return Missing(name.rpartition(".")[2], (), {"__module__": module, "__qualname__": name})
 
 
 def watch(module: ModuleType, alias: Alias) -> Callable[[], None] | None:
@@ -59,8 +32,8 @@ def watch(module: ModuleType, alias: Alias) -> Callable[[], None] | None:
         if name.startswith("__"):
             raise AttributeError(f"module {shown!r} has no attribute {name!r}", name=name, obj=module)
         error = error or AttributeError(explanation(f"{shown}.{name}"), name=name, obj=module)
-        doing, asker = _asked_by(sys._getframe(1))
-        if doing is None or asker.startswith("torchlite."):
+        doing, asker = asked_by(sys._getframe(1))
+        if doing is None or inside(asker, ("torchlite",)):
             raise error
         alias.missing[f"{shown}.{name}"] += 1
         if alias.lazy:
@@ -97,12 +70,3 @@ def hollow(module: ModuleType, alias: Alias) -> None:
         return placeholder(module.__name__, name)
 
     module.__getattr__ = __getattr__
-
-
-def _asked_by(frame: FrameType) -> tuple[str | None, str]:
-    """How an attribute is read, None for those who only ask whether it is there (`hasattr`); and by which module."""
-    if frame.f_globals.get("__name__") == "torchlite.alias.report":
-        frame = frame.f_back  # which read it for somebody
-    how = opcode.opname[frame.f_code.co_code[frame.f_lasti]]
-    reads = how in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
-    return how if reads else None, frame.f_globals.get("__name__", "")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
 
-from .missing import explanation
+from ..absent import explanation
 from .naming import is_torch, own_name
 
 _EXPECTED = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}

@@ -20,6 +20,8 @@ def own_name(name: str) -> str:
 
 def torch_name(name: str) -> str:
     """PyTorch's name for `torchlite.x.y`."""
+    if is_torch(name):
+        return name
     rest = name.removeprefix("torchlite")
     return rest.removeprefix(".") if rest.startswith(".functorch") else "torch" + rest
 

@@ -46,7 +46,7 @@ class Report:
         class Watched(before):
             def __getattribute__(self, name: str) -> Any:
                 value = super().__getattribute__(name)
-                asker = sys._getframe(1).f_globals.get("__name__", "")
+                asker = sys._getframe(1).f_globals.get("__package__") or ""
                 if not (name.startswith("__") or isinstance(value, ModuleType) or inside(asker, _OURS)):
                     used.add(f"{shown}.{name}")
                 return value

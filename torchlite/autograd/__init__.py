@@ -28,7 +28,10 @@ __all__ = [
 
 # Loaded when first used: modules, and names with the module that has them.
 _MODULES = frozenset(
-    ("anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "profiler_util", "variable")
+    (
+        "anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler", "profiler_legacy",
+        "profiler_util", "variable",
+    )
 )
 _NAMES = {
     "DeviceType": "profiler_util",

@@ -48,6 +48,14 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
     return like.new_empty(shape).normal_()
 
 
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """The same, for packages that call what PyTorch calls so."""
+    return torch.empty(shape, dtype=dtype, device=device).normal_()
+
+
+_sum_rightmost = sum_rightmost
+
+
 def uniform(shape: Any, like: Tensor) -> Tensor:
     """Numbers between 0 and 1, of a tensor's dtype on its device."""
     return torch.rand(shape, dtype=like.dtype, device=like.device)

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from ..absent import explanation, placeholder
 from .table import FACES, Face
 
 _ROOT = __package__.rpartition(".")[0]
@@ -52,7 +53,9 @@ class _Maker(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         face, taken = self.face, _taken(self.face.homes)
-        shown = f"`{module.__name__.replace(_ROOT, 'torch', 1)}`: {face.doc}".removesuffix(": ")
+        name = module.__name__.replace(_ROOT, "torch", 1)
+        taken.update({absent: placeholder(name, absent) for absent in face.absent.split()})
+        shown = f"`{name}`: {face.doc}".removesuffix(": ")
         vars(module).update(taken, **face.variables, __doc__=shown, __all__=[n for n in taken if n[:2] != "__"])
         if face.switches is not None:
             from .libraries import switches
@@ -81,8 +84,7 @@ def later(package: str) -> Callable[[str], Any]:
         inside = f"{package}.{name}".removeprefix(f"{_ROOT}.")
         if inside in FACES:
             return importlib.import_module(f"{_ROOT}.{inside}")
-        known = package.replace(_ROOT, "torch", 1)
-        raise AttributeError(f"torchlite has no {known}.{name} yet (docs/coverage.md lists what there is)")
+        raise AttributeError(explanation(f"{package.replace(_ROOT, 'torch', 1)}.{name}"))
 
     return __getattr__
 

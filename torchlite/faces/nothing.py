@@ -21,12 +21,24 @@ def memory_allocated(device: Any = None) -> int:
     return 0
 
 
+def amp_definitely_not_available() -> bool:
+    """Whether there is no device on which CUDA's autocast could do anything."""
+    from ..cuda import is_available
+
+    return not is_available()
+
+
 def empty_cache() -> None:
     pass
 
 
 def manual_seed(seed: int) -> None:
     pass
+
+
+def record(fn: Any, error_handler: Any = None) -> Any:
+    """The main function of a worker, whose errors a launcher would be told of."""
+    return fn
 
 
 def is_acceptable(tensor: Any) -> bool:

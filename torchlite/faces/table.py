@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .unavailable import UNAVAILABLE
+
 
 class Face(NamedTuple):
     """A module: what it takes from which others, its own variables, and the switches among these.
 
     `homes` has the form "module: name name; other module: name=its_name_there", and `*` for all that is public there;
     before the colon, nothing means torch itself.
-    A switch stands beside the value that `flags()` gives it where it is told none.
+    A switch stands beside the value that `flags()` gives it where it is told none. What is `absent` is a placeholder.
     """
 
     doc: str
     homes: str = ""
     variables: Mapping[str, Any] = MappingProxyType({})
     switches: dict[str, Any] | None = None
+    absent: str = ""
 
 
 _NOT_USED = "faces.nothing: is_available"
@@ -31,6 +34,9 @@ FACES = {
         "faces.graphs: OptimizedModule disable graph_break mark_dynamic mark_static mark_static_address"
         " maybe_mark_dynamic=mark_dynamic",
     ),
+    "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
+    "_dynamo.eval_frame": Face("", "faces.graphs: OptimizedModule"),
+    "_dynamo.utils": Face("", "faces.nothing: is_compile_supported=is_acceptable"),
     "_dynamo._trace_wrapped_higher_order_op": Face("", "faces.graphs: TransformGetItemToIndex"),
     "_dynamo.config": Face(
         "The settings of a compiler, which programs may change and nobody reads.",
@@ -49,6 +55,7 @@ FACES = {
     "_functorch.functional_call": Face(
         "", "nn.utils.functional_call: construct_stacked_leaf=_stacked functional_call stack_module_state"
     ),
+    "_guards": Face("", "faces.nothing: active_fake_mode=version"),
     "_logging": Face("Nothing here reports to anyone."),
     "_logging.scribe": Face("", "faces.nothing: open_source_signpost"),
     "_native": Face("Kernels written in languages of their own, of which there are none here."),
@@ -57,7 +64,8 @@ FACES = {
     "backends.cpu": Face("What the processor can do.", "cpu: get_cpu_capability=_get_cpu_capability"),
     "backends.cuda": Face(
         "Switches of CUDA's libraries. CuPy decides for itself, so that nothing heeds them.",
-        "settings: matmul; operations.products.attention_kernels: *; faces.nothing: is_built=is_available;"
+        "settings: matmul; operations.products.attention_kernels: *; nn.attention: SDPBackend;"
+        "faces.nothing: is_built=is_available;"
         "faces.libraries: preferred_blas_library preferred_linalg_library",
     ),
     "backends.cudnn": Face(
@@ -103,6 +111,9 @@ FACES = {
         variables={"engine": "none", "supported_engines": ["none"]},
     ),
     "backends.xnnpack": Face("XNNPACK, which is not used here.", variables={"enabled": False}),
+    "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
+    "classes": Face("Classes of compiled extensions, of which there are none here.", "_ops: load_library"),
+    "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
     "functional": Face(
         "Functions of torch, under the module in which PyTorch keeps them.",
         ": atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist"
@@ -135,6 +146,13 @@ FACES = {
         "For programs that only mention it: nothing here captures graphs.",
         "faces.graphs: Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace wrap",
     ),
+    "jit.annotations": Face(
+        "", "_jit_internal: BroadcastingList1 BroadcastingList2 BroadcastingList3 is_dict is_list is_tuple"
+    ),
+    "mtia": Face(
+        "Devices of Meta's, of which there is none.",
+        "faces.nothing: device_count is_available is_initialized=is_available",
+    ),
     "mps": Face(
         "Apple's devices, of which there is none: what is asked says so.",
         "faces.nothing: device_count empty_cache=mps_empty_cache is_available manual_seed synchronize=mps_synchronize",
@@ -142,15 +160,22 @@ FACES = {
     "onnx": Face(
         "For programs that could also export: nothing is exported here, and nobody asks how it would be.",
         "faces.graphs: dynamo_export=export export is_in_onnx_export register_custom_op_symbolic",
+        absent="ONNXProgram OperatorExportTypes TensorProtoDataType TrainingMode",
     ),
     "onnx.operators": Face("", "faces.graphs: reshape_from_tensor_shape shape_as_tensor"),
     "onnx.symbolic_helper": Face("", "faces.graphs: parse_args"),
-    "onnx.symbolic_opset11": Face("What functions that an export would call are made of."),
+    "onnx.symbolic_opset11": Face(
+        "What functions that an export would call are made of.", absent="select squeeze unsqueeze"
+    ),
     "optim._functional": Face(
         "The algorithms as functions of lists of tensors.",
         "optim.adadelta: adadelta; optim.adagrad: adagrad; optim.adam: adam; optim.adamax: adamax; optim.adamw: adamw;"
         "optim.asgd: asgd; optim.nadam: nadam; optim.radam: radam; optim.rmsprop: rmsprop; optim.rprop: rprop;"
         "optim.sgd: sgd; faces.nothing: sparse_adam",
+    ),
+    "profiler.profiler": Face(
+        "", "profiler: ProfilerAction ProfilerActivity profile schedule supported_activities"
+        " tensorboard_trace_handler",
     ),
     "utils._cxx_pytree": Face("`torch.utils._pytree`, of which there is one implementation.", "utils._pytree: *"),
     "utils.dlpack": Face(
@@ -159,12 +184,14 @@ FACES = {
     ),
     "utils.model_zoo": Face(
         "The older place of `torch.hub.load_state_dict_from_url`.",
-        "hub: load_state_dict_from_url load_url=load_state_dict_from_url",
+        "hub: load_state_dict_from_url load_url=load_state_dict_from_url tqdm",
     ),
     "xpu": Face(
         "Intel's devices, of which there is none: what is asked says so.",
         "faces.nothing: current_device=no_xpu device_count empty_cache get_device_name=no_xpu init=no_xpu is_available"
+        " get_rng_state=no_xpu get_rng_state_all=no_xpu max_memory_allocated=memory_allocated set_rng_state=no_xpu"
         " is_bf16_supported=is_available is_initialized=is_available manual_seed manual_seed_all=manual_seed"
         " memory_allocated set_device=no_xpu synchronize=no_xpu",
     ),
 }  # fmt: skip
+FACES |= {name: Face("", homes, absent=absent) for name, (absent, homes) in UNAVAILABLE.items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..faces import later
 from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules.factory import factory_kwargs
@@ -11,8 +10,4 @@ from .modules.module import Module
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-
-def __getattr__(name: str) -> Any:
-    from ..absent import why
-
-    raise AttributeError(f"torchlite has no torch.nn.{name}{why(name)}")
+__getattr__ = later(__name__)

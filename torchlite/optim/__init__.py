@@ -30,5 +30,5 @@ __all__ = [
 for _name in __all__:
     _class = globals()[_name]
     if isinstance(_class, type):
-        _room = _class.__module__.removeprefix("torchlite")
-        _class.__module__ = "torch.optim" if "._" in _room else "torch" + _room
+        _room = _class.__module__.partition(".")[2]
+        _class.__module__ = "torch.optim" if "._" in _room else f"torch.{_room}"

@@ -18,6 +18,7 @@ from ..autograd.profiler import profile as _autograd_profile
 from ..autograd.profiler_util import DeviceType
 from ..core.state import Context, State
 from ..core.values import warn
+from ..faces import later
 
 if TYPE_CHECKING:
     from ..autograd.profiler_util import EventList
@@ -249,3 +250,6 @@ def tensorboard_trace_handler(
         profiler.export_chrome_trace(os.path.join(dir_name, name))
 
     return write
+
+
+__getattr__ = later(__name__)

@@ -10,10 +10,13 @@ saving, loading                          `save` and `load`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.memory import STORAGES
 from ..core.values import warn
+from ..core.values.device import device
+from ..types import Storage
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .calls import _get_layout
 from .legacy import SourceChangeWarning
@@ -48,6 +51,10 @@ __all__ = [
     "set_crc32_options", "skip_data", "StorageType", "SourceChangeWarning", "normalize_storage_type",
     "check_module_version_greater_or_equal",
 ]  # fmt: skip
+
+
+MAP_LOCATION = Callable[[Storage, str], Storage] | device | str | dict[str, str] | None
+"""What `load` takes as `map_location`."""
 
 
 def check_module_version_greater_or_equal(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from . import _pytree_nodes
 from ._pytree_nodes import *  # noqa: F403, handed on
 from ._pytree_nodes import (  # noqa: F401
     NO_SERIALIZED_TYPE_NAME_FOUND,
@@ -51,6 +52,10 @@ __all__ = [
     "tree_all_only", "tree_any_only", "treespec_dumps", "treespec_loads", "treespec_pprint", "is_namedtuple",
     "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "is_structseq_class", "is_structseq_instance",
 ]  # fmt: skip
+
+# The registry's own ways of taking containers apart, by the names that packages call them.
+_OF_NODES = ("_flatten", "_unflatten", "_with_keys")
+globals().update({name: value for name, value in vars(_pytree_nodes).items() if name.endswith(_OF_NODES)})
 
 IsLeaf = Callable[[PyTree], bool] | None
 

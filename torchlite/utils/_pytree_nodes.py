@@ -415,5 +415,15 @@ def _factory_of(written: DumpableContext) -> Context:
 
 _register_builtins()
 
+# What packages that build on the registry's own entries call.
+_SHORT = {
+    "tuple": tuple, "list": list, "dict": dict, "namedtuple": namedtuple, "ordereddict": OrderedDict,
+    "defaultdict": defaultdict, "deque": deque,
+}  # fmt: skip
+for _name, _cls in _SHORT.items():
+    _node = SUPPORTED_NODES[_cls]
+    globals()[f"_{_name}_flatten"], globals()[f"_{_name}_unflatten"] = _node.flatten_fn, _node.unflatten_fn
+    globals()[f"_{_name}_flatten_with_keys"] = _node.flatten_with_keys_fn
+
 STANDARD_DICT_TYPES = frozenset((dict, OrderedDict, defaultdict))
 BUILTIN_TYPES = frozenset((tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque))

@@ -27,12 +27,13 @@ class Transform:
     bijective = False
     domain: Any
     codomain: Any
+    _cache_size = 0
+    _cached_x_y: tuple[Any, Any] = (None, None)
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._cached_x_y: tuple[Any, Any] = (None, None)
 
     @property
     def event_dim(self) -> int:

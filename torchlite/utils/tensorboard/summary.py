@@ -204,8 +204,9 @@ _KINDS: dict[type, tuple[str, str]] = {
 }
 
 
-def hparams(given: dict[str, Any], metrics: dict[str, Any], discrete: dict[str, list[Any]] | None) -> list[Summary]:
+def hparams(hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None) -> list[Summary]:
     """The description of an experiment, its beginning with the hyperparameters, and its end."""
+    given, metrics, discrete = hparam_dict, metric_dict, hparam_domain_discrete
     if not isinstance(given, dict):
         raise TypeError("parameter: hparam_dict should be a dictionary, nothing logged.")
     if not isinstance(metrics, dict):

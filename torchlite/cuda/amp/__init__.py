@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import amp as _amp
-from ..core.values import dt, warn
-from . import is_available
+from ... import amp as _amp
+from ...core.values import dt, warn
+from ...faces import later
+from .. import is_available
 
 
 def renamed(device: str, old: str, new: str) -> None:
@@ -59,3 +60,6 @@ for _cls in (autocast, GradScaler):
 def amp_definitely_not_available() -> bool:
     """Whether there is no device for which a `GradScaler` here does something."""
     return not is_available()
+
+
+__getattr__ = later(__name__)

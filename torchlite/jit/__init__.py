@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
-from .futures import Future
-from .nn.modules.module import Module
+from ..faces import later
+from ..futures import Future
+from ..nn.modules.module import Module
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate",
@@ -233,3 +234,6 @@ class CompilationUnit:
     def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
         if lang is not None:
             _none("compile its source", "write the functions in Python")
+
+
+__getattr__ = later(__name__)

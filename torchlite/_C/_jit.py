@@ -1,0 +1,49 @@
+"""What `torch._C` says of the libraries PyTorch was built with, and of its compiler's switches, which nothing heeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+_BUILT_WITH = ("cuda", "cudnn", "cusparselt", "eigen_sparse", "kleidiai", "magma", "mkldnn", "mkldnn_acl", "mps", "xpu")
+_SWITCHES = (
+    "can_fuse_on_cpu", "can_fuse_on_gpu", "llga_enabled", "nvfuser_enabled", "nvfuser_guard_mode",
+    "profiling_executor", "profiling_mode", "texpr_fuser_enabled",
+)  # fmt: skip
+_on: dict[str, bool] = dict.fromkeys(_SWITCHES, False)
+
+globals().update({f"_has_{library}": False for library in _BUILT_WITH})
+
+
+def _asking(switch: str) -> Callable[[], bool]:
+    return lambda: _on[switch]
+
+
+def _setting(switch: str) -> Callable[[bool], bool]:
+    def set_switch(value: bool) -> bool:
+        before, _on[switch] = _on[switch], bool(value)
+        return before
+
+    return set_switch
+
+
+for _switch in _SWITCHES:
+    globals()[f"_jit_{_switch}"] = _asking(_switch)
+    globals()[f"_jit_set_{_switch}"] = globals()[f"_jit_override_{_switch}"] = _setting(_switch)
+
+
+def _get_tracing_state() -> None:
+    """What a trace has written so far, of which there is none."""
+
+
+def _set_math_sdp_allow_fp16_bf16_reduction(allow: bool) -> None:
+    """Attention sums in float32 in any case."""
+
+
+def _ExcludeDispatchKeyGuard(keys: Any) -> nullcontext[None]:
+    """For kernels of autocast, inside which autocast is off already."""
+    return nullcontext()
+
+
+__all__ = [name for name in globals() if name.startswith(("_has_", "_jit_", "_get_", "_set_", "_Exclude"))]

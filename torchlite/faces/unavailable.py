@@ -1,0 +1,252 @@
+"""The names in modules of which torchlite does nothing: packages import them, and do without until they call one."""
+
+from __future__ import annotations
+
+_CHECKPOINT_HOMES = ";".join((
+    "distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner",
+    "distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter",
+    "distributed.checkpoint.metadata: BytesStorageMetadata ChunkStorageMetadata Metadata TensorStorageMetadata",
+    "distributed.checkpoint.planner: LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem",
+    "distributed.checkpoint.storage: StorageReader StorageWriter",
+    "distributed.checkpoint.state_dict_loader: load load_state_dict",
+    "distributed.checkpoint.state_dict_saver: async_save save save_state_dict",
+    "distributed.checkpoint.optimizer: load_sharded_optimizer_state_dict",
+))  # fmt: skip
+_PLACEMENTS = "distributed.tensor.placement_types: Partial Placement Replicate Shard"
+_MESH = "distributed.device_mesh: DeviceMesh init_device_mesh"
+_COMPOSED = "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard register_fsdp_forward_method"
+_QUANTIZATION = "ao.quantization.{0}: *"
+_FAKE_QUANTIZE = """
+    FakeQuantize FakeQuantizeBase FixedQParamsFakeQuantize FusedMovingAvgObsFakeQuantize default_fake_quant
+    default_histogram_fake_quant default_per_channel_weight_fake_quant default_weight_fake_quant disable_fake_quant
+    disable_observer enable_fake_quant enable_observer
+"""
+_QUANTIZED_MODULES = """
+    BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize Dropout ELU
+    Embedding EmbeddingBag FXFloatFunctional FloatFunctional GroupNorm Hardswish InstanceNorm1d InstanceNorm2d
+    InstanceNorm3d LayerNorm LeakyReLU Linear PReLU QFunctional Quantize ReLU6 Sigmoid Softmax
+"""
+
+# A module: the names in it, and what it takes from others, as in a Face.
+UNAVAILABLE: dict[str, tuple[str, str]] = {
+    # -- several processes
+    "_C._distributed_c10d": ("Reducer", "distributed: DebugLevel PrefixStore ProcessGroup ReduceOp Store Work"),
+    "distributed._composable": ("checkpoint contract replicate", ""),
+    "distributed._composable.fsdp": ("", f"distributed.fsdp: {_COMPOSED}"),
+    "distributed._composable.replicate": ("", "distributed._composable: replicate"),
+    "distributed._functional_collectives": (
+        """
+        AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce all_reduce_coalesced
+        all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor
+        reduce_scatter_tensor_autograd wait_tensor
+        """,
+        "",
+    ),
+    "distributed._shard": ("", ""),
+    "distributed._shard.sharded_tensor": ("Shard ShardedTensor ShardedTensorMetadata TensorProperties", ""),
+    "distributed._symmetric_memory": ("empty get_mem_pool is_nvshmem_available rendezvous", ""),
+    "distributed._tensor": ("", f"distributed.tensor: *; {_MESH}"),
+    "distributed._tensor.experimental": ("", "distributed.tensor.experimental: *"),
+    "distributed.algorithms": ("", "distributed.algorithms.join: *"),
+    "distributed.algorithms._checkpoint": ("", ""),
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": (
+        """
+        ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper apply_activation_checkpointing
+        checkpoint_wrapper offload_wrapper
+        """,
+        "",
+    ),
+    "distributed.algorithms.ddp_comm_hooks": ("DDPCommHookType register_ddp_comm_hook", ""),
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": (
+        "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper", "",
+    ),
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": ("PostLocalSGDState post_localSGD_hook", ""),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": ("PowerSGDState batched_powerSGD_hook powerSGD_hook", ""),
+    "distributed.algorithms.join": ("Join JoinHook Joinable", ""),
+    "distributed.algorithms.model_averaging": ("", ""),
+    "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
+    "distributed.autograd": ("context", "faces.nothing: is_available"),
+    "distributed.checkpoint": (
+        "CheckpointException HuggingFaceStorageReader HuggingFaceStorageWriter", _CHECKPOINT_HOMES,
+    ),
+    "distributed.checkpoint.default_planner": ("DefaultLoadPlanner DefaultSavePlanner _EmptyStateDictLoadPlanner", ""),
+    "distributed.checkpoint.filesystem": ("FileSystem FileSystemReader FileSystemWriter SerializationFormat", ""),
+    "distributed.checkpoint.format_utils": (
+        "BroadcastingTorchSaveReader DynamicMetaLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp",
+        "distributed.checkpoint.default_planner: _EmptyStateDictLoadPlanner",
+    ),
+    "distributed.checkpoint.metadata": (
+        """
+        BytesStorageMetadata ChunkStorageMetadata Metadata MetadataIndex StorageMeta TensorProperties
+        TensorStorageMetadata
+        """,
+        "",
+    ),
+    "distributed.checkpoint.optimizer": ("load_sharded_optimizer_state_dict", ""),
+    "distributed.checkpoint.planner": (
+        "LoadItemType LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem WriteItemType", "",
+    ),
+    "distributed.checkpoint.state_dict": (
+        """
+        StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict
+        set_optimizer_state_dict set_state_dict
+        """,
+        "",
+    ),
+    "distributed.checkpoint.state_dict_loader": ("_load_state_dict load load_state_dict", ""),
+    "distributed.checkpoint.state_dict_saver": ("async_save save save_state_dict", ""),
+    "distributed.checkpoint.stateful": ("Stateful", ""),
+    "distributed.checkpoint.storage": ("StorageReader StorageWriter WriteResult", ""),
+    "distributed.device_mesh": ("DeviceMesh _get_device_handle _mesh_resources init_device_mesh", ""),
+    "distributed.distributed_c10d": (
+        "_get_default_store _new_process_group_helper _resolve_process_group _world rendezvous",
+        "distributed: * _get_default_group default_pg_timeout",
+    ),
+    "distributed.elastic": ("", ""),
+    "distributed.elastic.agent": ("", ""),
+    "distributed.elastic.agent.server": ("", "distributed.elastic.agent.server.api: *"),
+    "distributed.elastic.agent.server.api": (
+        "ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState", "",
+    ),
+    "distributed.elastic.multiprocessing": (
+        "DefaultLogsSpecs LogsSpecs PContext SignalException Std start_processes", "",
+    ),
+    "distributed.elastic.multiprocessing.errors": (
+        "ChildFailedError ErrorHandler ProcessFailure get_error_handler", "faces.nothing: record",
+    ),
+    "distributed.elastic.rendezvous": ("RendezvousHandler RendezvousParameters rendezvous_handler_registry", ""),
+    "distributed.fsdp": (
+        f"{_COMPOSED} UnshardHandle", "distributed.fsdp.api: *; distributed.fsdp.fully_sharded_data_parallel: *",
+    ),
+    "distributed.fsdp._common_utils": ("_FSDPState _get_module_fsdp_state", ""),
+    "distributed.fsdp._fully_shard": ("", f"distributed.fsdp: {_COMPOSED}"),
+    "distributed.fsdp.api": (
+        """
+        BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig
+        LocalStateDictConfig MixedPrecision OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig
+        ShardingStrategy StateDictConfig StateDictSettings StateDictType
+        """,
+        "",
+    ),
+    "distributed.fsdp.fully_sharded_data_parallel": (
+        "FullyShardedDataParallel OptimStateKeyType", "distributed.fsdp.api: *",
+    ),
+    "distributed.fsdp.sharded_grad_scaler": ("ShardedGradScaler", ""),
+    "distributed.fsdp.wrap": (
+        """
+        CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy
+        size_based_auto_wrap_policy transformer_auto_wrap_policy wrap
+        """,
+        "",
+    ),
+    "distributed.launcher": ("", "distributed.launcher.api: *"),
+    "distributed.launcher.api": ("LaunchConfig elastic_launch launch_agent", ""),
+    "distributed.nn": ("RemoteModule", "distributed.nn.functional: *"),
+    "distributed.nn.functional": (
+        "all_gather all_reduce all_to_all all_to_all_single broadcast gather reduce reduce_scatter scatter",
+        "distributed: ReduceOp group",
+    ),
+    "distributed.optim": (
+        "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer _apply_optimizer_in_backward"
+        " as_functional_optim", "",
+    ),
+    "distributed.pipelining": (
+        """
+        Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B ScheduleLoopedBFS SplitPoint build_stage
+        pipe_split pipeline
+        """,
+        "",
+    ),
+    "distributed.rpc": (
+        "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync"
+        " shutdown", "faces.nothing: is_available",
+    ),
+    "distributed.rpc.api": ("_all_gather _require_initialized", "distributed.rpc: RRef get_worker_info remote rpc_async"
+                            " rpc_sync shutdown"),
+    "distributed.run": ("get_args_parser main parse_args run", "distributed.launcher.api: LaunchConfig elastic_launch"),
+    "distributed.tensor": (
+        "DTensor distribute_module distribute_tensor empty full ones rand randn zeros", f"{_PLACEMENTS}; {_MESH}",
+    ),
+    "distributed.tensor.device_mesh": ("", _MESH),
+    "distributed.tensor.experimental": ("context_parallel implicit_replication local_map register_sharding", ""),
+    "distributed.tensor.experimental._attention": ("set_rotate_method", ""),
+    "distributed.tensor.parallel": (
+        """
+        ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel SequenceParallel
+        loss_parallel parallelize_module
+        """,
+        "",
+    ),
+    "distributed.tensor.placement_types": ("Partial Placement Replicate Shard", ""),
+    "distributed.utils": ("_sync_module_states _sync_params_and_buffers _verify_param_shape_across_processes", ""),
+    # -- graphs of functions, and what compiles them
+    "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
+    "_inductor.config": ("", ""),
+    "export": ("Constraint Dim ExportedProgram ShapesCollection export load register_dataclass save unflatten", ""),
+    "fx._symbolic_trace": ("_assert_is_none is_fx_tracing", "fx: Tracer symbolic_trace wrap"),
+    "fx.experimental": ("", ""),
+    "fx.experimental.optimization": ("fuse optimize_for_inference remove_dropout", ""),
+    "fx.experimental.proxy_tensor": ("get_proxy_mode", "faces.graphs: make_fx"),
+    "fx.graph": ("CodeGen PythonCode", "fx: Graph"),
+    "fx.graph_module": ("_CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY _copy_attr", "fx: GraphModule"),
+    "fx.interpreter": ("", "fx: Interpreter Transformer"),
+    "fx.node": ("Argument Target map_aggregate map_arg", "fx: Node"),
+    "fx.passes": ("", ""),
+    "fx.passes.graph_drawer": ("FxGraphDrawer", ""),
+    "fx.passes.shape_prop": ("ShapeProp TensorMetadata", ""),
+    "fx.passes.split_module": ("split_module", ""),
+    "fx.proxy": ("Attribute ParameterProxy TraceError TracerBase", "fx: Proxy"),
+    "fx.subgraph_rewriter": ("Match replace_pattern", ""),
+    "jit._recursive": ("concrete_type_store", ""),
+    "onnx.utils": ("", "onnx: export"),
+    "numa": ("", ""),
+    "numa.binding": ("AffinityMode NumaOptions", ""),
+    # -- other layouts
+    "nested": (
+        "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged to_padded_tensor", "",
+    ),
+    "nested._internal": ("", ""),
+    "nested._internal.nested_tensor": ("NestedTensor _tensor_symint_registry", ""),
+    # -- quantised tensors
+    "ao": ("", ""),
+    "ao.nn": ("", ""),
+    "ao.nn.intrinsic": ("ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU", ""),
+    "ao.nn.qat": ("", ""),
+    "ao.nn.quantized": (_QUANTIZED_MODULES, ""),
+    "ao.nn.quantized.dynamic": ("Linear LSTM GRU", ""),
+    "ao.quantization": (
+        """
+        DeQuantStub QConfigMapping QuantStub QuantType QuantWrapper convert get_default_qconfig_mapping prepare
+        prepare_qat quantize quantize_dynamic quantize_qat
+        """,
+        ";".join(map(_QUANTIZATION.format, ("fake_quantize", "observer", "qconfig")))
+        + "; ao.quantization.fuse_modules: fuse_modules fuse_modules_qat",
+    ),
+    "ao.quantization.fake_quantize": (_FAKE_QUANTIZE, ""),
+    "ao.quantization.fuse_modules": ("fuse_known_modules fuse_modules fuse_modules_qat", ""),
+    "ao.quantization.observer": (
+        """
+        HistogramObserver MinMaxObserver MovingAverageMinMaxObserver MovingAveragePerChannelMinMaxObserver
+        NoopObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver default_histogram_observer
+        default_observer default_per_channel_weight_observer default_weight_observer
+        """,
+        "",
+    ),
+    "ao.quantization.qconfig": (
+        """
+        QConfig QConfigDynamic default_dynamic_qconfig default_per_channel_qconfig default_qat_qconfig default_qconfig
+        float16_dynamic_qconfig get_default_qat_qconfig get_default_qconfig
+        """,
+        "",
+    ),
+    "ao.quantization.quantize_fx": ("convert_fx fuse_fx prepare_fx prepare_qat_fx", ""),
+    "nn.intrinsic": ("ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU", ""),
+    "nn.qat": ("Conv2d Linear", ""),
+    "nn.quantized": (_QUANTIZED_MODULES, ""),
+    "quantization": (
+        "",
+        "ao.quantization: DeQuantStub HistogramObserver ObserverBase QConfig QuantStub QuantWrapper convert"
+        " default_dynamic_qconfig default_qconfig fuse_modules get_default_qconfig prepare prepare_qat quantize"
+        " quantize_dynamic",
+    ),
+}  # fmt: skip
