@@ -6,8 +6,8 @@ from collections import OrderedDict
 from typing import Any, ClassVar, TypeGuard
 
 from ..core.declare import Signature
+from ..core.machine import Tensor, as_class
 from ..core.machine.overrides import _disabled_torch_function_impl, overrides
-from ..core.machine.tensor import Tensor, as_class
 from ..core.values import DeviceLike, Shown, dt, type_name
 from ..operations.making.factories import empty
 from ..operations.making.pickles import object_state, set_object_state

@@ -12,7 +12,8 @@ from ..machine.batching import BROADCAST
 from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
-from ..machine.tensor import Tensor, TensorBase
+from ..machine.tensor import Tensor
+from ..machine.tensor_parts import TensorBase
 from ..machine.write import check_apart, check_no_overlap
 from ..state import local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, result_strides

@@ -12,7 +12,8 @@ from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
-from ..machine.tensor import Tensor, TensorBase
+from ..machine.tensor import Tensor
+from ..machine.tensor_parts import TensorBase
 from ..machine.write import into
 from ..state import local
 from .in_place import InPlace

@@ -9,7 +9,7 @@ from ..machine.node import FIRST, UNVERSIONED
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked, entries_of, keep, keep_output
-from ..machine.tensor import TensorBase
+from ..machine.tensor_parts import TensorBase
 from ..state import local
 from .declaration import Declaration
 from .op_node import unpacked

@@ -41,7 +41,9 @@ from .overrides import PLAIN, TorchFunctionMode, dispatch, needs_dispatch, overr
 from .plan import Plans, form_of_call, plan_op, planned
 from .registry import functions
 from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read, shown
+from .subclasses import as_class
 from .tangent import TangentLevel, moves, set_tangent, tangent_of, untouched
-from .tensor import Tensor, TensorBase, as_class, wrap, wrap_shown
+from .tensor import Tensor, wrap, wrap_shown
+from .tensor_parts import TensorBase
 from .view import CopySlices, View, base_of, last_edge, requires_grad, resolve
 from .write import bump, check_apart, check_no_overlap, into, write_out

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..state import local
 from ..values import CPU, Backend, dt, errors, get_backend
 from .overrides import PLAIN
-from .tensor import TensorBase, wrap, wrap_shown
+from .tensor import wrap, wrap_shown
+from .tensor_parts import TensorBase
 from .view import requires_grad, resolve
 
 if TYPE_CHECKING:

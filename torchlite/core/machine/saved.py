@@ -17,7 +17,8 @@ from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
 from .node import UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
-from .tensor import Tensor, TensorBase, wrap
+from .tensor import Tensor, wrap
+from .tensor_parts import TensorBase
 from .view import resolve
 
 # Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.

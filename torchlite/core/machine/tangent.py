@@ -21,7 +21,8 @@ from .registry import registry
 from .view import View
 
 if TYPE_CHECKING:
-    from .tensor import Extra, Tensor
+    from .tensor import Tensor
+    from .tensor_parts import Extra
 
 
 class TangentLevel:

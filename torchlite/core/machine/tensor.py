@@ -1,28 +1,28 @@
 """The Tensor: a thin handle on a backend's array.
 
-`TensorBase` holds the slots; `Tensor` adds what makes it a citizen of Python. Operations are attached to it where they
-are declared (torchlite/ops), so what stands here is only what a tensor *is*: its parts, its place in the graph, its
+`TensorBase` (tensor_parts.py) holds the slots; `Tensor` adds what makes it a citizen of Python. Operations are attached
+to it where they are declared, so what stands here is only what a tensor *is*: its form, its place in the graph, its
 Python protocols.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..native import quicken
-from ..parts import TensorParts, know, whole
+from ..parts import know, whole
 from ..state import mode as _mode
 from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, strided, warn
 from ..values.dtype import dtype as _dtype_class
 from ..values.size import size
 from .batching import refuse_batch
 from .format import tensor_str
-from .hooks import Hooks
-from .node import LEAF, UNVERSIONED, Counter, DatedCounter, DetachedCounter, Node, shared_counter, version_of
-from .overrides import _disabled_torch_function_impl, dispatch, needs_dispatch, overrides
+from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
+from .overrides import dispatch, needs_dispatch, overrides
+from .subclasses import UNCONVERTED, converted, offer_attributes
+from .tensor_parts import Extra, TensorBase, check_grad
 from .view import View, base_of, current_edge, last_edge, requires_grad
 
 if TYPE_CHECKING:
@@ -30,54 +30,6 @@ if TYPE_CHECKING:
     from ..values.dtype import dtype
 
 _new = object.__new__
-
-SAME_DTYPE = object()  # what `Extra.grad_dtype` says of a gradient that has its leaf's dtype
-
-
-class Extra:
-    """What few tensors have: hooks, a kept gradient, an accumulator."""
-
-    __slots__ = ("__weakref__", "accumulator", "grad_dtype", "hooks", "post_hooks", "retains_grad", "tangents")
-
-    def __init__(self) -> None:
-        self.accumulator: Any = None  # weak reference to the leaf's AccumulateGrad, once someone asked for it
-        self.hooks: Hooks | None = None  # those of the AccumulateGrad
-        self.post_hooks: OrderedDict[int, Callable[..., Any]] | None = None  # called when the gradient was added
-        self.retains_grad = False
-        self.grad_dtype: Any = SAME_DTYPE
-        self.tangents: dict[Any, Tensor] | None = None  # by level, see core/machine/tangent.py
-
-    def all_hooks(self) -> Hooks:
-        if self.hooks is None:
-            self.hooks = Hooks()
-        return self.hooks
-
-    def dtype_of_grad(self, own: dtype) -> dtype | None:
-        """The dtype gradients must have, for a leaf whose own is given; None where any will do."""
-        return own if self.grad_dtype is SAME_DTYPE else self.grad_dtype
-
-
-class TensorBase(TensorParts):
-    """The parts of a tensor.
-
-    array    what its backend computes with
-    dtype    the element type
-    backend  the device it lives on, with that device's kernels
-    edge     where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
-    counter  counts writes to its memory; None until someone needs it
-    _grad    the accumulated gradient of a leaf
-    extra    hooks and other rarities, or None
-    """
-
-    __slots__ = ()
-
-    array: Any
-    dtype: dtype
-    backend: Any
-    edge: Any
-    counter: Counter | None
-    _grad: Tensor | None
-    extra: Extra | None
 
 
 def _as_dim(name: str, dim: Any) -> int:
@@ -128,7 +80,7 @@ class Tensor(TensorBase):
         if "_plain" not in cls.__dict__:
             cls._plain = False
         if overrides(cls):
-            _offer_attributes(cls)
+            offer_attributes(Tensor, cls)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -137,7 +89,7 @@ class Tensor(TensorBase):
             return NotImplemented
         state = _mode.local.state
         result = state.within(state.mode.but(subclasses=False), functools.partial(func, *args, **(kwargs or {})))
-        return result if func in UNCONVERTED else _converted(result, cls)
+        return result if func in UNCONVERTED else converted(result, cls)
 
     # ---- form
 
@@ -323,7 +275,7 @@ class Tensor(TensorBase):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            _check_grad(self, value)
+            check_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -346,8 +298,8 @@ class Tensor(TensorBase):
         if wanted is not None and self._grad is not None and self._grad.dtype is not wanted:
             raise RuntimeError(
                 f"Cannot set grad_dtype to '{wanted.legacy}' because there is already a gradient with dtype "
-                f"'{_c(self._grad)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure "
-                "the new grad_dtype matches the existing gradient's dtype."
+                f"'{self._grad.dtype.cname}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+                "ensure the new grad_dtype matches the existing gradient's dtype."
             )
         self.more().grad_dtype = wanted
 
@@ -501,50 +453,6 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to the tensor
 
 
-# What is at hand of plain tensors, and asks a subclass with a __torch_function__.
-_PROPERTIES = (
-    "H", "T", "data", "device", "grad", "grad_fn", "imag", "is_cpu", "is_cuda", "is_leaf", "layout", "mH", "mT", "ndim",
-    "real", "requires_grad", "shape",
-)  # fmt: skip
-_METHODS = (
-    "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__", "contiguous", "cpu", "data_ptr", "dim",
-    "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_nonzero",
-    "is_signed", "item", "nelement", "requires_grad_", "retain_grad", "size", "storage_offset", "tolist",
-)  # fmt: skip
-
-
-def _offer_attributes(cls: type) -> None:
-    for names, offered in ((_PROPERTIES, _offered), (_METHODS, _offered_method)):
-        for name in names:
-            plain = getattr(Tensor, name, None)
-            if plain is not None and getattr(cls, name, None) is plain:
-                setattr(cls, name, offered(plain))
-
-
-def _offered(plain: property) -> property:
-    read, write = plain.__get__, plain.__set__
-
-    def get(self: Tensor) -> Any:
-        return dispatch(read, (self,), {}) if needs_dispatch((self,), {}) else read(self)
-
-    def set_(self: Tensor, value: Any) -> None:
-        if needs_dispatch((self,), {}):
-            dispatch(write, (self, value), {})
-        else:
-            write(self, value)
-
-    return property(get, set_, plain.__delete__)
-
-
-def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if needs_dispatch((self,), {}):
-            return dispatch(plain, (self, *args), kwargs)
-        return plain(self, *args, **kwargs)
-
-    return functools.wraps(plain)(call)
-
-
 Tensor.__module__ = "torch"
 know(Tensor=whole(Tensor))
 quicken(
@@ -553,60 +461,5 @@ quicken(
     "__float__", "__index__",
 )  # fmt: skip
 
-# Functions whose results keep their type when a subclass calls them.
 overrides(Tensor)  # from now on the fast paths know it
-
-UNCONVERTED: set[Any] = {Tensor.__repr__}
-
-
-def as_class(t: Tensor, cls: type) -> Tensor:
-    """`t`'s parts in an instance of `cls`."""
-    if type(t) is cls:
-        return t
-    made = _new(cls)
-    for slot in TensorParts.__slots__:
-        setattr(made, slot, getattr(t, slot))
-    real = t.backend.real
-    made.backend = real.guarded if overrides(cls) else real
-    return made
-
-
-def _converted(result: Any, cls: type) -> Any:
-    if isinstance(result, TensorBase):
-        return result if isinstance(result, cls) else as_class(result, cls)
-    if type(result) in (tuple, list) or hasattr(result, "_fields"):
-        return type(result)([_converted(r, cls) for r in result])
-    return result
-
-
-def _check_grad(t: Tensor, grad: Any) -> None:
-    if not isinstance(grad, TensorBase):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
-    if grad is t:
-        raise RuntimeError("can't assign Variable as its own grad")
-    if grad.backend.home is not t.backend.home:
-        raise RuntimeError(
-            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
-            f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
-        )
-    if grad.array.shape != t.array.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(grad.array.shape)}' to a tensor of size "
-            f"'{list(t.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
-        )
-    wanted = t.dtype if t.extra is None else t.extra.dtype_of_grad(t.dtype)
-    if wanted is not None and grad.dtype is not wanted:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{_c(grad)}' to a tensor with grad_dtype '{wanted.legacy}'. "
-            "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
-            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
-            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
-            "match."
-        )
-
-
-def _c(t: Tensor) -> str:
-    return t.dtype.cname
-
-
-__all__ = ["Tensor", "TensorBase", "_disabled_torch_function_impl", "wrap"]
+UNCONVERTED.add(Tensor.__repr__)

@@ -13,7 +13,8 @@ from .operands import computed, tensors_in
 from .out_dtypes import check_out_dtype
 from .saved import announce_write
 from .tangent import moves
-from .tensor import Tensor, TensorBase
+from .tensor import Tensor
+from .tensor_parts import TensorBase
 
 
 def overlaps(t: Tensor) -> bool:

@@ -1,0 +1,81 @@
+"""Subclasses of Tensor: what is asked of one with a `__torch_function__`, and results that get its class."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..parts import TensorParts
+from .overrides import dispatch, needs_dispatch, overrides
+from .tensor_parts import TensorBase
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+UNCONVERTED: set[Any] = set()  # functions whose results keep their type when a subclass calls them
+
+# What is at hand of plain tensors, and asks a subclass with a __torch_function__.
+_PROPERTIES = (
+    "H", "T", "data", "device", "grad", "grad_fn", "imag", "is_cpu", "is_cuda", "is_leaf", "layout", "mH", "mT", "ndim",
+    "real", "requires_grad", "shape",
+)  # fmt: skip
+_METHODS = (
+    "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__", "contiguous", "cpu", "data_ptr", "dim",
+    "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_nonzero",
+    "is_signed", "item", "nelement", "requires_grad_", "retain_grad", "size", "storage_offset", "tolist",
+)  # fmt: skip
+
+
+def offer_attributes(plain_class: type, cls: type) -> None:
+    """Let a subclass be asked for what is at hand of plain tensors."""
+    for names, offered in ((_PROPERTIES, _offered), (_METHODS, _offered_method)):
+        for name in names:
+            plain = getattr(plain_class, name, None)
+            if plain is not None and getattr(cls, name, None) is plain:
+                setattr(cls, name, offered(plain))
+
+
+def _offered(plain: property) -> property:
+    read, write = plain.__get__, plain.__set__
+
+    def get(self: Tensor) -> Any:
+        return dispatch(read, (self,), {}) if needs_dispatch((self,), {}) else read(self)
+
+    def set_(self: Tensor, value: Any) -> None:
+        if needs_dispatch((self,), {}):
+            dispatch(write, (self, value), {})
+        else:
+            write(self, value)
+
+    return property(get, set_, plain.__delete__)
+
+
+def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if needs_dispatch((self,), {}):
+            return dispatch(plain, (self, *args), kwargs)
+        return plain(self, *args, **kwargs)
+
+    return functools.wraps(plain)(call)
+
+
+def as_class(t: Tensor, cls: type) -> Tensor:
+    """`t`'s parts in an instance of `cls`."""
+    if type(t) is cls:
+        return t
+    made = object.__new__(cls)
+    for slot in TensorParts.__slots__:
+        setattr(made, slot, getattr(t, slot))
+    real = t.backend.real
+    made.backend = real.guarded if overrides(cls) else real
+    return made
+
+
+def converted(result: Any, cls: type) -> Any:
+    """Results with this class, in place of a plainer one."""
+    if isinstance(result, TensorBase):
+        return result if isinstance(result, cls) else as_class(result, cls)
+    if type(result) in (tuple, list) or hasattr(result, "_fields"):
+        return type(result)([converted(r, cls) for r in result])
+    return result
