@@ -10,6 +10,7 @@ import torchlite
 from torchlite.backends.base import Backend, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
+from torchlite.operations.places import gather, writing
 
 pytestmark = pytest.mark.skipif(native is None, reason="without the native build")
 
@@ -30,7 +31,12 @@ def isa(request):
 STEPS = {name: getattr(torchlite.optim, name).formula for name in ("SGD", "Adam", "RMSprop", "Adagrad")}
 
 
+TWINS = {"combine": writing._combine, "scatter_add.write": gather._scatter_add}  # that are no kernels of ops
+
+
 def twin_of(name):
+    if name in TWINS:
+        return TWINS[name]
     if name.startswith("optim."):
         return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
     return Backend.kernel(get_backend("cpu"), registry[name])
@@ -395,6 +401,40 @@ def test_embedding(isa, n):
         forward.kernel(w, at - 1, -1, False, False)
 
 
+@pytest.mark.parametrize("n", (0, 1, 3, 16, 33))
+def test_rows_added_at_places(isa, n):
+    pair, at = Pair("combine"), np.array([0, 6, 3, 3, 3, 1])
+    for shape in ((7, n), (7, n, 2), (7,)):
+        target, values = numbers(shape), numbers((6, *shape[1:]), 1)
+        for laid, _ in layouts(values):
+            pair.agree((np, "add", target.copy(), at, laid), 1e-6, 1e-6)
+        pair.agree((np, "add", target.copy(), at, np.broadcast_to(values[:1], values.shape)), 1e-6, 1e-6, taken=True)
+    target = numbers((7, 5))
+    pair.agree((np, "maximum", target.copy(), at, numbers((6, 5), 1)), taken=False)
+    pair.agree((np, "add", target.astype(np.float64), at, np.ones((6, 5))), taken=False)
+    for places, values in ((at + 1, numbers((6, 5))), (at - 1, numbers((6, 5))), (at[:5], target[1:6])):
+        with pytest.raises(Declined):  # out of range, or of what lies in what is written to
+            native.Kernel("combine", decline)(np, "add", target, places, values)
+
+
+@pytest.mark.parametrize("dim", (0, 1, 2, -1))
+def test_gather_and_scatter_add(isa, dim):
+    x, more = numbers((4, 5, 3)), {d: n + 4 * (d == dim % 3) for d, n in enumerate((4, 5, 3))}
+    at = np.random.default_rng(0).integers(0, x.shape[dim], tuple(more.values()))
+    for laid, taken in layouts(x):
+        Pair("gather").agree((laid, dim, at, False), 0, 0, taken)
+    for laid, taken in layouts(at):
+        Pair("gather").agree((x, dim, laid, False), 0, 0, taken)
+        Pair("scatter_add.write").agree((np, x.copy(), dim, laid, numbers(at.shape, 1)), 1e-6, 1e-6, taken)
+    Pair("gather").agree((x, dim, at[:0], False), 0, 0, taken=None)
+    Pair("gather").agree((x, dim, at[:2, :2, :2], False), 0, 0, taken=None)
+    for bad in (at - 1, at + 1):
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            Pair("gather").kernel(x, dim, bad, False)
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            Pair("scatter_add.write").kernel(np, x.copy(), dim, bad, numbers(at.shape, 1))
+
+
 @pytest.mark.parametrize("reduction", (0, 1, 2))
 def test_likelihood(isa, reduction):
     forward, back = Pair("nll_loss_forward"), Pair("nll_loss_backward")
@@ -582,6 +622,10 @@ def good_calls():
     at = np.array([[0, 3], [2, 2]])
     yield "embedding", (x, at, -1, False, False)
     yield "embedding_dense_backward", (numbers((2, 2, 6)), at, 4, -1, False)
+    yield "combine", (np, "add", numbers((4, 6)), at.reshape(-1), x)
+    along = np.array([[0, 3, 2, 1, 1, 0]])
+    yield "gather", (x, 0, along, False)
+    yield "scatter_add.write", (np, numbers((4, 6)), 0, along, numbers((1, 6)))
     classes, total = np.array([0, 5, 2, -100]), np.float32(3).reshape(())
     for reduction in (0, 1):
         yield "nll_loss_forward", (x, classes, None, reduction, -100)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..core.memory import Resized, root
-from ..core.native import native
+from ..core.native import in_c
 from ..core.parts import know
 from ..core.values import CPU, dt, no_room
 from ..core.values.device import device
@@ -80,8 +80,7 @@ class NumPyBackend(Backend):
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one."""
-        general = super().kernel(op)
-        return general if native is None or op.name not in native.kernels else native.Kernel(op.name, general)
+        return in_c(op.name, super().kernel(op))
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         try:

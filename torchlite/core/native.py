@@ -37,6 +37,11 @@ def named(made: Any, general: Any) -> Any:
     return made
 
 
+def in_c(name: str, general: F) -> F:
+    """A kernel in C that leaves to `general`, its twin, what it does not know; or that one, where there is none."""
+    return native.Kernel(name, general) if native is not None and name in native.kernels else general
+
+
 def quick(general: F, name: str = "") -> F:
     """A function or property whose plain cases the native build answers, under its name."""
     if native is None:

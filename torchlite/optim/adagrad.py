@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine import Tensor
+from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, in_one_loop, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -24,7 +25,7 @@ def _formula(xp: Namespace, p: Any, g: Any, square: Any, decay: Any, eps: Any, r
 class Adagrad(Elementwise):
     """Steps along the gradient, each element divided by the root of the sum of its squares."""
 
-    formula = in_one_loop("optim.adagrad", _formula)
+    formula = in_c("optim.adagrad", _formula)
     later: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
     def __init__(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine import Tensor
+from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, in_one_loop, number, shrink_of
+from .by_element import Elementwise, decay_of, decayed, number, shrink_of
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -36,7 +37,7 @@ def _formula(xp: Namespace, p: Any, g: Any, mean: Any, square: Any, *more: Any) 
 class Adam(Elementwise):
     """Steps along the mean gradient, each element divided by the root of its mean square."""
 
-    formula = in_one_loop("optim.adam", _formula)
+    formula = in_c("optim.adam", _formula)
     twice = ("exp_avg_sq",)
     later: ClassVar[dict[str, Any]] = {
         "amsgrad": False, **Elementwise.later, "decoupled_weight_decay": False, "fused": None,

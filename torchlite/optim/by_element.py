@@ -20,11 +20,10 @@ from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
 from ..backends.base import get_backend
 from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
-from ..core.native import native
 from ..core.state import local
 from ..core.values import CPU
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
-from .flat_arrays import SMALL, Block, Formula, new_counts, new_state, scalar_dtype
+from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
 from .step_helpers import _get_capturable_supported_devices
 
@@ -69,11 +68,6 @@ def follow(g: Any, mean: Any, square: Any, new1: Any, beta2: Any, new2: Any) -> 
     mean += (g - mean) * new1
     square *= beta2
     square += g * g * new2
-
-
-def in_one_loop(name: str, formula: Formula) -> Formula:
-    """The formula as one loop in C, where the native build has it, which leaves other arrays and tensors to it."""
-    return native.Kernel(name, formula) if native is not None and name in native.kernels else formula
 
 
 class Plan:

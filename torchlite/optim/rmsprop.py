@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine import Tensor
+from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, in_one_loop, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import options
@@ -37,7 +38,7 @@ def _formula(xp: Namespace, p: Any, g: Any, square: Any, *more: Any) -> None:
 class RMSprop(Elementwise):
     """Steps along the gradient, each element divided by the root of its mean square."""
 
-    formula = in_one_loop("optim.rmsprop", _formula)
+    formula = in_c("optim.rmsprop", _formula)
     twice = ("square_avg", "momentum_buffer")
     later: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False, **Elementwise.later}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.machine import Tensor
+from ..core.native import in_c
 from ..core.values import Namespace
-from .by_element import Elementwise, decay_of, decayed, in_one_loop, number
+from .by_element import Elementwise, decay_of, decayed, number
 from .on_lists import on_lists
 from .optimizer import ParamsT
 from .options import check_fused, options
@@ -28,7 +29,7 @@ def _formula(xp: Namespace, p: Any, g: Any, *more: Any) -> None:
 class SGD(Elementwise):
     """Steps along the gradient, with momentum if asked for."""
 
-    formula = in_one_loop("optim.sgd", _formula)
+    formula = in_c("optim.sgd", _formula)
     twice = ("momentum_buffer",)
     later: ClassVar[dict[str, Any]] = {
         "nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False,

@@ -135,6 +135,19 @@ INLINE_ int all_finite(PyArrayObject *a)
     return finite;
 }
 
+// Whether two arrays' memory may not be the same.
+INLINE_ int is_apart(PyArrayObject *a, PyArrayObject *b)
+{
+    const char *x = PyArray_DATA(a), *y = PyArray_DATA(b);
+    const N n = PyArray_NBYTES(a), m = PyArray_NBYTES(b);
+    return x + n <= y || y + m <= x || !n || !m;
+}
+
+INLINE_ int is_text(PyObject *o, const char *text)
+{
+    return PyUnicode_Check(o) && !PyUnicode_CompareWithASCIIString(o, text);
+}
+
 INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
 
 // Work on so many numbers, during which other threads may run where it takes long.

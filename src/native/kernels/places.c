@@ -22,8 +22,8 @@ static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
     memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
     shape[ndim] = n;
     PyArrayObject *made = fresh(ndim + 1, shape);
-    if (made) WORK(PyArray_SIZE(made), loops->take_rows(PyArray_DATA(w), PLACES(at), PyArray_DATA(made),
-                                                        PyArray_SIZE(at), n * (N)sizeof(float)));
+    if (made) WORK(PyArray_SIZE(made), loops->take_rows(PyArray_DATA(w), PyArray_DIM(w, 0), PLACES(at),
+                                                        PyArray_DATA(made), PyArray_SIZE(at), n * (N)sizeof(float)));
     return (PyObject *)made;
 }
 
@@ -41,9 +41,71 @@ static PyObject *embedding_backward(PyObject *const *a, Py_ssize_t count)
     npy_intp n = PyArray_DIM(g, last), shape[2] = {rows, n};
     if (!at || !has_dims(at, last, PyArray_DIMS(g))) return NULL;
     PyArrayObject *made = (PyArrayObject *)PyArray_ZEROS(2, shape, NPY_FLOAT32, 0);
-    if (made) WORK(PyArray_SIZE(g), loops->add_rows(data_of(g), PLACES(at), data_of(made), PyArray_SIZE(at), n,
+    if (made) WORK(PyArray_SIZE(g), loops->add_rows(data_of(g), PLACES(at), data_of(made), rows, PyArray_SIZE(at), n,
                                                     never < 0 ? -1 : never));
     return (PyObject *)made;
+}
+
+// `combine(xp, "add", target, index, values)`: rows of values added to the rows of the target that the index names.
+static PyObject *add_at(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *to = count == 5 && PyModule_Check(a[0]) && is_text(a[1], "add") ? floats(a[2]) : NULL;
+    if (!to || !PyArray_ISWRITEABLE(to) || !PyArray_NDIM(to)) return NULL;
+    const N size = PyArray_DIM(to, 0), n = product(PyArray_DIMS(to) + 1, PyArray_NDIM(to) - 1);
+    PyArrayObject *at = places_below(a[3], size), *values = (PyArrayObject *)a[4];
+    if (!at || PyArray_NDIM(at) != 1 || !PyArray_CheckExact(values) || PyArray_TYPE(values) != NPY_FLOAT32 ||
+        PyArray_SIZE(values) != PyArray_SIZE(at) * n || PyArray_NDIM(values) != PyArray_NDIM(to))
+        return NULL;
+    values = laid_out(a[4]);
+    if (!values || !is_apart(to, values)) {
+        Py_XDECREF(values);
+        return NULL;
+    }
+    WORK(PyArray_SIZE(values),
+         loops->add_rows(data_of(values), PLACES(at), data_of(to), size, PyArray_SIZE(at), n, -1));
+    Py_DECREF(values);
+    Py_RETURN_NONE;
+}
+
+// What stands before and behind a dimension, and its size in two arrays that are the same but for it. Whether they are.
+static int split_at(PyObject *dim, PyArrayObject *x, PyArrayObject *at, N *first, N *size, N *n, N *last)
+{
+    N d;
+    const int ndim = PyArray_NDIM(x);
+    if (!whole_number(dim, &d) || d < -ndim || d >= ndim || PyArray_NDIM(at) != ndim) return 0;
+    d += d < 0 ? ndim : 0;
+    for (int i = 0; i < ndim; i++)
+        if (i != d && PyArray_DIM(x, i) != PyArray_DIM(at, i)) return 0;
+    *first = product(PyArray_DIMS(x), (int)d);
+    *size = PyArray_DIM(x, d);
+    *n = PyArray_DIM(at, d);
+    *last = product(PyArray_DIMS(x) + d + 1, ndim - (int)d - 1);
+    return 1;
+}
+
+static PyObject *gather(PyObject *const *a, Py_ssize_t count)
+{
+    N first, size, n, last;
+    PyArrayObject *x = count == 4 ? floats(a[0]) : NULL, *at = x ? array_of(a[2], NPY_INT64) : NULL;
+    if (!at || !PyBool_Check(a[3]) || !split_at(a[1], x, at, &first, &size, &n, &last) || !size) return NULL;
+    PyArrayObject *made = fresh_like(at);
+    int fine = 1;
+    if (made) WORK(PyArray_SIZE(at), loops->gather(data_of(x), PLACES(at), data_of(made), first, size, n, last, &fine));
+    if (!fine) Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+// `scatter_add(xp, self, dim, index, src)`, into itself.
+static PyObject *scatter_add(PyObject *const *a, Py_ssize_t count)
+{
+    N first, size, n, last;
+    PyArrayObject *to = count == 5 && PyModule_Check(a[0]) ? floats(a[1]) : NULL, *at = to ? array_of(a[3], NPY_INT64) : NULL;
+    PyArrayObject *from = at ? floats(a[4]) : NULL;
+    if (!from || !PyArray_ISWRITEABLE(to) || !same_shape(from, at) || !is_apart(to, from) ||
+        !split_at(a[2], to, at, &first, &size, &n, &last) || !places_below(a[3], size))
+        return NULL;
+    WORK(PyArray_SIZE(at), loops->scatter_add(data_of(from), PLACES(at), data_of(to), first, size, n, last));
+    Py_RETURN_NONE;
 }
 
 enum { NONE, MEAN, SUM };
@@ -110,6 +172,9 @@ static PyObject *nll_loss_backward(PyObject *const *a, Py_ssize_t count)
 const KernelDef place_kernels[] = {
     {"embedding", embedding},
     {"embedding_dense_backward", embedding_backward},
+    {"combine", add_at},
+    {"gather", gather},
+    {"scatter_add.write", scatter_add},
     {"nll_loss_forward", nll_loss},
     {"nll_loss_backward", nll_loss_backward},
     {NULL},

@@ -3,11 +3,6 @@
 
 typedef void PointwiseLoop(const float *, const float *, const float *, float *, N);
 
-static int is_text(PyObject *o, const char *text)
-{
-    return PyUnicode_Check(o) && !PyUnicode_CompareWithASCIIString(o, text);
-}
-
 // Whether an argument is what a letter of the table stands for; if it is an array or a number, it is noted.
 static int suits(char letter, PyObject *given, PyArrayObject **x, PyArrayObject **g, float **p)
 {

@@ -35,7 +35,7 @@ static PyObject *attempt(PyObject *const *a, Py_ssize_t count, int states, const
         if (!given || !same_shape(given, (PyArrayObject *)a[1]) || (i != 1 && !PyArray_ISWRITEABLE(given))) return NULL;
         data[i] = data_of(given);
         for (int k = 0; k < i; k++)
-            if (PyArray_SIZE(given) && llabs(data[i] - data[k]) < PyArray_SIZE(given)) return NULL;  // over each other
+            if (!is_apart(given, (PyArrayObject *)a[1 + k])) return NULL;
     }
     for (int i = 0; takes[i]; i++)
         if (!suits(takes[i], a[1 + arrays + i], n + i)) return NULL;

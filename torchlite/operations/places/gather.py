@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase
+from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
 from ...core.values.determinism import determinism
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
@@ -208,7 +209,7 @@ def _scatter_add(xp: Namespace, self: Array, dim: int, index: Array, src: Array)
 
 scatter_add = Writing(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src)",
-    _scatter_add,
+    in_c("scatter_add.write", _scatter_add),
     {"self": lambda g: g, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
     check=_check_scatter,
     linear=True,

@@ -10,6 +10,7 @@ from ...core.machine.operands import fitting_array, tensors_in
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import bump, check_apart, check_no_overlap
+from ...core.native import in_c
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt
 from ...kernels.summing import widened
@@ -113,7 +114,7 @@ def from_front(index: Any, size: int) -> Any:
 _ATOMIC = {"f4": "f4", "f8": "f8", "c8": "c8", "c16": "c16", "i4": "i4", "i8": "u8"}
 
 
-def combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any) -> None:
+def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any) -> None:
     """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
 
     `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
@@ -140,6 +141,9 @@ def combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any)
             combine(xp, "logical_and", finite, index, xp.isfinite(values))
             made[finite[places] & xp.isnan(made)] = 0  # a zero, by what overflowed
         target[places] = made
+
+
+combine = in_c("combine", _combine)
 
 
 def _by_place(xp: Namespace, ufunc: Any, index: Array, values: Any) -> tuple[Any, Any]:

@@ -40,8 +40,10 @@ typedef ptrdiff_t N;
                       const float *a, const float *b, N n, N channels, N size)) \
     /* places.c */ \
     X(all_below, (const int64_t *at, N n, N size, int *fine)) \
-    X(take_rows, (const char *from, const int64_t *at, char *to, N count, N bytes)) \
-    X(add_rows, (const float *rows, const int64_t *at, float *to, N count, N n, int64_t never)) \
+    X(take_rows, (const char *from, N size, const int64_t *at, char *to, N count, N bytes)) \
+    X(add_rows, (const float *rows, const int64_t *at, float *to, N size, N count, N n, int64_t never)) \
+    X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
+    X(scatter_add, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last)) \
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \

@@ -11,18 +11,61 @@ void IN_ISA(all_below)(const int64_t *restrict at, N n, N size, int *restrict fi
     *fine = !wrong;
 }
 
-void IN_ISA(take_rows)(const char *restrict from, const int64_t *restrict at, char *restrict to, N count, N bytes)
+// Places were looked at before, but others may write to them meanwhile: so each is looked at again where it is used.
+#define IS_BELOW(at, size) ((uint64_t)(at) < (uint64_t)(size))
+INLINE int64_t read_once(const int64_t *at) { return *(const volatile int64_t *)at; }
+
+void IN_ISA(take_rows)(const char *restrict from, N size, const int64_t *restrict at, char *restrict to, N count, N bytes)
 {
-    for (N i = 0; i < count; i++, to += bytes) memcpy(to, from + at[i] * bytes, bytes);
+    for (N i = 0; i < count; i++, to += bytes) {
+        const int64_t place = read_once(at + i);
+        if (IS_BELOW(place, size)) memcpy(to, from + place * bytes, bytes);
+    }
 }
 
 // Rows of n numbers, each added to the row that its place names; but for those that name `never`.
-void IN_ISA(add_rows)(const float *restrict rows, const int64_t *restrict at, float *restrict to, N count, N n,
+void IN_ISA(add_rows)(const float *restrict rows, const int64_t *restrict at, float *restrict to, N size, N count, N n,
                       int64_t never)
 {
     for (N i = 0; i < count; i++, rows += n) {
-        if (at[i] == never) continue;
-        float *row = to + at[i] * n;
-        SIMD for (N k = 0; k < n; k++) row[k] += rows[k];
+        const int64_t place = read_once(at + i);
+        if (place == never || !IS_BELOW(place, size)) continue;
+        float *row = to + place * n;
+        if (n == 1) *row += *rows;
+        else SIMD for (N k = 0; k < n; k++) row[k] += rows[k];
     }
+}
+
+// (first, size, last) to (first, n, last): along the dimension in the middle, what a place for each number names. Whether
+// all places are below `size`.
+void IN_ISA(gather)(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n, N last,
+                    int *restrict fine)
+{
+    int64_t wrong = 0;
+    for (N f = 0; f < first; f++, from += size * last) {
+        for (N i = 0; last == 1 && i < n; i++, at++) {
+            const int64_t named = read_once(at), below = IS_BELOW(named, size);
+            wrong |= !below;
+            *to++ = from[named & -below];
+        }
+        for (N i = 0; last != 1 && i < n; i++)
+            for (N k = 0; k < last; k++, at++) {
+                const int64_t named = read_once(at), below = IS_BELOW(named, size);
+                wrong |= !below;
+                *to++ = from[(named & -below) * last + k];
+            }
+    }
+    *fine = !wrong;
+}
+
+// (first, n, last) added to (first, size, last).
+void IN_ISA(scatter_add)(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n,
+                         N last)
+{
+    for (N f = 0; f < first; f++, to += size * last)
+        for (N i = 0; i < n; i++)
+            for (N k = 0; k < last; k++, at++, from++) {
+                const int64_t place = read_once(at);
+                if (IS_BELOW(place, size)) to[place * last + k] += *from;
+            }
 }
