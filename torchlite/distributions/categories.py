@@ -109,9 +109,7 @@ class OneHotCategorical(_OnCategorical):
         columns = torch.arange(self._event_shape[0], device=like.device)
         return (category.unsqueeze(-1) == columns).to(like.dtype)
 
-    @property
-    def mode(self) -> Tensor:
-        return self._one_hot(self.probs.argmax(-1))
+    mode = property(lambda self: self._one_hot(self.probs.argmax(-1)))
 
     def sample(self, sample_shape: Any = SCALAR) -> Tensor:
         return self._one_hot(self._categorical.sample(sample_shape))

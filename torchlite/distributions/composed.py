@@ -231,9 +231,7 @@ class MixtureSameFamily(Distribution):
     def _average(self, t: Tensor) -> Tensor:
         return (self._weights * t).sum(-1 - self._event_ndims)
 
-    @property
-    def mean(self) -> Tensor:
-        return self._average(self.component_distribution.mean)
+    mean = property(lambda self: self._average(self.component_distribution.mean))
 
     @property
     def variance(self) -> Tensor:

@@ -32,10 +32,7 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
 
     mean = property(lambda self: self.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
-
-    @property
-    def mode(self) -> Tensor:
-        return (self.probs >= 0.5).to(self.probs.dtype).masked_fill(self.probs == 0.5, math.nan)
+    mode = property(lambda self: (self.probs >= 0.5).to(self.probs.dtype).masked_fill(self.probs == 0.5, math.nan))
 
     def sample(self, sample_shape: Any = SCALAR) -> Tensor:
         with no_grad():
@@ -51,9 +48,7 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return _counting(self, 2, expand)
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (torch.logit(self.probs),)
+    _natural_params = property(lambda self: (torch.logit(self.probs),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.exp().log1p()
@@ -154,9 +149,7 @@ class ContinuousBernoulli(ByProbsOrLogits, ExponentialFamily):
         log_no, log_yes = (-self.probs).log1p(), self.probs.log()
         return self.mean * (log_no - log_yes) - self._log_norm() - log_no
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.logits,)
+    _natural_params = property(lambda self: (self.logits,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         low, high = self._lims[0] - 0.5, self._lims[1] - 0.5
@@ -222,10 +215,7 @@ class Binomial(ByProbsOrLogits, Distribution):
 
     mean = property(lambda self: self.total_count * self.probs)
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+    mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count))
 
     def sample(self, sample_shape: Any = SCALAR) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -312,9 +302,7 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, self._checked(value))
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.rate.log(),)
+    _natural_params = property(lambda self: (self.rate.log(),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.exp()

@@ -61,9 +61,7 @@ class Normal(_LocationScale, ExponentialFamily):
     def entropy(self) -> Tensor:
         return 0.5 + _HALF_LOG_2PI + self.scale.log()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.loc / self.scale**2, -0.5 / self.scale**2
+    _natural_params = property(lambda self: (self.loc / self.scale**2, -0.5 / self.scale**2))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return -(x**2) / (4 * y) + (-math.pi / y).log() / 2
@@ -134,9 +132,7 @@ class StudentT(_LocationScale):
     def _expand_rest(self, new: Any, batch_shape: Size) -> None:
         new._chi2 = self._chi2.expand(batch_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc.masked_fill(self.df <= 1, math.nan)
+    mean = property(lambda self: self.loc.masked_fill(self.df <= 1, math.nan))
 
     @property
     def variance(self) -> Tensor:
@@ -300,9 +296,7 @@ class GeneralizedPareto(Distribution):
         finite = self.loc + self.scale / (1 - torch.where(k < 1, k, 0.5))
         return torch.where(k < 1, finite, math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Tensor:

@@ -98,9 +98,7 @@ class Wishart(ExponentialFamily):
     def _df(self, dims: int) -> Tensor:
         return self.df.reshape(*self.df.shape, *[1] * dims)
 
-    @property
-    def mean(self) -> Tensor:
-        return self._df(2) * self.covariance_matrix
+    mean = property(lambda self: self._df(2) * self.covariance_matrix)
 
     @property
     def mode(self) -> Tensor:
@@ -163,9 +161,7 @@ class Wishart(ExponentialFamily):
         digammas = _sum_of_digammas(nu / 2, p)
         return (p + 1) * log_det + torch.mvlgamma(nu / 2, p) - (nu - p - 1) / 2 * digammas + nu * p / 2
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+    _natural_params = property(lambda self: (-self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         p = self._event_shape[-1]

@@ -103,9 +103,7 @@ class MultivariateNormal(_Normal):
     def precision_matrix(self) -> Tensor:
         return self._whole(torch.cholesky_inverse(self._unbroadcasted_scale_tril), 2)
 
-    @property
-    def variance(self) -> Tensor:
-        return self._whole(self._unbroadcasted_scale_tril.pow(2).sum(-1), 1)
+    variance = property(lambda self: self._whole(self._unbroadcasted_scale_tril.pow(2).sum(-1), 1))
 
     def rsample(self, sample_shape: Any = SCALAR) -> Tensor:
         z = standard_normal(self._extended_shape(sample_shape), self.loc)
@@ -179,9 +177,7 @@ class LowRankMultivariateNormal(_Normal):
         """Wᵀ D⁻¹"""
         return self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
 
-    @property
-    def _inner(self) -> Tensor:
-        return torch.matmul(self._weighted, self._unbroadcasted_cov_factor)
+    _inner = property(lambda self: torch.matmul(self._weighted, self._unbroadcasted_cov_factor))
 
     def _expand_rest(self, new: Any, batch_shape: Size) -> None:
         for name in ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"):

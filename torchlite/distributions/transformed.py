@@ -173,9 +173,7 @@ class Weibull(TransformedDistribution):
     def _expand_rest(self, new: Any, batch_shape: Size) -> None:
         new.transforms = [PowerTransform(new.concentration_reciprocal), AffineTransform(0, new.scale)]
 
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * (1 + self.concentration_reciprocal).lgamma().exp()
+    mean = property(lambda self: self.scale * (1 + self.concentration_reciprocal).lgamma().exp())
 
     @property
     def mode(self) -> Tensor:
@@ -240,10 +238,7 @@ class InverseGamma(TransformedDistribution):
     concentration = _of_base("concentration")
     rate = _of_base("rate")
     mode = property(lambda self: self.rate / (self.concentration + 1))
-
-    @property
-    def mean(self) -> Tensor:
-        return torch.where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
+    mean = property(lambda self: torch.where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf))
 
     @property
     def variance(self) -> Tensor:
@@ -287,16 +282,11 @@ class Kumaraswamy(TransformedDistribution):
         ratio = 1 + n / self.concentration1
         return (b.log() + ratio.lgamma() + b.lgamma() - (ratio + b).lgamma()).exp()
 
-    @property
-    def mean(self) -> Tensor:
-        return self._moment(1)
+    mean = property(lambda self: self._moment(1))
 
     # PyTorch's formula takes the logarithm of negative numbers, wherever there is a mode.
     mode = property(lambda self: torch.full_like(self.concentration1, math.nan))
-
-    @property
-    def variance(self) -> Tensor:
-        return self._moment(2) - self.mean.pow(2)
+    variance = property(lambda self: self._moment(2) - self.mean.pow(2))
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
