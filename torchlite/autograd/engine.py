@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from heapq import heappop, heappush, heappushpop
@@ -13,14 +12,14 @@ from sys import getrefcount
 from typing import Any
 
 from ..core.declare import fit_gradient
-from ..core.machine import ACCUMULATE, FIRST, LEAF, Node, Tensor, bump, computed, form_of, last_edge, name_of, wrap
+from ..core.machine import FIRST, Node, Tensor, computed, form_of, name_of
 from ..core.parts import know
 from ..core.state import Mode, State, local, with_grad
-from ..core.values import Backend, contiguous_format, is_dense
+from ..core.values import Backend
 from ..core.values.dtype import dtype
+from .accumulation import accumulate_into, as_tensor
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
-_accumulating = threading.RLock()
 _numbers = itertools.count()
 _NESTED = 16  # of so many passes, each run by a node of the one before, the next gets a stack of its own
 
@@ -292,7 +291,7 @@ class GraphTask:
         self.node = node
         hooks, captures = node.node_hooks, self.captures
         for nr, form in enumerate(node.output_forms):
-            grads[nr] = _tensor(grads[nr], form)
+            grads[nr] = as_tensor(grads[nr], form)
         runs = self.wanted is None or node in self.wanted
         if hooks is not None and not runs:
             run_tensor_hooks(hooks, grads)
@@ -346,10 +345,10 @@ class GraphTask:
         """The sum of two gradients for the same place."""
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             form = form_of(a if isinstance(a, Tensor) else b)
-            return _tensor(a, form) + _tensor(b, form)
+            return as_tensor(a, form) + as_tensor(b, form)
         if a.strides != b.strides:  # whose sum lies as a tensor's does
             form = edge[0].output_forms[edge[1]] if edge.__class__ is tuple else form_of(edge)
-            return (_tensor(a, form) + _tensor(b, form)).array
+            return (as_tensor(a, form) + as_tensor(b, form)).array
         return local.state.quiet(add, a, b)
 
     # ---- at the end
@@ -363,7 +362,7 @@ class GraphTask:
             return
         grad, entry[1] = entry[1], None
         self.node = leaf
-        grads = [_tensor(grad, form_of(leaf))]
+        grads = [as_tensor(grad, form_of(leaf))]
         grad = hooks = None
         if extra is not None:
             hooks = extra.hooks
@@ -393,14 +392,6 @@ class GraphTask:
         owned = is_owned(entry)
         grad, entry[1] = entry[1], None
         accumulate_into(leaf, grad, self.create_graph, owned)
-
-
-def _tensor(value: Any, form: Any) -> Any:
-    """A gradient as a tensor."""
-    if value is None or isinstance(value, Tensor):
-        return value
-    backend = form[2]
-    return wrap(value if value.__class__ is backend.Array else backend.asarray(value), form[1], backend)
 
 
 def fitted(grad: Tensor, shape: tuple[int, ...], d: dtype, at: int, giver: Node | None) -> Tensor:
@@ -433,56 +424,3 @@ def is_owned(entry: list[Any]) -> bool:
     if isinstance(entry[1], Tensor) or getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
         return False
     return entry[1].base is None or getrefcount(entry[1].base) == 2
-
-
-def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: bool = False) -> None:
-    """Add to `leaf.grad`. An array that is `owned`, and lies in memory as the leaf does, is taken over."""
-    if leaf.edge is not LEAF and not _still_leaf(leaf):
-        return
-    try:
-        with _accumulating:
-            have = leaf._grad
-            if isinstance(grad, Tensor):
-                if have is None:
-                    leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf, create_graph)
-                else:
-                    leaf._grad = have + grad if create_graph else have.add_(grad)
-            elif have is not None:
-                if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
-                    local.state.quiet(iadd, have.array, grad)
-                    bump(have)
-                else:
-                    have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
-            else:
-                t = _tensor(grad, form_of(leaf))
-                leaf._grad = t if owned and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
-    except BaseException:
-        try:
-            _accumulating.release()  # which only an exception at the end of the `with` finds held
-        except RuntimeError:
-            pass
-        raise
-
-
-ACCUMULATE.append(accumulate_into)
-
-
-def _still_leaf(leaf: Tensor) -> bool:
-    """Whether what was a leaf that requires grad when an edge to it was recorded is still one."""
-    edge = last_edge(leaf)
-    if edge.__class__ is tuple:
-        raise RuntimeError("leaf variable has been moved into the graph interior")
-    return edge is not None
-
-
-def _laid_out_like(grad: Tensor, leaf: Tensor, graph: bool = False) -> Tensor:
-    """A copy of a gradient that lies as its leaf does, if that is dense: memory that was written to once."""
-    if not graph and grad.array.strides == leaf.array.strides and leaf.array.flags.c_contiguous:
-        copy = grad.clone()
-        bump(copy)
-        return copy
-    if not is_dense(leaf.array.shape, leaf.stride()):
-        return grad.clone(memory_format=contiguous_format)
-    copy = grad.new_empty_strided(tuple(leaf.array.shape), leaf.stride())
-    copy.copy_(grad)
-    return copy

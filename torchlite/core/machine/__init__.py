@@ -10,7 +10,6 @@ from .formulas import know_formulas
 from .generator import Generator, _defaults, default_generator
 from .hooks import RemovableHandle, register
 from .node import (
-    ACCUMULATE,
     FIRST,
     LEAF,
     NOT_IMPLEMENTED,

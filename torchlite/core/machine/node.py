@@ -274,14 +274,11 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
-        ACCUMULATE[0](self.variable, grads[0])
+        self.variable._accumulate_grad(grads[0])
         return ()
 
 
 AccumulateGrad.__module__ = "builtins"
-
-# autograd/engine.py puts here the function that adds a gradient to a leaf's.
-ACCUMULATE: list[Callable[[Tensor, Any], None]] = []
 
 
 def hooks_of(node: Node) -> Hooks:

@@ -1,0 +1,73 @@
+"""How gradients are added to a leaf's `.grad`."""
+
+from __future__ import annotations
+
+import threading
+from operator import iadd
+from typing import Any
+
+from ..core.declare import method
+from ..core.machine import LEAF, Tensor, bump, form_of, last_edge, wrap
+from ..core.state import local
+from ..core.values import contiguous_format, is_dense
+
+_accumulating = threading.RLock()
+
+
+def as_tensor(value: Any, form: Any) -> Any:
+    """A gradient as a tensor."""
+    if value is None or isinstance(value, Tensor):
+        return value
+    backend = form[2]
+    return wrap(value if value.__class__ is backend.Array else backend.asarray(value), form[1], backend)
+
+
+@method("_accumulate_grad")
+def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: bool = False) -> None:
+    """Add to `leaf.grad`. An array that is `owned`, and lies in memory as the leaf does, is taken over."""
+    if leaf.edge is not LEAF and not _still_leaf(leaf):
+        return
+    try:
+        with _accumulating:
+            have = leaf._grad
+            if isinstance(grad, Tensor):
+                if have is None:
+                    leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf, create_graph)
+                else:
+                    leaf._grad = have + grad if create_graph else have.add_(grad)
+            elif have is not None:
+                if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
+                    local.state.quiet(iadd, have.array, grad)
+                    bump(have)
+                else:
+                    have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
+            else:
+                t = as_tensor(grad, form_of(leaf))
+                leaf._grad = t if owned and grad.strides == leaf.array.strides else _laid_out_like(t, leaf)
+    except BaseException:
+        try:
+            _accumulating.release()  # which only an exception at the end of the `with` finds held
+        except RuntimeError:
+            pass
+        raise
+
+
+def _still_leaf(leaf: Tensor) -> bool:
+    """Whether what was a leaf that requires grad when an edge to it was recorded is still one."""
+    edge = last_edge(leaf)
+    if edge.__class__ is tuple:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    return edge is not None
+
+
+def _laid_out_like(grad: Tensor, leaf: Tensor, graph: bool = False) -> Tensor:
+    """A copy of a gradient that lies as its leaf does, if that is dense: memory that was written to once."""
+    if not graph and grad.array.strides == leaf.array.strides and leaf.array.flags.c_contiguous:
+        copy = grad.clone()
+        bump(copy)
+        return copy
+    if not is_dense(leaf.array.shape, leaf.stride()):
+        return grad.clone(memory_format=contiguous_format)
+    copy = grad.new_empty_strided(tuple(leaf.array.shape), leaf.stride())
+    copy.copy_(grad)
+    return copy
