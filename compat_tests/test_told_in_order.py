@@ -8,6 +8,8 @@ import pytest
 
 import torchlite
 
+from .side_by_side import same_story
+
 torch = pytest.importorskip("torch")
 
 
@@ -130,8 +132,69 @@ def test_sizes_and_bits_that_were_not_looked_at(call):
         "torch.masked.logaddexp(x, x, dtype=x)",
         "torch.testing.make_tensor(x.long(), dtype=torch.int64, device='cpu')",
         "torch.rrelu_(-x, -float('inf'), 0.5, True)",
-        "torch.FloatStorage(_internal=torch.ones(2).numpy())",
     ],
 )
-def test_what_is_no_dtype_no_size_no_bound_and_no_flag(call):
+def test_what_is_no_dtype_no_size_and_no_bound(call):
     assert outcome(torchlite, call)[0].partition(":")[0] == outcome(torch, call)[0].partition(":")[0]
+
+
+EMPTY = """
+torch.ones(0, 3, dtype=torch.bool).t() @ torch.ones(0, 3, dtype=torch.bool)
+torch.ones(2, 0, dtype=torch.bool) @ torch.ones(0, dtype=torch.bool)
+torch.ones(2, 2, 0, dtype=torch.bool) @ torch.ones(2, 0, 2, dtype=torch.bool)
+torch.ones(0, dtype=torch.bool) @ torch.ones(0, dtype=torch.bool)
+torch.addmv(torch.tensor(1.0), torch.ones(4, 0), torch.ones(0)).untyped_storage().nbytes()
+F.adaptive_avg_pool1d(torch.ones(0, 3, dtype=torch.int64), 2)
+torch.cdist(torch.ones(2, 0).half(), torch.ones(2, 0))
+torch.func.vmap(lambda x: (x * 2).add_(x.sin()), in_dims=-1, out_dims=-1)(torch.ones(3, 1, 0)).shape
+x[:0].argmax()
+"""
+FIRST = """
+x.bool().argmin(3)
+(x * 1j).argmax(3)
+torch.var_mean(x.long(), 3)
+torch.zeros(4, 4, out=x.expand(4, 4)).stride()
+torch.rand(4, 4, out=x.expand(4, 4)).stride()
+torch.square(x.view(2, 2).t(), out=torch.zeros(1)).stride()
+torch.normal((x * 1j).requires_grad_(), 0.5)
+(x * 1j)[0].requires_grad_().kthvalue(1)
+F.bilinear((x * 1j).requires_grad_(), x * 1j, torch.ones(2, 4, 4) * 1j)
+"""
+
+
+@pytest.mark.parametrize("call", [*EMPTY.strip().splitlines(), *FIRST.strip().splitlines()])
+def test_what_has_no_elements_and_what_is_looked_at_first(call):
+    assert outcome(torchlite, call) == outcome(torch, call)
+
+
+@same_story
+def test_what_no_history_may_be_asked_of(torch, tell):
+    base = torch.arange(1.0, 5.0, requires_grad=True) * 1
+    part, _ = base.split(2)
+    base.mul_(2)
+    for call in (
+        lambda: part.transpose(0, 3), lambda: part.diagonal(), lambda: part.unbind(3), lambda: part.split(1, 3),
+        lambda: part.logical_and(torch.ones(3)), lambda: part[:0].argmax(), lambda: part.isin(part > 0),
+    ):  # fmt: skip
+        try:
+            tell(call())
+        except Exception as error:
+            tell(type(error).__name__, str(error))
+
+
+@same_story
+def test_group_norm_keeps_a_copy_of_what_does_not_lie_row_by_row(torch, tell):
+    x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    turned = (x * 1).mT
+    y = torch.nn.functional.group_norm(turned, 2)
+    turned.mul_(2)
+    y.sum().backward()
+    tell(y.stride(), x.grad)
+
+
+@same_story
+def test_pairs_of_one_turned_round_have_gradients(torch, tell):
+    x = torch.tensor([0.25 + 1j], requires_grad=True)
+    y = torch.view_as_real(x).mT
+    y.backward(torch.tensor([[0.5], [0.25]]))
+    tell(x.grad)

@@ -55,7 +55,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"torch\.nn\.utils\.\w*norm_?|torch\.\w*Storage",
-        r"Boolean value of Tensor",
+        r"Boolean value of Tensor|truth value of an array|^ZeroDivisionError: spite",
         "Flags that say how PyTorch goes about it (foreach, _internal) are not looked at: there is one way.",
     ),
     (

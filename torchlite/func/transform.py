@@ -139,7 +139,8 @@ class Lifted:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return tuple([s * self.itemsize for s in self.steps])
+        steps = self.steps if self.main.numel() else contiguous_strides(self.shape)  # of an empty batch, there are none
+        return tuple([s * self.itemsize for s in steps])
 
     @property
     def flags(self) -> Lifted:

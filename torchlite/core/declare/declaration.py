@@ -82,6 +82,7 @@ class Declaration(metaclass=_Declared):
         super().__setattr__(name, value)
 
     elementwise: bool = False  # whether the result's layout is kept where `out=` is resized
+    complex_gradients: bool = True  # whether calls with complex operands are recorded, or refused
     exact_out: bool = False  # whether `out=` must have the result's dtype
     of_numbers: bool = False  # whether numbers may stand for all operands
     repeats: bool = False  # whether the in-place form may write to the same memory several times

@@ -101,7 +101,6 @@ class Elementwise(Op):
     diagonal: bool = True  # whether each element of the result depends on the operands' elements there alone
     numbers_count: bool = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
     apart: Sequence[str] = ()  # operands that are not promoted with the others, and stay as they are
-    complex_gradients: bool = True  # whether autograd takes complex operands
     by_form = follows_edges = elementwise = lays = True
 
     def __init__(
@@ -269,14 +268,6 @@ class Elementwise(Op):
                     f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
                 )
         return super().into(out, values)
-
-    def edges(self, values: Sequence[Any]) -> list[Any] | None:
-        edges = super().edges(values)
-        if edges is not None and not self.complex_gradients and values[0].dtype.is_complex:
-            raise RuntimeError(
-                f"{self.signature.name} does not support automatic differentiation for outputs with complex dtype."
-            )
-        return edges
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)

@@ -57,8 +57,17 @@ class Recording(Declaration):
                 edges.append(None if value.__class__ in PLAIN and value.edge is None else edge_of(value))
         for edge in edges:
             if edge is not None:
+                if not self.complex_gradients:
+                    self.refuse_complex(values)
                 return self.recordable(edges, values)
         return None
+
+    def refuse_complex(self, values: Sequence[Any]) -> None:
+        """Refuse to record what PyTorch has no complex gradients for."""
+        if any([t.dtype.is_complex for i in self.operands for t in tensors_in(values[i])]):
+            raise RuntimeError(
+                f"{self.signature.name} does not support automatic differentiation for outputs with complex dtype."
+            )
 
     def recordable(self, edges: list[Any], values: Sequence[Any]) -> list[Any] | None:
         """The edges to record; None where all tensors were made in inference mode, which autograd then passes over."""

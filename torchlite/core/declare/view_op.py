@@ -9,7 +9,7 @@ from ..machine.batching import LEADING
 from ..machine.node import UNVERSIONED
 from ..machine.plan import plan_view
 from ..machine.tensor import Tensor
-from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, view_of
+from ..machine.view import INFERENCE, MULTI_OUTPUT, NO_GRAD, ORDINARY, View, follow_bases, resolve, view_of
 from .op import Op
 
 
@@ -35,9 +35,11 @@ class ViewOp(Op):
         if state.adopted:
             follow_bases((source,))
         backend = source.backend.real
+        grad = mode.grad
+        if grad and source.edge.__class__ is View:  # PyTorch asks for histories first, and some may not be asked for
+            resolve(source)
         if self.check is not None:
             self.check(*values)
-        grad = mode.grad
         kind = INFERENCE if mode.inference else self.kind if grad else NO_GRAD
         if not backend.strided:
             made = backend.run(self, values)

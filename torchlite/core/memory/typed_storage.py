@@ -245,8 +245,6 @@ class _OfDtype(type):
     def __call__(
         cls, *args: Any, wrap_storage: Any = None, dtype: None = None, device: None = None, _internal: bool = False
     ) -> TypedStorage:
-        if _internal:  # which is said where PyTorch itself makes one
-            return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
         wrong = "Too many positional arguments" if len(args) > 1 else None
         for keyword, value in (("dtype", dtype), ("device", device)):
             if value is not None:

@@ -238,7 +238,8 @@ def _declare_adaptive(dims: int) -> Any:
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
         check_output_size(name, self, output_size, dims)
-        check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
+        if self.array.size:
+            check_dtype(name if dims == 2 else f"{name}_cpu", self, dt.FLOATS)
         return op.apply(self, output_size)
 
     publish_python(f"_{name}(Tensor self, int[{dims}] output_size)", pool, method=False)

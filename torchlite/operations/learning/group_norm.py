@@ -213,5 +213,7 @@ def group_norm(
 ) -> Tensor:  # fmt: skip
     """The input normalized over the channels of each group and all that lies in them."""
     check_group(input, num_groups, weight, bias)
+    if not channels_last(input.array):
+        input = input.contiguous()
     n, c, *rest = input.shape
     return native_group_norm.apply(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]

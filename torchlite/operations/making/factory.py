@@ -20,6 +20,7 @@ _OPTIONS = (
 )
 _MOST = 1024  # forms of call that are remembered of one function
 _SMALL = 1 << 14  # the bytes of a result up to which the native build keeps one to copy
+_FILLING = frozenset(("empty", "eye", "full", "ones", "zeros"))  # whose `out=` may show one place several times
 _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
 
 
@@ -172,7 +173,7 @@ class Factory:
             out.resize_(result.shape)
         elif out.shape != result.shape:
             out._resize_output_(result.shape, out.device)
-        write_out(out, result)
+        write_out(out, result, apart=self.name not in _FILLING)
         return out
 
 

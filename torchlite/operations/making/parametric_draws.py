@@ -164,7 +164,7 @@ def _normal_of(schema: str, node: str, *tensors: str) -> FromParameters:
     """Normal numbers whose mean, deviation or both are an element's own. What they are drawn from gets no gradient."""
     return FromParameters(
         f"{schema}, *, Generator? generator=None)", _normal_around, {name: _NO_GRADIENT[name] for name in tensors},
-        node=node, check=_check_deviation, into=_into_converted,
+        node=node, complex_gradients=False, check=_check_deviation, into=_into_converted,
         shows=" ".join([f"{name}_sym_sizes" for name in tensors]),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import Elementwise, Op, Unary, ViewOp, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
-from ...core.values import Array, Backend, Namespace, dt
+from ...core.values import Array, Backend, Namespace, contiguous_format, dt
 from ..making.copy import clone
 from ..shapes.slicing import select
 from ..vocabulary import zero_gradient
@@ -56,10 +56,16 @@ def _check_pairs(self: Tensor) -> None:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
 
 
+def _in_pairs(g: Tensor) -> Tensor:
+    """The gradient as what can be viewed as complex: where it is contiguous, steps along single elements may be any."""
+    odd = g.is_contiguous() and any([s % 2 for s in g.stride()[:-1]])
+    return g.clone(memory_format=contiguous_format) if odd else g.contiguous()
+
+
 view_as_real = ViewOp(
     "view_as_real(Tensor self)",
     _view_as_real,
-    {"self": lambda g: view_as_complex.apply(g.contiguous())},
+    {"self": lambda g: view_as_complex.apply(_in_pairs(g))},
     check=_check_complex,
     reinterprets=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,17 @@ from typing import Any
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
 from ...core.declare.publishing import function, method, publish, publish_python, published
-from ...core.machine import Tensor, TensorBase, by_formula, fitting_array, functions, overridable, public, requires_grad
+from ...core.machine import (
+    Tensor,
+    TensorBase,
+    by_formula,
+    fitting_array,
+    functions,
+    into,
+    overridable,
+    public,
+    requires_grad,
+)
 from ...core.values import Array, Backend, Namespace, dt
 from ..vocabulary import zero_gradient
 from .arithmetic import _POLE, _reciprocal
@@ -145,7 +156,9 @@ def _power_of(self: Tensor, other: Any) -> Any:
     return any_pow(other, self)
 
 
-publish_python("square(Tensor self)", lambda self: number_pow(self, 2))
+publish_python(
+    "square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True)
+)
 functions["square_"] = method("square_")(overridable(lambda self: self.pow_(2)))
 
 

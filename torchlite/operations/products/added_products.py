@@ -37,8 +37,9 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
         raise RuntimeError(f"mat2 must be a matrix, got {len(b)}-D tensor")
     _check_inner(a, b)
     _expandable(self, (a[0], b[1]))
-    _no_bool("addmm_impl_cpu_", self)
-    check_factors(self.dtype, self, beta, alpha)
+    _no_bool("addmm_impl_cpu_", mat1, mat2)
+    if mat1.array.size and b[1]:
+        check_factors(self.dtype, self, beta, alpha)
 
 
 addmm = Exact(
@@ -67,15 +68,18 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
             "addmv input tensors must have the same dtype, but got "
             f"{self.dtype.legacy}, {mat.dtype.legacy}, and {vec.dtype.legacy}"
         )
-    _no_bool("addmv_impl_cpu", self)
+    _no_bool("addmv_impl_cpu", mat, vec)
     check_factors(self.dtype, self, beta, alpha)
 
 
 def _addmv(xp: Namespace, self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Any:
     if not mat.size and beta != 0:
-        if mat.shape[0] and self.shape != mat.shape[:1]:
-            errors.out_resized(mat.shape[:1], self.shape)  # which PyTorch says of what it has made itself
-        return times(xp, self, beta).copy()  # not expanded
+        if not mat.shape[0] or self.shape == mat.shape[:1]:
+            return times(xp, self, beta).copy()
+        errors.out_resized(mat.shape[:1], self.shape)  # which PyTorch says of what it has made itself
+        made = xp.empty(mat.shape[0], self.dtype)[:1].reshape(self.shape)
+        made[...] = times(xp, self, beta)
+        return made
     return _plus_product(xp, self.reshape((-1, 1)), mat, vec.reshape((-1, 1)), beta, alpha).reshape((mat.shape[0],))
 
 

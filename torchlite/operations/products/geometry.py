@@ -138,10 +138,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     errors.broadcast_shapes(a[:-2], b[:-2])
-    if x1.dtype is not x2.dtype:
+    any_distance = x1.array.size and x2.array.size
+    if any_distance and x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.legacy} but found {x2.dtype.legacy}")
     if p == 2 and a[-1] and a[-2] and b[-2] and _MODES[compute_mode](max(a[-2], b[-2])):
         return _by_products.apply(x1, x2)
-    if x1.dtype in dt.HALVES:
+    if any_distance and x1.dtype in dt.HALVES:
         raise errors.not_implemented_for("cdist", x1.dtype)
     return _by_differences.apply(x1, x2, p)

@@ -156,7 +156,7 @@ trilinear = Op(
         "weight": _trilinear_weight,
         "input2": lambda g, input1, weight: trilinear.apply(conj(input1), conj(weight).permute((2, 1, 0)), g),
     },
-    linear="each", batch=_trilinear_by_products,
+    linear="each", batch=_trilinear_by_products, complex_gradients=False,
 )  # fmt: skip
 
 

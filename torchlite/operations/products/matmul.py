@@ -63,9 +63,10 @@ def _plus_product(xp: Namespace, base: Any, a: Array, b: Array, beta: Any, alpha
     return made.astype(base.dtype, copy=False)
 
 
-def _no_bool(label: str, t: Tensor) -> None:
-    if t.dtype is dt.bool_:
-        raise errors.not_implemented_for(label, t.dtype)
+def _no_bool(label: str, *operands: Tensor) -> None:
+    """There are no products of bools, but for those without elements."""
+    if operands[0].dtype is dt.bool_ and all([t.array.size for t in operands]):
+        raise errors.not_implemented_for(label, dt.bool_)
 
 
 def _same_dtype(a: Tensor, b: Tensor) -> None:
@@ -106,7 +107,7 @@ def _check_mm(self: Tensor, mat2: Tensor) -> None:
         raise RuntimeError("mat2 must be a matrix")
     _check_inner(a, b)
     _same_dtype(self, mat2)
-    _no_bool("addmm_impl_cpu_", self)
+    _no_bool("addmm_impl_cpu_", self, mat2)
 
 
 def _mm(xp: Namespace, a: Array, b: Array) -> Any:
@@ -170,7 +171,7 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> None:
         )
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
-    _no_bool("bmm", self)
+    _no_bool("bmm", self, mat2)
 
 
 bmm = Exact(
@@ -192,7 +193,7 @@ def _check_mv(self: Tensor, vec: Tensor) -> None:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     if self.dtype is not vec.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {vec.dtype.legacy}")
-    _no_bool("addmv_impl_cpu", self)
+    _no_bool("addmv_impl_cpu", self, vec)
 
 
 mv = Exact(
@@ -219,7 +220,8 @@ def _check_dot(self: Tensor, tensor: Tensor) -> None:
             f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, "
             f"but got {a[0]} and {b[0]} elements respectively"
         )
-    _no_bool("dot", self)
+    if self.dtype is dt.bool_:
+        raise errors.not_implemented_for("dot", self.dtype)
 
 
 def _dot(xp: Namespace, self: Array, tensor: Array) -> Any:

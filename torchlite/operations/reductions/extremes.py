@@ -122,9 +122,10 @@ def _declare_extreme(name: str) -> None:
     )
     publish(extreme)
 
-    def refuse(d: dt.dtype) -> Exception | None:
-        kind = "bool" if d is dt.bool_ else "complex" if d.is_complex else None
-        return RuntimeError(f"{where}(): does not support {kind} input") if kind else None
+    def check(t: Tensor, *_: Any) -> None:
+        kind = "bool" if t.dtype is dt.bool_ else "complex" if t.is_complex() else None
+        if kind:
+            raise RuntimeError(f"{where}(): does not support {kind} input")
 
     def find(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> Any:
         if axis is not None:
@@ -140,7 +141,7 @@ def _declare_extreme(name: str) -> None:
             f"{where}(Tensor self, int? dim=None, bool keepdim=False)",
             find,
             result=dt.int64,
-            refuse=refuse,
+            check_form=check,
             exact_out=True,
         )
     )

@@ -209,6 +209,7 @@ kthvalue = Reduction(
     exact_out=True,
     check=_check_kth,
     check_out=_check_kth_apart,
+    complex_gradients=False,
 )
 publish(kthvalue)
 

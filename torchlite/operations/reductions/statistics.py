@@ -16,12 +16,12 @@ from .summing import carried
 # ---- variance
 
 
-def _refuse(name: str) -> Any:
+def _check_inexact(name: str) -> Any:
+    def check(t: Tensor, *_: Any) -> None:
+        if t.dtype.category < dt.FLOAT:
+            raise RuntimeError(f"{name} only support floating point and complex dtypes")
 
-    def refuse(d: dt.dtype) -> Exception | None:
-        return RuntimeError(f"{name} only support floating point and complex dtypes") if d.category < dt.FLOAT else None
-
-    return refuse
+    return check
 
 
 def _freedom(count: int, correction: float | None) -> float:
@@ -119,7 +119,7 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         _moments(name, root, with_mean),
         vjp,
         result=("real", "same") if with_mean else "real",
-        refuse=_refuse(refused_as),
+        check_form=_check_inexact(refused_as),
         on_backend=True,  # whose kernel looks at values, where there are any
     )
     whole = Composite(
