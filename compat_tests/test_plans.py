@@ -207,3 +207,30 @@ def test_a_composite_of_two_ops_is_planned_however_its_operands_are_named():
         assert loss(target=target, self=given).equal(expected)
         assert torchlite.nn.functional.cross_entropy(given, target).equal(expected)
         assert expected.allclose(-given.log_softmax(1)[range(4), range(4)].mean())
+
+
+def test_composites_of_several_ops_stay_what_they_are_from_call_to_call():
+    functional = torchlite.nn.functional
+    x, target = torchlite.tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 0.5]]), torchlite.tensor([2, 0])
+    weight = torchlite.tensor([1.0, 2.0, 0.5])
+    calls = {
+        "cross_entropy": lambda x: functional.cross_entropy(x, target),
+        "weighted": lambda x: functional.cross_entropy(x, target, weight, reduction="sum"),
+        "by its old names": lambda x: functional.cross_entropy(x, target, None, False),
+        "mse_loss": lambda x: functional.mse_loss(x, x.detach() * 2),
+        "layer_norm": lambda x: functional.layer_norm(x, (3,), weight).sum(),
+        "norm": lambda x: x.norm() + x.norm(1) + x.norm(2, 0).sum(),
+        "flatten": lambda x: (x.flatten() * x.T.flatten(0, 1)).sum() + x.pow(3).sum() + x.var(),
+    }
+    for name, call in calls.items():
+        seen = []
+        for _ in range(4):
+            leaf = x.clone().requires_grad_()
+            result = call(leaf)
+            result.backward()
+            seen.append((result.item(), result.grad_fn.name(), leaf.grad.tolist(), call(x).requires_grad))
+        assert seen[1:] == seen[:-1], name
+    with pytest.raises(IndexError, match="out of bounds"):
+        functional.cross_entropy(x, target + 1)
+    with pytest.raises(ValueError, match="batch_size"):
+        functional.cross_entropy(x, target[:1])

@@ -3,11 +3,12 @@
 // goes to Python, which knows all plans, and hands over those that are met (`remember`).
 //
 // A plan that says what it consists of, in a tuple, is run here: a view by the geometry that all views of the form have, a
-// constant by copying it, any other op by its kernel. A plan that does not is called as it is.
+// constant by copying it, any other op by its kernel, and a composite by the functions of its ops, one after the other. A
+// plan that does not is called as it is.
 #include "native.h"
 
 enum { FORMS = 8, MOST_DIMS = 16, MOST_ARGUMENTS = 32 };
-enum { IN_PYTHON, VIEW, KERNEL, CONSTANT };
+enum { IN_PYTHON, VIEW, KERNEL, CONSTANT, STEPS };
 
 typedef struct {
     int holders;                // the functions that know it, and the calls that run it
@@ -21,6 +22,7 @@ typedef struct {
     PyObject *kernel, *template_, *singles, *sequences, *dtypes, *descrs, *wrap, *check, *after;  // of a kernel
     int several;                // whether it has a tuple of results
     PyObject *array, *defaults;  // of a constant
+    PyObject *steps;            // of a composite
 } Plan;
 
 typedef struct { Plan *plans[FORMS]; } Planned;  // the one met last stands first
@@ -193,6 +195,39 @@ static PyObject *run_kernel(Plan *plan, const Met *met, Mode *mode, State *state
     return results;
 }
 
+// ---- steps: (function, arguments, ((place, number of a tensor or an earlier result), …), which result if several)
+
+static PyObject *run_step(PyObject *step, PyObject *const *there)
+{
+    PyObject *template_ = PyTuple_GET_ITEM(step, 1), *places = PyTuple_GET_ITEM(step, 2), *given[MOST_ARGUMENTS];
+    const Py_ssize_t count = PyTuple_GET_SIZE(template_);
+    for (Py_ssize_t i = 0; i < count; i++)
+        given[i] = PyTuple_GET_ITEM(template_, i);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); i++) {
+        PyObject *pair = PyTuple_GET_ITEM(places, i);
+        given[PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0))] = there[PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1))];
+    }
+    PyObject *made = PyObject_Vectorcall(PyTuple_GET_ITEM(step, 0), given, count, NULL);
+    if (made != NULL && PyTuple_GET_SIZE(step) > 3)
+        Py_SETREF(made, PySequence_GetItem(made, PyLong_AsSsize_t(PyTuple_GET_ITEM(step, 3))));
+    return made;
+}
+
+static PyObject *run_steps(Plan *plan, const Met *met)
+{
+    PyObject *there[MOST_TENSORS + MOST_ARGUMENTS];
+    const Py_ssize_t count = PyTuple_GET_SIZE(plan->steps);
+    for (int i = 0; i < met->count; i++)
+        there[i] = (PyObject *)met->tensors[i];
+    Py_ssize_t done = 0;
+    for (; done < count; done++)
+        if ((there[met->count + done] = run_step(PyTuple_GET_ITEM(plan->steps, done), there)) == NULL)
+            break;
+    for (Py_ssize_t i = 0; i < done - (done == count); i++)
+        Py_DECREF(there[met->count + i]);
+    return done == count ? there[met->count + count - 1] : NULL;
+}
+
 static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Planned *planned = ((Function *)f)->own;
@@ -218,6 +253,8 @@ static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf,
         result = run_view(plan, &met, mode);
     } else if (plan->kind == KERNEL) {
         result = run_kernel(plan, &met, mode, state);
+    } else if (plan->kind == STEPS) {
+        result = run_steps(plan, &met);
     } else {
         PyObject *tensors = list_of(&met);
         PyObject *const given[] = {(PyObject *)state, (PyObject *)mode, tensors};
@@ -269,13 +306,26 @@ static int read_kernel(Plan *plan, PyObject *data)
     return read_history(&plan->history, recorder, bound);
 }
 
+static int read_steps(Plan *plan, PyObject *data)
+{
+    int tensors;
+    if (!PyArg_ParseTuple(data, "O!i", &PyTuple_Type, &plan->steps, &tensors))
+        return -1;
+    const Py_ssize_t count = PyTuple_GET_SIZE(plan->steps);
+    plan->kind = tensors == plan->form.count && count > 0 && count <= MOST_ARGUMENTS ? STEPS : IN_PYTHON;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PyTuple_GET_SIZE(PyTuple_GET_ITEM(PyTuple_GET_ITEM(plan->steps, i), 1)) > MOST_ARGUMENTS)
+            plan->kind = IN_PYTHON;
+    return 0;
+}
+
 static int read_data(Plan *plan)
 {
     if (!PyTuple_CheckExact(plan->data))
         return 0;
-    PyObject *first = PyTuple_GET_ITEM(plan->data, 0);
-    return PyTuple_CheckExact(first) ? read_view(plan, plan->data)
-         : PyArray_CheckExact(first) ? read_constant(plan, plan->data) : read_kernel(plan, plan->data);
+    if (PyTuple_GET_SIZE(plan->data) == 2)
+        return (PyArray_CheckExact(PyTuple_GET_ITEM(plan->data, 0)) ? read_constant : read_steps)(plan, plan->data);
+    return (PyTuple_CheckExact(PyTuple_GET_ITEM(plan->data, 0)) ? read_view : read_kernel)(plan, plan->data);
 }
 
 // remember(function, args, kwargs, plan, data): let a function know calls of the form of this one again.

@@ -154,9 +154,10 @@ class Op(PublicForms):
         """Fresh memory in place of an array without elements, row by row."""
         return backend.empty(array.shape, array.dtype)
 
-    def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Any:
+    def plan(self, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None) -> Any:
         """What calls of the form of this one come to (core/machine/plan.py); None where that is found out each time."""
         listed = (results,) if isinstance(results, Tensor) else tuple(results)
         if not self.by_form or not listed or not all([r is None or isinstance(r, Tensor) for r in listed]):
             return None
-        return self.planner(self, values, tensors, results if listed[0] is results else listed)
+        results = results if listed[0] is results else listed
+        return self.planner(self, values, tensors, results, *(() if which is None else (which,)))

@@ -89,8 +89,8 @@ def publish_python(
 ) -> Callable[..., Any]:
     """Publish a function made of other ops, with its arguments bound as an op's are; `into` is its `out=` form.
 
-    `comes_to` gives, of the bound arguments, the one op that calls of their form come to and its arguments, and the
-    number of the result, where it is one of several; or a function that runs several ops, and its arguments; or None.
+    `comes_to` gives, of the bound arguments, the op that calls of their form come to and its arguments, and the number
+    of the result, where it is one of several; or a list of such steps, where `Made(k)` is what step k gives; or None.
     """
     signature = Signature(schema)
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..native import native
 from ..state import local
@@ -94,8 +93,7 @@ def planned(
 ) -> Callable[..., Any]:
     """`general` by way of plans.
 
-    `find(args, kwargs)` is what it comes to: an op, or a function that runs several,
-    and the bound arguments; or None.
+    `find(args, kwargs)` is what it comes to: an op and its bound arguments, a list of such steps, or None.
     """
     plans = plans or Plans()
     get = plans.get
@@ -129,15 +127,10 @@ def _of_call(find: Callable[[Any, Any], Any], args: Any, kwargs: Any, results: A
     found = find(_replaced(args, stand_ins), {name: _replaced((v,), stand_ins)[0] for name, v in kwargs.items()})
     if found is None:
         return None
+    if found.__class__ is list:
+        return plan_steps(found, stand_ins)
     op, values, *which = found
-    if isinstance(op, FunctionType):
-        places = _places(values, stand_ins)
-        bound = None if places is None else _filler(values, places, len(stand_ins))
-        return bound and (lambda state, mode, tensors: op(*bound(tensors)))
-    if not which:
-        return op.plan(values, stand_ins, results)
-    plan, at = op.plan(values, stand_ins, op.apply(*values)), which[0]
-    return None if plan is None else lambda state, mode, tensors: plan(state, mode, tensors)[at]
+    return op.plan(values, stand_ins, op.apply(*values), *which) if which else op.plan(values, stand_ins, results)
 
 
 def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
@@ -159,8 +152,10 @@ def _replaced(values: Any, stand_ins: list[Tensor]) -> Any:
 # ---- of an op
 
 
-def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
-    """The plan of an op whose kernel takes the arrays of its tensors as they are."""
+def plan_op(
+    op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None
+) -> Plan | None:
+    """The plan of an op whose kernel takes the arrays of its tensors as they are; `which` of its results is wanted."""
     backend = common_backend(op, values)
     if backend.level or any([t.backend is not backend for t in tensors]):
         return None
@@ -170,7 +165,8 @@ def plan_op(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any)
     operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
         return None
-    kernel, finish, returns, wrap_results = op.kernels[backend], op.finish, op.returns, op.wrap_results
+    kernel, finish, wrap_results = op.kernels[backend], op.finish, op.wrap_results
+    returns = op.returns if which is None else operator.itemgetter(which)
     check = None if op.checks_form else op.check
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
@@ -286,6 +282,44 @@ def _filler(values: Sequence[Any], places: Places, count: int) -> Callable[[Sequ
     blank = list(values)
     blank = filled([None] * count)
     return filled
+
+
+# ---- of several ops, one after the other
+
+
+class Made(NamedTuple):
+    """What an earlier step gives, among the arguments of a later one."""
+
+    step: int
+
+
+def plan_steps(steps: Sequence[tuple[Any, ...]], tensors: list[Tensor]) -> Plan | None:
+    """The plan of a composite: for each step an op (or function), its arguments, and which result if it has several."""
+    done = []
+    for op, values, *which in steps:
+        template = [None if isinstance(v, (Tensor, Made)) else v for v in values]
+        numbers = [v.step + len(tensors) if v.__class__ is Made else _place(v, tensors) for v in values]
+        if any([v.__class__ is Tensor and number is None for v, number in zip(values, numbers)]):
+            return None
+        places = tuple([(at, number) for at, number in enumerate(numbers) if number is not None])
+        done.append((getattr(op, "applied", op), tuple(template), places, *which))
+
+    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+        there: list[Any] = list(tensors)
+        for apply, template, places, *which in done:
+            arguments = list(template)
+            for at, number in places:
+                arguments[at] = there[number]
+            made = apply(*arguments)
+            there.append(made[which[0]] if which else made)
+        return there[-1]
+
+    run.native = tuple(done), len(tensors)  # type: ignore[attr-defined]
+    return run
+
+
+def _place(value: Any, tensors: list[Tensor]) -> int | None:
+    return next((k for k, t in enumerate(tensors) if t is value), None)
 
 
 # ---- of a view

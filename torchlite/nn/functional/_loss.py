@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import Signature
-from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable
+from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable, planned, public
+from ...core.native import named
 from ...core.values import warn, within
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
@@ -36,14 +37,14 @@ def _number(reduction: str, size_average: bool | None = None, reduce: bool | Non
     return _reduction.get_enum(reduction)
 
 
-def reduced(declared: Any = None, *, before: str = "reduction") -> Any:
+def reduced(declared: Any = None, *, before: str = "reduction", comes_to: Callable[..., Any] | None = None) -> Any:
     """A loss that is told its reduction as the number that ops know, and may be asked for it as it once was.
 
     Its `reduction` is a string for those who call it. Before that, `reduce` is a parameter, and `size_average`, before
-    that or the one that `before` names.
+    that or the one that `before` names. `comes_to` gives, of its arguments, the steps of all calls of their form.
     """
     if declared is None:
-        return functools.partial(reduced, before=before)
+        return functools.partial(reduced, before=before, comes_to=comes_to)
     parameters = list(inspect.signature(declared).parameters.values())
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     once = [inspect.Parameter(n, kind, default=None, annotation="bool | None") for n in ("size_average", "reduce")]
@@ -54,21 +55,27 @@ def reduced(declared: Any = None, *, before: str = "reduction") -> Any:
     numbers = _reduction.NUMBERS
     bind = functools.cache(functools.partial(binder, declared.__qualname__, header))
 
+    def bound(args: Any, kwargs: Any) -> dict[str, Any]:
+        named: dict[str, Any] = bind()(*args, **kwargs)
+        named["reduction"] = _number(named["reduction"], named.pop("size_average"), named.pop("reduce"))
+        return named
+
     @functools.wraps(declared)
     def call(*args: Any, **kwargs: Any) -> Any:
         if needs_dispatch(args, kwargs):
             return dispatch(call, args, kwargs)
         if len(args) > at or "size_average" in kwargs or "reduce" in kwargs:
-            kwargs, args = bind()(*args, **kwargs), ()
-            kwargs["reduction"] = _number(kwargs["reduction"], kwargs.pop("size_average"), kwargs.pop("reduce"))
-        else:
-            name = kwargs.get("reduction", "mean")
-            kwargs["reduction"] = numbers[name] if name in numbers else _reduction.get_enum(name)
+            return declared(**bound(args, kwargs))
+        name = kwargs.get("reduction", "mean")
+        kwargs["reduction"] = numbers[name] if name in numbers else _reduction.get_enum(name)
         return declared(*args, **kwargs)
 
-    call.__signature__ = inspect.signature(declared).replace(parameters=header)  # type: ignore[attr-defined]
-    call.__annotations__ = {p.name: p.annotation for p in header} | {"return": "Tensor"}
-    return call
+    made: Any = call
+    if comes_to is not None:
+        made = public[call] = named(planned(lambda args, kwargs: comes_to(**bound(args, kwargs)), call), call)
+    made.__signature__ = inspect.signature(declared).replace(parameters=header)
+    made.__annotations__ = {p.name: p.annotation for p in header} | {"return": "Tensor"}
+    return made
 
 
 def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
@@ -103,9 +110,13 @@ def _of_difference(name: str, doc: str, op: Callable[..., Tensor], of: Callable[
             return op(expanded, wanted, reduction)
         return _weighted(of(expanded - wanted), weight, input, reduction)
 
+    def steps(input: Tensor, target: Tensor, reduction: int, weight: Tensor | None) -> Any:
+        alike = weight is None and input.shape == target.shape
+        return [(op, (input, target, reduction))] if alike else None
+
     difference_loss.__name__ = difference_loss.__qualname__ = name
     difference_loss.__doc__ = doc
-    return reduced(difference_loss)
+    return reduced(difference_loss, comes_to=steps)
 
 
 mse_loss = _of_difference(
@@ -268,7 +279,13 @@ def nll_loss(
     return class_loss.nll_loss_nd(*_NLL.bind((input, target, weight, reduction, ignore_index), {}))
 
 
-@reduced(before="ignore_index")
+def _cross_entropy_steps(
+    input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: int, label_smoothing: float
+) -> Any:
+    return class_loss.cross_entropy_steps(input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+@reduced(before="ignore_index", comes_to=_cross_entropy_steps)
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...core.declare import Op, publish_python
-from ...core.machine import Tensor
+from ...core.machine import Made, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ...kernels.summing import widened
 from ..formulas import tensors
@@ -248,17 +248,14 @@ def _cross_entropy(
     return nll_loss_nd(log_softmax.apply(self, dim, None), target, weight, reduction, ignore_index)
 
 
-def _of_vectors(*values: Any) -> Any:
-    """What calls come to whose target gives the classes of vectors."""
-    self, target, *_, label_smoothing = values
-    if self.array.shape == target.array.shape or label_smoothing > 0 or self.dim() > 2:
+def cross_entropy_steps(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float
+) -> Any:
+    """The ops that calls of this form come to, in turn, where the target has a class for each row."""
+    if self.ndim > 2 or self.array.shape == target.array.shape or label_smoothing > 0:
         return None
-    return _in_two_ops, values
-
-
-def _in_two_ops(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, _: Any) -> Any:
-    logs = log_softmax.apply(self, 1 if self.array.ndim > 1 else 0, None)
-    return nll_loss_forward.apply(logs, target, weight, reduction, ignore_index)[0]
+    logarithms = log_softmax, (self, _class_dim(self), None)
+    return [logarithms, (nll_loss_forward, (Made(0), target, weight, reduction, ignore_index), 0)]
 
 
 cross_entropy_loss = publish_python(
@@ -267,7 +264,7 @@ cross_entropy_loss = publish_python(
     _cross_entropy,
     function=False,
     method=False,
-    comes_to=_of_vectors,
+    comes_to=cross_entropy_steps,
 )
 
 

@@ -455,7 +455,7 @@ lerp_by_number = Elementwise(
         "self": lambda g, weight: g * (1 - conj(weight)),
         "end": lambda g, weight: g * conj(weight),
     },
-    check=_check_weight, dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward0",
+    check_form=_check_weight, dtypes=INEXACT, halves="wide", label="lerp_kernel_scalar", node="LerpBackward0",
     compute_dtype=_lerp_dtype,
 )  # fmt: skip
 lerp = Elementwise(

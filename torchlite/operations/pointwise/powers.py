@@ -19,6 +19,7 @@ from ...core.machine import (
     functions,
     into,
     overridable,
+    planned,
     public,
     requires_grad,
 )
@@ -142,6 +143,13 @@ def pow_(*args: Any, **kwargs: Any) -> Tensor:
     return any_pow(*args, **kwargs)
 
 
+def _number_power(args: Any, kwargs: Any) -> Any:
+    """The op that a power comes to whose exponent is a number."""
+    alone = len(args) == 2 and not kwargs and isinstance(args[0], Tensor) and args[1].__class__ in (int, float)
+    return (pow_scalar, args) if alone else None
+
+
+pow_ = planned(_number_power, pow_)
 pow_.__name__ = pow_.__qualname__ = "pow"
 public[any_pow] = public[number_pow] = pow_
 function("pow")(pow_)

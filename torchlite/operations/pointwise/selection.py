@@ -124,6 +124,7 @@ publish(threshold, method=False, inplace=True)
 
 # ---- bounds
 
+_REAL_NUMBERS = frozenset((int, float))
 _NO_COMPLEX = "clamp is not supported for complex types"
 
 
@@ -139,6 +140,8 @@ def _is_number(bound: Any) -> bool:
 
 
 def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
+    if min.__class__ in _REAL_NUMBERS and max.__class__ in _REAL_NUMBERS:
+        return
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]

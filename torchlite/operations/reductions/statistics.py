@@ -123,11 +123,14 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         on_backend=True,  # whose kernel looks at values, where there are any
     )
     whole = Composite(
-        f"{name}(Tensor self, bool unbiased=True)", lambda self, unbiased: op.apply(self, None, int(unbiased), False)
+        f"{name}(Tensor self, bool unbiased=True)",
+        lambda self, unbiased: op.apply(self, None, int(unbiased), False),
+        lambda self, unbiased: (op, (self, None, int(unbiased), False)),
     )
     dims = Composite(
         f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)",
         lambda self, dim, unbiased, keepdim: op.apply(self, dim, int(unbiased), keepdim),
+        lambda self, dim, unbiased, keepdim: (op, (self, dim, int(unbiased), keepdim)),
     )
     publish(whole, dims, op, method=False if with_mean else "function method")
 

@@ -131,7 +131,7 @@ vector_norm = Reduction(
     array_norm,
     norm_vjp,
     result="real",
-    check=_check_norm,
+    check_form=_check_norm,
     exact_out=True,
 )
 
@@ -141,7 +141,18 @@ def norm_of_order(input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) 
     return vector_norm.apply(*vector_norm.bind((input, ord, dim, keepdim), {"dtype": dtype}))
 
 
-@published("norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)")
+def _plain_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """The op that a norm of a plain order comes to."""
+    if isinstance(p, str) and p != "fro":
+        return None
+    order = 2.0 if p is None or p == "fro" else p
+    return vector_norm, vector_norm.bind((input, order, dim, keepdim), {"dtype": dtype})
+
+
+@published(
+    "norm(Tensor self, any? p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None)",
+    comes_to=_plain_norm,
+)
 def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None) -> Tensor:
     """The norm of the elements, over all of them or along `dim`: of order `p`, "fro" or "nuc"."""
     if p == "nuc":
@@ -153,8 +164,8 @@ def norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: dt.dtype | None)
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     if p == "fro" and dim is not None and len(dim) > 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
-    order = 2.0 if p is None or p == "fro" else p
-    return norm_of_order(input, order, dim, keepdim, dtype)
+    op, values = _plain_norm(input, p, dim, keepdim, dtype)
+    return op.apply(*values)
 
 
 @published("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False)", method=False)

@@ -219,18 +219,27 @@ publish_python(
 )
 
 
-@published("flatten(Tensor self, int start_dim=0, int end_dim=-1)")
-def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """These dimensions as one."""
+def _flat_shape(self: Tensor, start_dim: int, end_dim: int) -> tuple[int, ...] | None:
+    """The shape with these dimensions as one; None where they are one."""
     shape = self.array.shape
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
-        return reshape(self, (1,))
-    if start == end:
-        return self
-    return self.reshape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+        return (1,)
+    return None if start == end else (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
+
+
+def _flattened(self: Tensor, start_dim: int, end_dim: int) -> Any:
+    shape = _flat_shape(self, start_dim, end_dim)
+    return None if shape is None else _viewed(self, shape)
+
+
+@published("flatten(Tensor self, int start_dim=0, int end_dim=-1)", comes_to=_flattened)
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """These dimensions as one."""
+    shape = _flat_shape(self, start_dim, end_dim)
+    return self if shape is None else self.reshape(shape) if self.dim() else reshape(self, shape)
 
 
 publish_python("ravel(Tensor self)", lambda self: reshape(self.contiguous(), (-1,)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ...core.declare import publish_python
-from ...core.machine import Tensor, dispatch, needs_dispatch
+from ...core.machine import Tensor, dispatch, needs_dispatch, planned
 from ...core.values import warn
 from .orders import permute, transpose
 
@@ -65,18 +66,18 @@ def _deprecated(message: str) -> None:
     warn(message)
 
 
-def _attribute(name: str, f: Callable[[Tensor], Tensor]) -> None:
+def _attribute(name: str, f: Callable[[Tensor], Tensor], comes_to: Callable[[Tensor], Any] | None = None) -> None:
     def get(self: Tensor) -> Tensor:
         return dispatch(made.__get__, (self,), {}) if needs_dispatch((self,), {}) else f(self)
 
     get.__name__, get.__doc__ = name, f.__doc__
-    made = property(get)
+    made = property(planned(lambda args, kwargs: comes_to and comes_to(*args), get))
     setattr(Tensor, name, made)
 
 
-_attribute("T", _whole_transpose)
+_attribute("T", _whole_transpose, lambda self: (permute, (self, (1, 0))) if self.dim() == 2 else None)
 _attribute("H", _conjugate_transpose)
-_attribute("mT", _matrix_transpose)
+_attribute("mT", _matrix_transpose, lambda self: (transpose, (self, -2, -1)) if self.dim() > 1 else None)
 _attribute("mH", _adjoint("tensor.mH", "Tensor.mH is deprecated on 0-D tensors. Consider using x.conj()."))
 publish_python(
     "adjoint(Tensor self)",
