@@ -75,10 +75,9 @@ def pointwise() -> Iterator[Workload]:
 
 
 def reductions() -> Iterator[Workload]:
-    for name in ("sum", "mean", "amax", "var", "norm"):
-        yield from forward(f"{name} of all", f"x.{name}()", x=(1000, 1000))
-        yield from forward(f"{name} of rows", f"x.{name}(1)", x=(1000, 1000))
-        yield from forward(f"{name} of columns", f"x.{name}(0)", x=(1000, 1000))
+    for name in ("sum", "mean", "amax", "var", "linalg.vector_norm"):
+        for of, dim in (("all", None), ("rows", 1), ("columns", 0)):
+            yield from forward(f"{name} of {of}", f"torch.{name}(x, dim={dim})", x=(1000, 1000))
     yield from forward("argmax of rows", "x.argmax(1)", x=(1000, 1000))
     yield from both("max of rows", "x.max(1).values", x=(1000, 1000))
     for name in ("cumsum", "cumprod", "logcumsumexp"):

@@ -401,6 +401,23 @@ def test_embedding(isa, n):
         forward.kernel(w, at - 1, -1, False, False)
 
 
+@pytest.mark.parametrize("shape", [(2, 4, 16), (3, 6, 5, 7), (1, 6, 130), (2, 6, 3)])
+@pytest.mark.parametrize("groups", (1, 2))
+def test_group_norm(isa, shape, groups):
+    n, channels, size = shape[0], shape[1], math.prod(shape[2:])
+    sizes, taken = (n, channels, size, groups), size >= 16
+    forward, back = Pair("native_group_norm"), Pair("native_group_norm_backward")
+    x, w, b = numbers(shape) + 3, numbers(channels, 1), numbers(channels, 2)
+    w[0] = 0
+    for weight, bias in ((w, b), (w, None), (None, None)):
+        for laid, fits in layouts(x):
+            forward.agree((laid, weight, bias, *sizes, 1e-5), 1e-4, 1e-4, fits and taken)
+        _, mean, rstd = forward.twin(x, weight, bias, *sizes, 1e-5)
+        for mask in ((True, weight is not None, bias is not None), (True, False, False)):
+            for laid, _ in layouts(numbers(shape, 3)):
+                back.agree((laid, x, mean, rstd, weight, *sizes, mask), 1e-4, 1e-4, taken)
+
+
 @pytest.mark.parametrize("n", (0, 1, 3, 16, 33))
 def test_rows_added_at_places(isa, n):
     pair, at = Pair("combine"), np.array([0, 6, 3, 3, 3, 1])
@@ -619,6 +636,10 @@ def good_calls():
     for training in (True, False):
         yield "native_batch_norm", (image, c, c, c.copy(), c.copy(), training, 0.1, 1e-5)
     yield "native_batch_norm_backward", (image, image, c, None, None, c, c, True, 1e-5, (True, True, True))
+    tall = numbers((2, 4, 6, 5), 9)
+    yield "native_group_norm", (tall, c, c, 2, 4, 30, 2, 1e-5)
+    stats = Pair("native_group_norm").twin(tall, c, c, 2, 4, 30, 2, 1e-5)[1:]
+    yield "native_group_norm_backward", (numbers((2, 4, 6, 5)), tall, *stats, c, 2, 4, 30, 2, (True, True, True))
     at = np.array([[0, 3], [2, 2]])
     yield "embedding", (x, at, -1, False, False)
     yield "embedding_dense_backward", (numbers((2, 2, 6)), at, 4, -1, False)

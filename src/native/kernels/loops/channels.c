@@ -55,7 +55,7 @@ void IN_ISA(channel_sums)(const float *restrict g, const float *restrict x, cons
     }
 }
 
-// factor * (g - a - (x - mean) * b)
+// factor * g - a - (x - mean) * b
 void IN_ISA(channel_slope)(const float *restrict g, const float *restrict x, float *restrict to,
                            const float *restrict mean, const float *restrict factor, const float *restrict a,
                            const float *restrict b, N n, N channels, N size)
@@ -63,7 +63,7 @@ void IN_ISA(channel_slope)(const float *restrict g, const float *restrict x, flo
     for (N i = 0; i < n; i++) {
         for (N c = 0; c < channels; c++, g += size, x += size, to += size) {
             float m = mean[c], f = factor[c], p = a[c], q = b[c];
-            SIMD for (N k = 0; k < size; k++) to[k] = f * (g[k] - p - (x[k] - m) * q);
+            SIMD for (N k = 0; k < size; k++) to[k] = f * g[k] - p - (x[k] - m) * q;
         }
     }
 }
