@@ -65,6 +65,7 @@ def pointwise() -> Iterator[Workload]:
         "where 1e6", "torch.where(mask, x, y)", x=(1000, 1000), y=(1000, 1000), mask=MASK
     )
     yield from both("masked_fill 1e6", "x.masked_fill(mask, 0.0)", x=(1000, 1000), mask=MASK)
+    yield from forward("sum 1e7", "x.sum()", x=(10**7,))
     yield from forward("add 1e7", "x + y", x=(10**7,), y=(10**7,))
     yield from both("gelu 1e7", "F.gelu(x)", x=(10**7,))
     for kind in ("half", "bfloat16", "double"):
@@ -102,9 +103,9 @@ def learning() -> Iterator[Workload]:
     yield from both("mse_loss 1e6", "F.mse_loss(x, t)", x=(1000, 1000), t=SHARES)
     yield from both("layer_norm 512x768", "F.layer_norm(x, (768,), w, b)", x=(512, 768), w=(768,), b=(768,))
     yield from both("rms_norm 512x768", "F.rms_norm(x, (768,), w)", x=(512, 768), w=(768,))
-    yield from both(
-        "batch_norm 16x64x16x16", "F.batch_norm(x, None, None, w, b, True)", x=(16, 64, 16, 16), w=(64,), b=(64,)
-    )
+    channels = {"x": (16, 64, 16, 16), "w": (64,), "b": (64,)}
+    yield from both("group_norm 16x64x16x16", "F.group_norm(x, 8, w, b)", **channels)
+    yield from both("batch_norm 16x64x16x16", "F.batch_norm(x, None, None, w, b, True)", **channels)
     yield from both("linear 256x512 to 512", "F.linear(x, w, b)", x=(256, 512), w=(512, 512), b=(512,))
     yield from both("matmul 16x16", "x @ y", x=(16, 16), y=(16, 16))
     yield from both("bmm 64x32x32", "x @ y", x=(64, 32, 32), y=(64, 32, 32))

@@ -37,9 +37,14 @@ TWINS = {"combine": writing._combine, "scatter_add.write": gather._scatter_add} 
 def twin_of(name):
     if name in TWINS:
         return TWINS[name]
+    if name in ("sum", "mean"):
+        return Backend.kernel(get_backend("cpu"), registry[name]).general
     if name.startswith("optim."):
         return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
-    return Backend.kernel(get_backend("cpu"), registry[name])
+    twin = Backend.kernel(get_backend("cpu"), registry[name])
+    if name in ("cumsum", "cumprod"):  # whose totals are in double precision at first
+        return lambda array, axis: twin(array, axis).astype(array.dtype)
+    return twin
 
 
 class Pair:
@@ -588,6 +593,15 @@ def test_sums(isa, shape):
         Pair("sum.dim_IntList").agree((x, None, False), taken=True)
 
 
+@pytest.mark.parametrize("name", ("cumsum", "cumprod"))
+@pytest.mark.parametrize("shape", [(1,), (65,), (3, 17), (8, 33), (19, 5), (4, 5, 7), (2, 9, 300), (0, 3), (3, 0)])
+def test_running_totals(isa, name, shape):
+    for axis in (*range(len(shape)), -1):
+        for x in (numbers(shape, scale=1.0), special(shape)):
+            for laid, taken in layouts(x):
+                Pair(name).agree((laid, axis), 1e-5, 1e-5, taken, signs=name == "cumprod")  # PyTorch begins with +0
+
+
 def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
     x = np.random.default_rng(0).random((3, 1 << 18), np.float32)
     truth = x.astype(np.float64).sum(1)
@@ -615,10 +629,14 @@ def good_calls():
     for name in ("_softmax_backward_data", "_log_softmax_backward_data"):
         yield name, (x, y, 1)
     yield "logsumexp", (x, (-1,), True)
+    for name in ("sum", "mean"):
+        yield name, (numbers((4, 40)), None, False)
     for name in ("sum.dim_IntList", "mean.dim"):
         yield name, (image, (0, 2, 3), False)
         yield name, (numbers((4, 40)), -1, False)
         yield name, (numbers((4, 40)), 0, False)
+    for name in ("cumsum", "cumprod"):
+        yield name, (image, 2)
     yield "native_layer_norm", (x, (6,), w, w, 1e-5)
     yield "native_layer_norm_backward", (x, y, (6,), rows, rows, w, w, (True, True, True))
     flat = ((1, 1), (1, 1), (1, 1), False, (0, 0), 2)
@@ -724,7 +742,8 @@ def other_values(value):
 
 
 # Which weights causal attention keeps, and in which order, is each one's own.
-OWN_WEIGHTS = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
+OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
+OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
 
 
 class Declined(Exception):
@@ -751,7 +770,7 @@ def test_a_kernel_declines_what_it_cannot_do_or_does_what_its_twin_does(isa):
         kernel(*copies(args))
         calls = [args[:n] for n in range(len(args))]
         for i, arg in enumerate(args):
-            if (name, i) not in OWN_WEIGHTS:
+            if (name, i) not in OWN:
                 calls += [(*args[:i], other, *args[i + 1 :]) for other in other_values(arg)]
         for call in calls:
             before, kept = copies(call), copies(call)  # since some are written to

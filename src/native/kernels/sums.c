@@ -1,4 +1,4 @@
-// Sums and means: see loops/sums.c.
+// Sums, means and running totals: see loops/sums.c.
 #include "kernel.h"
 
 // Marks the dimensions that are summed over: all for None, else those of an int or a tuple. Whether it is one of these.
@@ -59,8 +59,31 @@ static PyObject *mean(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)y;
 }
 
+typedef void RunningLoop(const float *, float *, N, N, N);
+
+static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop)
+{
+    N d;
+    PyArrayObject *x = count == 2 ? floats(a[0]) : NULL;
+    const int ndim = x ? PyArray_NDIM(x) : 0;
+    if (!ndim || !whole_number(a[1], &d) || d < -ndim || d >= ndim) return NULL;
+    d += d < 0 ? ndim : 0;
+    PyArrayObject *y = fresh_like(x);
+    if (y && PyArray_SIZE(x))
+        WORK(PyArray_SIZE(x), loop(data_of(x), data_of(y), product(PyArray_DIMS(x), (int)d), PyArray_DIM(x, d),
+                                   product(PyArray_DIMS(x) + d + 1, ndim - (int)d - 1)));
+    return (PyObject *)y;
+}
+
+static PyObject *cumsum(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->cumsum); }
+static PyObject *cumprod(PyObject *const *a, Py_ssize_t count) { return running(a, count, loops->cumprod); }
+
 const KernelDef sum_kernels[] = {
+    {"sum", sum},
     {"sum.dim_IntList", sum},
+    {"mean", mean},
     {"mean.dim", mean},
+    {"cumsum", cumsum},
+    {"cumprod", cumprod},
     {NULL},
 };

@@ -30,6 +30,8 @@ typedef ptrdiff_t N;
     X(all_finite, (const float *x, N n, int *finite)) \
     X(sum_of_columns, (const float *x, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, float *y, N first, N keep, N last)) \
+    X(cumsum, (const float *x, float *y, N first, N n, N last)) \
+    X(cumprod, (const float *x, float *y, N first, N n, N last)) \
     /* channels.c: images (n, channels, size) */ \
     X(channel_statistics, (const float *x, double *mean, double *var, N n, N channels, N size)) \
     X(channel_affine, (const float *x, float *y, const float *mean, const float *factor, const float *shift, N n, \
