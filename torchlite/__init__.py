@@ -6,7 +6,7 @@ import importlib as _importlib
 import sys as _sys
 from typing import Any as _Any
 
-from . import autograd, faces, operations, overrides, random, return_types
+from . import autograd, faces, operations, overrides, random, return_types, sparse
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backends import register_backend
 from .constants import *

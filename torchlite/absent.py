@@ -15,15 +15,12 @@ _QUANTISED = """
     fused_moving_avg_obs_fake_quant per_channel_* per_tensor_* quantization ao qat
     quantizable intrinsic
 """
-_SPARSE = """
-    sparse* *_sparse* sspaddmm smm spmm hspmm dsmm hsmm saddmm coalesce is_coalesced to_dense ccol_indices*
-    crow_indices* col_indices* row_indices* indices_copy values_copy sparse_dim dense_dim
-"""
+_SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_sparse_semi_structured* _cslt_*"
 _LACKING = {
     "process groups": "torch.distributed.*",
     "graphs of functions": "torch.fx.* torch.export.* torch._inductor.*",
     "quantised tensors": _QUANTISED,
-    "sparse tensors": _SPARSE,
+    "semi-structured sparse tensors": _SEMI_STRUCTURED,
     "kernels of cuDNN, MIOpen, oneDNN and FBGEMM": "cudnn_* miopen_* mkldnn_* to_mkldnn fbgemm_*",
     "TorchScript": "import_ir_module* parse_* merge_type_from_type_comment unify_type_list",
     "symbolic numbers": "Sym*",

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.declare import method
 from ..core.machine import LEAF, Tensor, bump, form_of, last_edge, wrap
 from ..core.state import local
-from ..core.values import contiguous_format, is_dense
+from ..core.values import contiguous_format, is_dense, strided
 
 _accumulating = threading.RLock()
 
@@ -33,12 +33,16 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
             if isinstance(grad, Tensor):
                 if have is None:
                     leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf, create_graph)
+                elif have.layout is not strided and grad.layout is strided:
+                    leaf._grad = grad + have
                 else:
                     leaf._grad = have + grad if create_graph else have.add_(grad)
             elif have is not None:
                 if have.__class__ is Tensor and have.backend.bare and have.dtype is leaf.dtype and have.edge is None:
                     local.state.quiet(iadd, have.array, grad)
                     bump(have)
+                elif have.backend.layout is not strided:
+                    leaf._grad = wrap(grad, leaf.dtype, leaf.backend.home) + have
                 else:
                     have.add_(wrap(grad, leaf.dtype, leaf.backend.home))
             else:
@@ -62,11 +66,13 @@ def _still_leaf(leaf: Tensor) -> bool:
 
 def _laid_out_like(grad: Tensor, leaf: Tensor, graph: bool = False) -> Tensor:
     """A copy of a gradient that lies as its leaf does, if that is dense: memory that was written to once."""
+    if grad.layout is not strided:
+        return grad if graph else grad.clone()
     if not graph and grad.array.strides == leaf.array.strides and leaf.array.flags.c_contiguous:
         copy = grad.clone()
         bump(copy)
         return copy
-    if not is_dense(leaf.array.shape, leaf.stride()):
+    if not leaf.backend.shows or not is_dense(leaf.array.shape, leaf.stride()):
         return grad.clone(memory_format=contiguous_format)
     copy = grad.new_empty_strided(tuple(leaf.array.shape), leaf.stride())
     copy.copy_(grad)

@@ -15,7 +15,7 @@ from ..core.declare import fit_gradient
 from ..core.machine import FIRST, Node, Tensor, computed, form_of, name_of
 from ..core.parts import know
 from ..core.state import Mode, State, local, with_grad
-from ..core.values import Backend
+from ..core.values import Backend, strided
 from ..core.values.dtype import dtype
 from .accumulation import accumulate_into, as_tensor
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
@@ -345,6 +345,8 @@ class GraphTask:
         """The sum of two gradients for the same place."""
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             form = form_of(a if isinstance(a, Tensor) else b)
+            if isinstance(a, Tensor) and a.layout is not strided:  # a dense one is added to, a sparse one is not
+                a, b = b, a
             return as_tensor(a, form) + as_tensor(b, form)
         if a.strides != b.strides:  # whose sum lies as a tensor's does
             form = edge[0].output_forms[edge[1]] if edge.__class__ is tuple else form_of(edge)

@@ -25,7 +25,7 @@ from ..core.values.device import (
     register_on_demand,
 )
 from ..core.values.errors import missing_kernel, warn
-from ..core.values.layout import contiguous_strides
+from ..core.values.layout import NAMES, contiguous_strides
 from ..kernels.cpu_random import MT19937Stream
 from ..kernels.summing import add_reduce
 
@@ -49,7 +49,9 @@ class Backend:
     Array: type  # what its kernels return; anything else they return is passed through `asarray`
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {}  # its own kernels, by op name, from arrays to arrays
     strided = True  # arrays have strides over a storage; False for transform backends
-    level = 0  # 1 for lazy backends, more for running transforms, the later begun the more; devices have none
+    layout: Any = NAMES["strided"]  # how tensors of this backend are stored
+    shows = True  # arrays can show the memory of others
+    level = 0  # 1 for lazy backends, 2 and 3 for sparse ones, more for running transforms, the later begun the more
     lazy = False  # whether values are yet to be computed from those in memory, see lazy.py
     bits = 0  # how: whether the values are conjugates, negatives, or both
     bare = True  # whether an array and its dtype are all there is to say about a tensor
@@ -60,7 +62,7 @@ class Backend:
         self.Array = type(self).Array  # on the instance, where the fast paths find it at once
         self.real: Backend = self
         self.home: Backend = self  # of a lazy backend, that of the device; new tensors hold it
-        self.lazy_twins: dict[int, Backend] = {}  # by their bits
+        self.twins: dict[Any, Backend] = {}  # lazy ones by their bits, sparse ones by their layout
 
     @functools.cached_property
     def guarded(self) -> Backend:

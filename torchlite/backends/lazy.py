@@ -27,7 +27,7 @@ def flipped(backend: Backend, bits: int) -> Backend:
     home, bits = backend.home, backend.bits ^ bits
     if not bits:
         return home
-    return home.lazy_twins.get(bits) or home.lazy_twins.setdefault(bits, _twin(home, bits))
+    return home.twins.get(bits) or home.twins.setdefault(bits, _twin(home, bits))
 
 
 def _twin(home: Backend, bits: int) -> Backend:

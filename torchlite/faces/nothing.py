@@ -46,11 +46,6 @@ def is_acceptable(tensor: Any) -> bool:
     return False
 
 
-def sparse_adam(*_: Any, **__: Any) -> None:
-    """Adam for sparse gradients, of which there are none here."""
-    raise NotImplementedError("torchlite has no sparse tensors, and so no sparse_adam: use torch.optim.adam.adam")
-
-
 class _Languages:
     """Languages of their own that kernels are written in."""
 

@@ -171,7 +171,7 @@ FACES = {
         "The algorithms as functions of lists of tensors.",
         "optim.adadelta: adadelta; optim.adagrad: adagrad; optim.adam: adam; optim.adamax: adamax; optim.adamw: adamw;"
         "optim.asgd: asgd; optim.nadam: nadam; optim.radam: radam; optim.rmsprop: rmsprop; optim.rprop: rprop;"
-        "optim.sgd: sgd; faces.nothing: sparse_adam",
+        "optim.sgd: sgd; optim.sparse_adam: sparse_adam",
     ),
     "profiler.profiler": Face(
         "", "profiler: ProfilerAction ProfilerActivity profile schedule supported_activities"

@@ -172,7 +172,7 @@ class Transform(Backend):
         self.owner = owner
         self.level = owner.serial
         self.inner = inner.home
-        self.bits = inner.bits
+        self.bits, self.layout = inner.bits, inner.layout
 
     # What each transform says for itself
 

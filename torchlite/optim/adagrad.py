@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..backends.sparse import coo
 from ..core.machine import Tensor
 from ..core.native import in_c
 from ..core.values import Namespace
@@ -60,6 +61,18 @@ class Adagrad(Elementwise):
         counts[0] += 1
         rate = number(group["lr"], group) / (1 + (counts[0] - 1) * group["lr_decay"])
         return decay_of(group), group["eps"], rate
+
+    def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Only elements that have a gradient move, and their sums alone grow."""
+        state["step"] += 1
+        if group["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        rate = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        grad = grad.coalesce()
+        indices, values = grad._indices(), grad._values()
+        state["sum"].add_(coo(indices, values * values, p.shape, True))
+        roots = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+        p.add_(coo(indices, values / roots, p.shape, True), alpha=-rate)
 
 
 @on_lists(Adagrad, state_sums="sum", state_steps="step")

@@ -77,6 +77,9 @@ class Adam(Elementwise):
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 
+    def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     def arrays(self, group: dict[str, Any]) -> dict[str, float]:
         return _KEPT_HIGHEST if group["amsgrad"] else _KEPT
 

@@ -21,7 +21,7 @@ from ..backends.base import get_backend
 from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
 from ..core.state import local
-from ..core.values import CPU
+from ..core.values import CPU, strided
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
@@ -169,6 +169,8 @@ class Elementwise(Optimizer):
         state = local.state
         for group in self.param_groups:
             params = [p for p in group["params"] if p._grad is not None]
+            if not all([p._grad.backend.shows for p in params]):
+                params = self._step_on_sparse(group, params)
             if params:
                 on_arrays = state.mode.plain and not group["differentiable"]
                 plan = self._plan(group, params) if on_arrays else None
@@ -291,6 +293,21 @@ class Elementwise(Optimizer):
                 target.copy_(made)
         for name, value in zip(counts, counted):
             state[name].fill_(value)
+
+
+    # ---- on sparse gradients
+
+    def _step_on_sparse(self, group: dict[str, Any], params: Sequence[Tensor]) -> list[Tensor]:
+        """Change the parameters that have sparse gradients; the others."""
+        sparse = [p for p in params if p.grad.layout is not strided]
+        with grad_enabled(False):
+            for p in sparse:
+                self.update_by_sparse(p, -p.grad if group["maximize"] else p.grad, self.state[p], group)
+        return [p for p in params if p.grad.layout is strided]
+
+    def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Change a parameter by a sparse gradient, as far as the algorithm knows what that is."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
 
 def _bare(p: Tensor) -> bool:

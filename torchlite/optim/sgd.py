@@ -79,6 +79,20 @@ class SGD(Elementwise):
             group["nesterov"],
         )
 
+    def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """The momentum is that of the elements that have had gradients, and is sparse too."""
+        if group["weight_decay"]:
+            grad = grad + p * group["weight_decay"]  # which there is not
+        momentum = group["momentum"]
+        if momentum:
+            velocity = state.get("momentum_buffer")
+            if velocity is None:
+                velocity = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                velocity.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(velocity, alpha=momentum) if group["nesterov"] else velocity
+        p.add_(grad, alpha=-number(group["lr"], group))
+
 
 @on_lists(SGD, momentum_buffer_list="momentum_buffer")
 def sgd(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.grad_mode import enable_grad
-from ..core.machine import Tensor
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..backends.sparse import coo
+from ..core.machine import Tensor, functions
 from .optimizer import Optimizer, ParamsT
 from .options import check_lr, options
 
@@ -14,7 +15,7 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients, of which there are none here: a step says so."""
+    """Adam for sparse gradients: only the elements that have one move, and their means alone are brought up to date."""
 
     def __init__(
         self,
@@ -28,20 +29,59 @@ class SparseAdam(Optimizer):
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         super().__init__(params, options(locals(), "betas", "lr betas eps maximize"))
-        complex_params = [
-            [i, j] for i, g in enumerate(self.param_groups) for j, p in enumerate(g["params"]) if p.is_complex()
-        ]
+        placed = [(i, j, p) for i, g in enumerate(self.param_groups) for j, p in enumerate(g["params"])]
+        sparse_params = [[i, j] for i, j, p in placed if p.is_sparse]
+        if sparse_params:
+            raise ValueError(f"Sparse params at indices {sparse_params}: SparseAdam requires dense parameter tensors")
+        complex_params = [[i, j] for i, j, p in placed if p.is_complex()]
         if complex_params:
             raise ValueError(
                 f"Complex params at indices {complex_params}: SparseAdam does not support complex parameters"
             )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Refuse gradients that are not sparse; without any, only call the closure."""
+        """Change the elements of parameters that have gradients."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if any(p.grad is not None for group in self.param_groups for p in group["params"]):
-            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if not all(p.grad.is_sparse for p in params):
+                raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+            states = [self.state[p] for p in params]
+            for p, state in zip(params, states):
+                if not state:
+                    state.update(step=0, exp_avg=functions["zeros_like"](p), exp_avg_sq=functions["zeros_like"](p))
+                state["step"] += 1
+            beta1, beta2 = group["betas"]
+            with no_grad():
+                sparse_adam(
+                    params, [p.grad for p in params], [s["exp_avg"] for s in states],
+                    [s["exp_avg_sq"] for s in states], [s["step"] for s in states], eps=group["eps"], beta1=beta1,
+                    beta2=beta2, lr=group["lr"], maximize=group.get("maximize", False),
+                )  # fmt: skip
         return loss
+
+
+def sparse_adam(
+    params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor],
+    state_steps: Sequence[int], *, eps: float, beta1: float, beta2: float, lr: float | Tensor, maximize: bool,
+) -> None:  # fmt: skip
+    """One step of `SparseAdam` on lists of tensors."""
+    for p, grad, mean, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
+        grad = (-grad if maximize else grad).coalesce()
+        indices, values = grad._indices(), grad._values()
+        if not values.numel():
+            continue
+
+        def moved(t: Tensor, target: Any, new: float, grad: Tensor = grad, p: Tensor = p) -> Any:
+            """Move a mean towards `target` where there are gradients; what it is there then."""
+            had = t.sparse_mask(grad)._values()
+            change = (target - had).mul_(new)
+            t.add_(coo(grad._indices(), change, p.shape, True))
+            return had.add_(change)
+
+        numerator, denominator = moved(mean, values, 1 - beta1), moved(square, values.pow(2), 1 - beta2).sqrt_()
+        rate = lr * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        p.add_(coo(indices, numerator.div_(denominator.add_(eps)).mul_(-rate), p.shape, True))

@@ -59,8 +59,8 @@ _NAMED: dict[str, Any] = {
     **_under("torch.cuda", _STORAGES, _of_storage),
     **_under("torch", "BoolTensor" + _TENSORS, TYPES.__getitem__),
     **_under("torch.cuda", "BoolTensor" + _TENSORS, TYPES.__getitem__),
-    **_under("torch.sparse", _TENSORS, Missing),
-    **_under("torch.cuda.sparse", _TENSORS, Missing),
+    **_under("torch.sparse", _TENSORS, TYPES.__getitem__),
+    **_under("torch.cuda.sparse", _TENSORS, TYPES.__getitem__),
     **_under("torch", _SCHEMES, Missing),
 }
 

@@ -21,7 +21,7 @@ from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import Size, dt
 from ..core.values.device import device
 from ..core.values.layout import NAMES as LAYOUTS
-from ..core.values.layout import layout
+from ..core.values.layout import layout, sparse_coo
 from ..nn.parameter import Parameter
 from .bounds import Bounds
 from .messages import shown
@@ -177,6 +177,18 @@ def _moved(bounds: Bounds, args: tuple[Any, ...]) -> None:
     bounds.make(data.nbytes // data.itemsize * max(data.itemsize, d.itemsize))  # which may be expanded
 
 
+def _sparse(bounds: Bounds, args: tuple[Any, ...]) -> None:
+    """A layout, and the parts of a sparse tensor with its size; its invariants are checked as it is made."""
+    _fit(args, (layout, tuple))
+    _fit((args[1],), (tuple,))
+    *_, values, size = args[1][: 3 if args[0] is sparse_coo else 4]
+    if not all([isinstance(part, Tensor) for part in args[1][: 2 if args[0] is sparse_coo else 3]]):
+        raise pickle.UnpicklingError("a sparse tensor is made of tensors")
+    _pay_for_geometry(bounds, size, ())
+    bounds.pay(_TENSOR)
+    bounds.make(values.nbytes)
+
+
 def _refused(bounds: Bounds, args: tuple[Any, ...]) -> None:
     """Anything: the function itself says that there are no such tensors."""
 
@@ -204,7 +216,7 @@ _REBUILDERS: dict[str, tuple[Any, Check]] = {
     "torch._utils._rebuild_device_tensor_from_numpy": (_utils._rebuild_device_tensor_from_numpy, _moved),
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": (_utils._rebuild_device_tensor_from_cpu_tensor, _moved),
     "torch._utils._rebuild_qtensor": (_utils._rebuild_qtensor, _refused),
-    "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _refused),
+    "torch._utils._rebuild_sparse_tensor": (_utils._rebuild_sparse_tensor, _sparse),
     "torch._utils._rebuild_nested_tensor": (_utils._rebuild_nested_tensor, _refused),
     "torch._utils._rebuild_wrapper_subclass": (_utils._rebuild_wrapper_subclass, _refused),
 }

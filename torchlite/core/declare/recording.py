@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ..machine.node import FIRST, UNVERSIONED
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
-from ..machine.saved import Hooked, entries_of, keep, keep_output
+from ..machine.saved import Hooked, SavedOutput, entries_of, keep, keep_output
 from ..machine.tensor_parts import TensorBase
 from ..state import local
+from ..values import strided
 from .declaration import Declaration
 from .op_node import unpacked
 
@@ -113,9 +114,14 @@ class Recording(Declaration):
                 saved.append(None)
             else:
                 saved.append(keep(values[at], stack))
-        # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either.
-        lazy = [entry for entry in saved if entry.__class__ is tuple and entry[0].backend.lazy]
-        node.saved_entries = Hooked(saved) if stack or lazy else entries_of(saved)
+        # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
+        # what is sparse, which has none.
+        kept = [
+            entry[0] if entry.__class__ is tuple else entry.tensor
+            for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
+        ]  # fmt: skip
+        odd = [t for t in kept if t.backend.lazy or t.backend.layout is not strided]
+        node.saved_entries = Hooked(saved) if stack or odd else entries_of(saved)
         if self._to_note:
             node.plain_values = self.noted(values, results)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..state import Context, State, local
 from ..values import bool_, default_complex, get_default_dtype, int64
+from ..values.layout import sparse_bsr, sparse_coo, sparse_csr, strided
 from .node import DatedCounter, name_of
 
 
@@ -86,21 +87,15 @@ class printoptions(Context, ContextDecorator):
 
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     """The `repr` of a tensor; `tensor_contents` stands in for the text of its elements."""
+    if t.backend.layout is not strided and not t.backend.home.level:
+        return _sparse_str(t)
     if not t.backend.strided:
         return t.backend.shown(t.array)
     # Only subclasses that users define go by their own name.
     own = type(t).__module__.partition(".")[0] in ("torchlite", "torch")
     prefix = "tensor(" if own else f"{type(t).__name__}("
     text = prefix + (_contents(t, len(prefix)) if tensor_contents is None else tensor_contents)
-    used = len(text.rpartition("\n")[2]) + 2  # PyTorch, too, breaks this much early after the elements
-    for suffix in _suffixes(t):
-        if used + len(suffix) + 2 > _options.linewidth:
-            text += ",\n" + " " * len(prefix) + suffix
-            used = len(prefix) + len(suffix)
-        else:
-            text += ", " + suffix
-            used += len(suffix) + 2
-    text += ")"
+    text = _completed(text, _suffixes(t), len(prefix))
     if t.counter.__class__ is DatedCounter:  # PyTorch wraps whatever is made inside of a transform that differentiates
         for level in local.state.levels:
             if level.elements is None and level.serial < t.counter.born:
@@ -108,19 +103,57 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     return text
 
 
+def _completed(text: str, suffixes: Iterable[str], indent: int, break_first: bool = False) -> str:
+    """The text of a tensor with what the elements do not tell, in lines that are not too long."""
+    used = len(text.rpartition("\n")[2]) + 2  # PyTorch, too, breaks this much early after the elements
+    for suffix in suffixes:
+        if break_first or used + len(suffix) + 2 > _options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            used = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            used += len(suffix) + 2
+        break_first = False
+    return text + ")"
+
+
+def _sparse_str(t: Any) -> str:
+    """The `repr` of a sparse tensor: its parts, and what they do not tell."""
+    prefix = "tensor("
+    by_rows = t.layout in (sparse_csr, sparse_bsr)
+    names = ("indices",) if t.layout is sparse_coo else _COMPRESSED_PARTS[by_rows]
+    texts = []
+    for name, part in zip((*names, "values"), t.array.parts(), strict=True):
+        head = f"{name}=tensor("
+        size = f", size={tuple(part.shape)}" if part.is_meta or not part.numel() else ""
+        texts.append(f"{head}{_contents(part, len(prefix) + len(head))}{size})")
+    text = prefix + (",\n" + " " * len(prefix)).join(texts)
+    return _completed(text, _suffixes(t), len(prefix), t.layout is sparse_coo)
+
+
+_COMPRESSED_PARTS = {True: ("crow_indices", "col_indices"), False: ("ccol_indices", "row_indices")}
+
+
 def _suffixes(t: Any) -> Iterator[str]:
     """What the elements do not tell about a tensor."""
     meta = t.device.type == "meta"
-    empty = t.numel() == 0
+    sparse = t.layout is not strided
+    empty = t.numel() == 0 and not sparse
     if t.device.type != "cpu":
         yield f"device='{t.device}'"
-    if meta or (t.dim() != 1 if empty else _options.edgeitems == 0):
+    if sparse:
+        yield f"size={tuple(t.shape)}"
+        if not meta:
+            yield f"nnz={t._nnz()}"
+    elif meta or (t.dim() != 1 if empty else _options.edgeitems == 0):
         yield f"size={tuple(t.shape)}"
     evident = {get_default_dtype()}
     if not (meta or empty):
         evident |= {default_complex(), int64, bool_}
     if t.dtype not in evident:
         yield f"dtype={t.dtype}"
+    if sparse:
+        yield f"layout={t.layout}"
     try:
         node = t.grad_fn
     except RuntimeError:  # a view whose history an in-place operation has made unusable

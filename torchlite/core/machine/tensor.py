@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..native import quicken
 from ..parts import know, whole
 from ..state import mode as _mode
-from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, strided, warn
+from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, warn
 from ..values.dtype import dtype as _dtype_class
+from ..values.layout import sparse_coo, sparse_csr
 from ..values.size import size
 from .batching import refuse_batch
 from .format import tensor_str
@@ -133,6 +134,12 @@ class Tensor(TensorBase):
 
     @property
     def nbytes(self) -> int:
+        if not self.backend.shows:
+            raise RuntimeError(
+                "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
+                "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply "
+                "numel() by element_size()"
+            )
         return self.array.size * self.dtype.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
@@ -157,7 +164,7 @@ class Tensor(TensorBase):
 
     @property
     def layout(self) -> Any:
-        return strided
+        return self.backend.layout
 
     def get_device(self) -> int:
         index = self.backend.device.index
@@ -175,7 +182,15 @@ class Tensor(TensorBase):
     def is_meta(self) -> bool:
         return self.backend.device.type == "meta"
 
-    is_sparse = is_sparse_csr = is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = False
+    @property
+    def is_sparse(self) -> bool:
+        return self.backend.layout is sparse_coo
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        return self.backend.layout is sparse_csr
+
+    is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = False
     is_ipu = is_mtia = is_maia = False
 
     def is_floating_point(self) -> bool:

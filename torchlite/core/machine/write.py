@@ -144,6 +144,8 @@ def write_out(target: Tensor, result: Tensor, elementwise: bool = False, apart: 
         raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
     if target.backend.device != result.backend.device:
         raise errors.different_devices(result.backend.device, target.backend.device)
+    if target.backend.layout is not result.backend.layout:
+        raise RuntimeError("Expected self.is_sparse() && result.is_sparse() to be true, but got false.")
     if not dt.can_cast(result.dtype, target.dtype):
         raise errors.cannot_cast(result.dtype, target.dtype)
     stack = local.state.mode.saved_hooks

@@ -33,15 +33,27 @@ said_once: set[str] = set()
 warn_always = False  # whether what is said once is said each time
 
 
-def warn_once(message: str) -> None:
-    """Warn the first time only."""
-    if warn_always or message not in said_once:
-        said_once.add(message)
+def warn_once(message: str, about: str = "") -> None:
+    """Warn the first time only; of what is said in several ways, once in any."""
+    if warn_always or (about or message) not in said_once:
+        said_once.add(about or message)
         warn(message)
 
 
 def missing_kernel(op: str, where: device) -> NotImplementedError:
     return NotImplementedError(f"torchlite has no kernel for '{op}' on device '{where}'")
+
+
+def missing_kernel_of(op: str, backend: Any) -> NotImplementedError:
+    """What PyTorch says of an op, with its overload, that a kind of tensor has not: by the name of its dispatch key."""
+    where = backend.device.type
+    key = getattr(backend, "kind", "") + (where.capitalize() if where == "meta" else where.upper())
+    return NotImplementedError(
+        f"Could not run 'aten::{op}' with arguments from the '{key}' backend. This could be because the operator "
+        "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom "
+        "build). If you are a Facebook employee using PyTorch on mobile, please visit https://fburl.com/ptmfixes for "
+        "possible resolutions."
+    )
 
 
 def not_implemented_for(op: str, d: dtype) -> NotImplementedError:

@@ -48,6 +48,7 @@ sparse_csr = layout("sparse_csr")
 sparse_csc = layout("sparse_csc")
 sparse_bsr = layout("sparse_bsr")
 sparse_bsc = layout("sparse_bsc")
+COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 _mkldnn = layout("_mkldnn")
 jagged = layout("jagged")
 

@@ -22,6 +22,7 @@ from ...core.values import errors
 from ...core.values.arrays import Array, Backend, DeviceLike, Namespace
 from ...core.values.device import device
 from ...core.values.layout import (
+    COMPRESSED,
     channels_last,
     channels_last_3d,
     channels_last_strides,
@@ -249,6 +250,8 @@ def _cuda_device(where: Any) -> device:
 def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps."""
     shape = self.array.shape
+    if self.backend.layout in COMPRESSED:
+        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
     if memory_format is contiguous_format or memory_format is preserve_format:
         return bool(self.array.flags.c_contiguous)
     refuse_batch(
@@ -269,6 +272,8 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
         check_format(self.dim(), memory_format)
     if is_contiguous(self, memory_format=memory_format):
         return self
+    if self.is_sparse:
+        raise RuntimeError("unsupported memory format option Contiguous")
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return clone.apply(self, memory_format)
@@ -281,9 +286,8 @@ _OF_NUMBERS = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.com
 def _check_copied(op: Op, target: Tensor, values: Sequence[Any]) -> None:
     source, backend = values[0], target.backend.home
     a, b = target.array, source.array
-    if source is target or (
-        a.shape == b.shape and source.backend.home is backend and backend.strided and same_elements(backend, a, b)
-    ):
+    alike = a.shape == b.shape and source.backend.home is backend and source.backend.strided and target.backend.strided
+    if source is target or (alike and same_elements(backend, a, b)):
         return
     Op.check_memory(op, in_memory(target), [in_memory(source)])
 

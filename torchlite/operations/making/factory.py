@@ -21,6 +21,8 @@ _OPTIONS = (
 _MOST = 1024  # forms of call that are remembered of one function
 _SMALL = 1 << 14  # the bytes of a result up to which the native build keeps one to copy
 _FILLING = frozenset(("empty", "eye", "full", "ones", "zeros"))  # whose `out=` may show one place several times
+# How functions make tensors of other layouts: with the layout as the first argument (torchlite/sparse).
+IN_LAYOUTS: dict[str, Callable[..., Tensor]] = {}
 _RESIZING = frozenset(("empty", "randn"))  # whose `out=` is resized as by `resize_`, history and all
 
 
@@ -121,7 +123,7 @@ class Factory:
     def remember(self, form: Any, values: Sequence[Any]) -> None:
         """Keep what a plain call hands to the function, unless more is to be done with its result."""
         d, _, where, _, requires_grad, out = values[self.own :]
-        if requires_grad or out is not None:
+        if requires_grad or out is not None or self.laid(values, values[self.own + 1]) is not strided:
             return
         if len(self.known) >= _MOST:
             self.known.clear()
@@ -132,8 +134,6 @@ class Factory:
         """The tensor that a bound call makes."""
         own = values[: self.own]
         d, laid, where, pinned, requires_grad, out = values[self.own :]
-        if laid not in (None, strided):
-            raise NotImplementedError(f"torchlite has no tensors of layout {laid}, only of torch.strided")
         if out is not None:
             if not self.takes_out:
                 raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
@@ -141,8 +141,20 @@ class Factory:
         d, backend = self.options(own, d, where)
         if pinned:
             refuse_pinned(backend)
-        result = self.made(*own, d, backend)
+        laid = self.laid(own, laid)
+        result = self.made(*own, d, backend) if laid is strided else self.of_layout(laid, own, d, backend)
         return result._require_grad(True) if requires_grad else result
+
+    def laid(self, own: Sequence[Any], laid: Any) -> Any:
+        """The layout that a call asks for."""
+        return laid or (own[0].backend.layout if self.like else strided)
+
+    def of_layout(self, laid: Any, own: Sequence[Any], d: Any, backend: Any) -> Tensor:
+        """A tensor of a sparse layout, for those who know how to make one."""
+        make = IN_LAYOUTS.get(self.name)
+        if make is None:
+            raise NotImplementedError(f"{self.name}(...) is not implemented for the layout {laid}")
+        return make(laid, *own, d, backend)
 
     def options(self, own: Sequence[Any], d: Any, where: Any) -> tuple[Any, Any]:
         """The dtype (None where the function has its own) and the backend that a call asks for."""

@@ -103,6 +103,8 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
     for bit, key in ((self.is_conj(), "Conjugate"), (self.is_neg(), "Negative")):
         if bit:
             raise RuntimeError(f"DispatchKey {key} doesn't correspond to a device")
+    if self.is_sparse:
+        return TYPES[self.type()](*args, **named)
     return constructed(args, named, self.dtype, self.device)
 
 
@@ -127,7 +129,8 @@ class tensortype(type):  # as PyTorch calls it
             raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. {error}.") from None
 
     def __instancecheck__(cls, t: Any) -> bool:
-        return isinstance(t, TensorBase) and t.dtype is cls.dtype and t.device.type == cls.kind
+        fits = isinstance(t, TensorBase) and t.dtype is cls.dtype and t.device.type == cls.kind
+        return fits and t.layout is cls.layout
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__}.{cls.__name__}'>"
@@ -153,6 +156,8 @@ def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> A
     """The name of this tensor's legacy type; with `dtype`, this tensor as that."""
     if dtype is None:
         module = "torch" if self.is_cpu else f"torch.{self.device.type}"
+        if self.is_sparse:
+            module += ".sparse"
         return f"{module}.{self.dtype.legacy}Tensor"
     if isinstance(dtype, str):
         if dtype not in TYPES:

@@ -9,10 +9,11 @@ from typing import Any
 from ...backends.base import get_backend
 from ...backends.lazy import CONJ, NEG, flipped
 from ...core.declare import method
-from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
+from ...core.machine import Tensor, as_class, dispatch, functions, needs_dispatch, wrap, wrap_shown
 from ...core.memory import TypedStorage, UntypedStorage
 from ...core.values import DeviceLike, Shown, dt
 from ...core.values.device import device as Device
+from ...core.values.layout import COMPRESSED, layout, sparse_coo, strided
 from ..shapes.as_strided import extent
 from .factories import empty_strided
 
@@ -39,6 +40,9 @@ def __reduce_ex__(self: Tensor, protocol: int) -> Any:
 
 
 def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
+    if t.layout is not strided:
+        more = (t.array.coalesced,) if t.is_sparse else ()
+        return _rebuild_sparse_tensor, (t.layout, (*t.array.parts(), t.shape, *more))
     size, stride = tuple(t.shape), t.stride()
     if t.is_meta:
         return _rebuild_meta_tensor_no_storage, (t.dtype, size, stride, t.requires_grad)
@@ -168,6 +172,17 @@ def _rebuild_meta_tensor_no_storage(dtype: dt.dtype, size: Any, stride: Any, req
     return t._require_grad(True) if requires_grad else t
 
 
+def _rebuild_sparse_tensor(layout_: layout, data: Any) -> Tensor:
+    if layout_ is sparse_coo:
+        indices, values, size, *coalesced = data
+        return functions["sparse_coo_tensor"](
+            indices, values, size, check_invariants=True, is_coalesced=coalesced[0] if coalesced else None
+        )
+    if layout_ in COMPRESSED:
+        return functions["sparse_compressed_tensor"](*data, layout=layout_, check_invariants=True)
+    raise NotImplementedError(f"rebuilding sparse tensor for layout {layout_}")
+
+
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     made = func(*args)
     if type(made) is not new_type:
@@ -204,6 +219,5 @@ def _refused(kind: str) -> Any:
 
 
 _rebuild_qtensor = _refused("quantized")
-_rebuild_sparse_tensor = _refused("sparse")
 _rebuild_nested_tensor = _refused("nested")
 _rebuild_wrapper_subclass = _refused("wrapper-subclass")

@@ -11,7 +11,7 @@ from ...core.declare import Signature, function, method, published
 from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
 from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
 from ...core.state import local
-from ...core.values import DeviceLike, dt, type_text
+from ...core.values import DeviceLike, dt, strided, type_text
 from ..shapes.as_strided import extent
 
 # ---- storages
@@ -68,6 +68,8 @@ def from_file(*args: Any, **kwargs: Any) -> Tensor:
 @method("is_shared")
 def is_shared(self: Tensor) -> bool:
     """Whether the memory is shared with other processes."""
+    if self.layout is not strided:
+        self.untyped_storage()  # which says that there is none
     return self.is_cuda or pages_behind(self.array) is not None
 
 
@@ -76,6 +78,8 @@ def share_memory_(self: Tensor) -> Tensor:
     """Move to memory that is shared with other processes, together with all that is part of the same memory."""
     from ...multiprocessing import reductions  # noqa: F401  # what is shared is not copied when it is sent
 
+    if self.layout is not strided:
+        self.untyped_storage()  # which says that there is none
     share(self)
     return self
 
@@ -151,7 +155,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]
-    if self.is_meta or self.backend.lazy:
+    if self.is_meta or self.backend.lazy or self.layout is not strided:
         made = self.detach().clone()
     else:
         copied = UntypedStorage.of(self).__deepcopy__(memo)

@@ -22,11 +22,6 @@ def _check_indices(name: str, indices: Tensor, function: str) -> None:
         )
 
 
-def _refuse_sparse(sparse: bool) -> None:
-    if sparse:
-        raise NotImplementedError("torchlite has no sparse tensors: embeddings take sparse=False only")
-
-
 # ---- one by one
 
 
@@ -34,7 +29,6 @@ def _check_embedding(weight: Tensor, indices: Tensor, padding_idx: int, by_freq:
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("indices", indices, "embedding")
-    _refuse_sparse(sparse)
 
 
 def _embedding(xp: Namespace, weight: Any, indices: Array, *_: Any) -> Any:
@@ -88,6 +82,26 @@ embedding_dense_backward = Op(
 )  # fmt: skip
 
 
+def _sparse_gradient(g: Tensor, indices: Tensor, rows: int, padding_idx: int, by_freq: bool) -> Tensor:
+    """The gradient of the rows that were used, in a sparse tensor that may name one several times."""
+    if by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    indices, values = indices.reshape((-1,)).long(), g.reshape((-1, g.shape[-1]))
+    if padding_idx >= 0:
+        kept = (indices != padding_idx).nonzero().reshape((-1,))
+        indices, values = indices.index_select(0, kept), values.index_select(0, kept)
+    made: Tensor = tensors.sparse_coo_tensor(indices.unsqueeze(0), values, (rows, values.shape[1]))
+    return made
+
+
+def _of_weight(
+    g: Tensor, indices: Tensor, weight_shape: tuple[int, ...], padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Tensor:
+    backward = _sparse_gradient if sparse else embedding_dense_backward.apply
+    made: Tensor = backward(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+    return made
+
+
 def _rows_of(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
     flat = weight.index_select(0, indices.reshape((-1,)).long())
     return flat.reshape((*indices.shape, weight.shape[1]))
@@ -96,12 +110,7 @@ def _rows_of(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
 embedding_op = Op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
     _embedding,
-    {
-        "weight": lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq: (
-            embedding_dense_backward.apply(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
-        ),
-        "indices": None,
-    },
+    {"weight": _of_weight, "indices": None},
     check=_check_embedding, linear=True, batch=_rows_of,
     shows="padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
 )  # fmt: skip
@@ -136,7 +145,6 @@ def _check_bag(
 ) -> None:  # fmt: skip
     for index in (indices, offsets):
         _check_indices("indices", index, "embedding_bag")
-    _refuse_sparse(sparse)
     if weight.dtype not in dt.FLOATS:
         raise not_implemented_for("embedding_bag", weight.dtype)
     if per_sample is not None and per_sample.dtype is not weight.dtype:
@@ -210,7 +218,7 @@ def _embedding_bag(
 
 def _bag_vjp(
     grads: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, result2: Tensor,
-    result3: Tensor, scale_grad_by_freq: bool, mode: int, per_sample_weights: Any, padding_idx: int,
+    result3: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int,
 ) -> Any:  # fmt: skip
     g = grads[0]
     rows = weight.shape[0]
@@ -227,7 +235,8 @@ def _bag_vjp(
         each = each * per_sample_weights.unsqueeze(-1)
     to_weight = None
     if needs[0]:
-        to_weight = embedding_dense_backward.apply(each, indices, rows, padding_idx, scale_grad_by_freq)
+        backward = _sparse_gradient if sparse else embedding_dense_backward.apply
+        to_weight = backward(each, indices, rows, padding_idx, scale_grad_by_freq)
     return to_weight, None, None, to_samples
 
 

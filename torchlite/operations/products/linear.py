@@ -100,6 +100,9 @@ def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Op, tup
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`input @ weight.T + bias`."""
+    if not (input.backend.shows and weight.backend.shows):  # sparse ones are multiplied by `matmul`
+        made = matmul.apply(input, weight.t())
+        return made if bias is None else made + bias
     one = _as_one(input, weight, bias)
     if one is None:
         return _step_by_step(input, weight, bias)

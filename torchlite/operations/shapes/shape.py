@@ -24,7 +24,7 @@ from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.dtype import dtype, of_numpy
 from ...core.values.errors import broadcast_shapes as common_shape
 from ...core.values.errors import type_name, type_text, wrap_dim, wrap_dims
-from ...core.values.layout import contiguous_format, reshaped_strides
+from ...core.values.layout import contiguous_format, reshaped_strides, strided
 from ...core.values.size import Size
 from ..making.copy import clone
 
@@ -204,6 +204,8 @@ def reshape(input: Tensor, shape: Ints) -> Tensor:
 def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
     """The view, with its arguments, that shows a tensor in another shape; None where strides do not allow it."""
     array = input.array
+    if input.backend.layout is not strided:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
     shape = infer_size(shape, array.size)
     if array.flags.c_contiguous:
         return view, (input, shape)

@@ -1,0 +1,165 @@
+"""Making sparse tensors, with all checks, and how they print; files and pickles of them; SciPy's matrices."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import torchlite
+
+from .test_sparse_calls import _listed, tried
+
+torch = pytest.importorskip("torch")
+
+# `C` makes tensors of coordinates, `R` of compressed rows.
+MADE = """
+C(i, v); C(i, v, (2, 2)); C(i, v, (2, 3, 4)); C(i, v, (1, 3)); C(-i, v, (2, 3)); C(i.float(), v, (2, 3));
+C(i.int(), v, (2, 3))._indices().dtype; C([[0, 1], [1, 0]], [1, 2], (2, 2));
+C([[0, 1], [1, 0]], [1., 2], (2, 2), dtype=torch.float64); C(i, v, (2, 3), requires_grad=True);
+C(i, v, (2, 3), check_invariants=True); C(i, v, (2, 2), check_invariants=True);
+C(i, v, (2, 2), check_invariants=False); C((2, 3)); C((2, 3), dtype=torch.int32); C(torch.Size([2, 3])); C([2, 3]);
+C(i, v[:2], (2, 3)); C(torch.tensor(1), v, (2, )); C(i, torch.tensor(1.), (2, 3));
+C(torch.zeros(1, 0, dtype=torch.int64), torch.zeros(0), (3, ));
+C(torch.zeros(1, 0, dtype=torch.int64), torch.zeros(0));
+C(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0, 2), (3, 3, 2));
+C(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0, 2)); C(torch.tensor([[0, 1]]), torch.ones(2, 2), (2, 2));
+C(torch.tensor([[0, 1]]), torch.ones(2, 2), (2, 3)); C(torch.tensor([[0, 1]]), torch.ones(2, 2));
+C(torch.tensor([[0, 2]]), torch.ones(2, 2)).to_dense(); C(i, v, (2, 3), is_coalesced=True);
+C(i, v, (2, 3), is_coalesced=True, check_invariants=True); C(i, v, (2, -3)); C(i, v, 3); C(i, v, size=(2, 3));
+C(i); C(indices=i, values=v); C(i, v, (2, 3), device='meta');
+C(torch.zeros(0, 1, dtype=torch.int64), torch.tensor([5.]), ());
+C(torch.zeros(0, 2, dtype=torch.int64), torch.tensor([5., 6]), ()).to_dense();
+torch.sparse.FloatTensor(i, v, torch.Size([2, 3])); torch.sparse.FloatTensor(i, v); torch.sparse.FloatTensor(2, 3);
+torch.sparse.FloatTensor(); torch.sparse.DoubleTensor(i, v.double(), (2, 3));
+torch.sparse.DoubleTensor(i, v, (2, 3)); torch.sparse.LongTensor(i, v.long(), (2, 3));
+torch.sparse.FloatTensor(torch.Size([2, 3])); isinstance(C(i, v), torch.sparse.FloatTensor);
+isinstance(C(i, v), torch.FloatTensor); torch.sparse.FloatTensor; C(i, v, (2, 3), dtype=torch.float16);
+C(i, v.double()*1j, (2, 3)); C(i, v*0+1, (2, 3)).bool(); C(i, v, (2, 3)).to_dense().to_sparse();
+torch.ones(2, 2, 2).to_sparse(2); torch.ones(2, 2, 2).to_sparse(0); torch.ones(2, 2, 2).to_sparse(4);
+torch.tensor(3.).to_sparse(); torch.tensor(0.).to_sparse(); torch.zeros(2, 0).to_sparse();
+torch.ones(2, 2).to_sparse(layout=torch.sparse_csr, blocksize=(1, 1));
+torch.ones(2, 2).to_sparse(layout=torch.sparse_bsr, blocksize=(1, 1));
+torch.ones(2, 2).to_sparse(layout=torch.sparse_bsr); torch.ones(2, 2).to_sparse(layout=torch.strided);
+torch.ones(2, 2).to_sparse_csr(); torch.ones(2, 2, 2).to_sparse_csr();
+torch.ones(2, 2, 2).to_sparse_csr(dense_dim=1); torch.ones(3).to_sparse_csr(); torch.ones(2, 2).to_sparse_csc();
+torch.ones(2, 4).to_sparse_bsr((2, 2)); torch.ones(2, 4).to_sparse_bsc((2, 2));
+torch.ones(2, 4).to_sparse_bsr((2, 3)); torch.ones(2, 4).to_sparse_bsr(2);
+torch.ones(2, 4, 3).to_sparse_bsr((1, 2), dense_dim=1); R([0, 1, 2], [0, 1], [1., 2]);
+R([0, 1, 2], [0, 1], [1., 2], (2, 3));
+R([0, 1, 3], [0, 1], [1., 2], (2, 3));
+R([0, 1, 3], [0, 1], [1., 2], (2, 3), check_invariants=True);
+R([0, 1, 2], [0, 5], [1., 2], (2, 3), check_invariants=True);
+R([1, 1, 2], [0, 1], [1., 2], (2, 3), check_invariants=True);
+R([0, 2, 2], [1, 0], [1., 2], (2, 3), check_invariants=True);
+R([0, 2, 2], [1, 1], [1., 2], (2, 3), check_invariants=True);
+R([0, 2, 1], [1, 1], [1., 2], (2, 3), check_invariants=True);
+R([0, 1, 2], [0, 1, 1], [1., 2], (2, 3), check_invariants=True);
+R([0, 1, 2], [0, 1], [1., 2, 3], (2, 3), check_invariants=True);
+R([0, 1, 2], [0, 1], [1., 2], (3, 3), check_invariants=True);
+R([0., 1, 2], [0, 1], [1., 2], (2, 3), check_invariants=True);
+R([0., 1, 2], [0, 1], [1., 2], (2, 3));
+R(torch.tensor([0, 1, 2], dtype=torch.int32), torch.tensor([0, 1], dtype=torch.int32), torch.tensor([1., 2]));
+R(torch.tensor([0, 1, 2], dtype=torch.int32), torch.tensor([0, 1]), v[:2], (2, 2), check_invariants=True);
+R(torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.tensor([[1., 2], [3, 4]]));
+R(torch.tensor([[0, 1, 2], [0, 1, 2]]), torch.tensor([[0, 1], [0, 1]]), torch.tensor([[1., 2], [3, 4]]));
+torch.sparse_csc_tensor([0, 1, 2], [0, 1], [1., 2]);
+torch.sparse_bsr_tensor([0, 1, 2], [0, 1], [[[1., 2], [3, 4]], [[5, 6], [7, 8]]]);
+torch.sparse_bsc_tensor([0, 1, 2], [0, 1], [[[1., 2], [3, 4]], [[5, 6], [7, 8]]]);
+torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1., 2], layout=torch.sparse_csr);
+torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1., 2], layout=torch.sparse_csc);
+torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1., 2]);
+torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1., 2], layout=torch.strided);
+R([0, 1, 2], [0, 1], [1., 2], layout=torch.sparse_csc);
+torch.sparse.check_sparse_tensor_invariants.is_enabled();
+torch.sparse_coo_tensor(i, v, (2, 3), layout=torch.sparse_coo); C(i, torch.randn(3, 2)>5, (2, 3, 2));
+C(i, v, (2, 3)).coalesce().requires_grad_(); (C(i, v, (2, 3)).requires_grad_()*2);
+C(torch.arange(2000).reshape(2, 1000), torch.arange(1000.)); C(torch.arange(40).reshape(2, 20), torch.arange(20.));
+torch.ones(3, 3).to_sparse_csr().requires_grad_(); torch.ones(3, 3, dtype=torch.float64).to_sparse_csr();
+torch.ones(3, 3, dtype=torch.int64).to_sparse()
+"""
+TRANSFORMED = """
+torch.vmap(lambda x: x*2)(C(i, v, (2, 3))); torch.vmap(lambda x: C(i, v, (2, 3))@x)(torch.ones(4, 3));
+torch.vmap(lambda x: x.to_sparse())(torch.ones(4, 3));
+torch.vmap(lambda x: C(i, v, (2, 3)).mm(x))(torch.ones(4, 3, 2));
+torch.vmap(lambda x: C(i, x, (2, 3)))(torch.ones(4, 3));
+torch.vmap(lambda x: C(i, x, (2, 3)).to_dense())(torch.ones(4, 3));
+torch.func.grad(lambda x: C(i, x, (2, 3)).to_dense().sum())(torch.ones(3));
+torch.func.grad(lambda x: (C(i, v, (2, 3))@x).sum())(torch.ones(3))
+"""
+LAYOUTS = ("coo", "csr", "csc", "bsr", "bsc")
+
+
+def _printed(library: Any, expression: str) -> Any:
+    found = tried(library, f"repr({expression})".replace("R(", "torch.sparse_csr_tensor("))
+    return found.replace("torchlite", "torch") if isinstance(found, str) else found
+
+
+@pytest.mark.parametrize("calls", [MADE, TRANSFORMED], ids=["made", "transformed"])
+def test_made_and_printed(calls: str) -> None:
+    found = [(e, _printed(torch, e), _printed(torchlite, e)) for e in _listed(calls)]
+    assert not [f for f in found if f[1] != f[2]]
+
+
+def _some(library: Any, layout: str) -> Any:
+    dense = library.tensor([[0.0, 2, 0, 1], [0, 0, 3, 0]])
+    return getattr(dense, f"to_sparse_{layout}")(*[(1, 2)] * layout.startswith("bs"))
+
+
+def _parts(t: Any) -> list[Any]:
+    rows = str(t.layout) in ("torch.sparse_csr", "torch.sparse_bsr")
+    if t.is_sparse:
+        return [t._indices().tolist(), t._values().tolist(), tuple(t.shape), t.is_coalesced()]
+    names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
+    return [str(t.layout), *[getattr(t, n)().tolist() for n in (*names, "values")], tuple(t.shape)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("writer", "reader"), [(torch, torchlite), (torchlite, torch), (torchlite, torchlite)])
+def test_files_go_both_ways(layout: str, writer: Any, reader: Any) -> None:
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        t = _some(writer, layout)
+        writer.save({"a": t, "dense": writer.ones(2)}, file)
+        for weights_only in (True, False) if reader is torchlite else (True,):
+            file.seek(0)
+            assert _parts(reader.load(file, weights_only=weights_only)["a"]) == _parts(t)
+
+
+def test_a_file_with_places_outside_is_refused() -> None:
+    file = io.BytesIO()
+    torchlite.save(torchlite.sparse_coo_tensor(torchlite.tensor([[5]]), torchlite.ones(1), (2,)), file)
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
+        torchlite.load(file)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copies(layout: str) -> None:
+    t = _some(torchlite, layout).requires_grad_()
+    for made in (copy.deepcopy(t), pickle.loads(pickle.dumps(t.detach())), copy.copy(t), t.clone()):
+        assert _parts(made.detach()) == _parts(t.detach())
+    made = copy.deepcopy(t)
+    assert made.requires_grad
+    made.detach().values().zero_()
+    assert t.detach().to_dense().sum() == 6
+
+
+def test_scipy_both_ways() -> None:
+    sp = pytest.importorskip("scipy.sparse")
+    a = sp.random(6, 5, 0.4, format="coo", random_state=0)
+    t = torchlite.sparse_coo_tensor(np.vstack([a.row, a.col]), a.data, a.shape)
+    assert t.dtype is torchlite.float64 and np.array_equal(t.to_dense().numpy(), a.toarray())
+    c = a.tocsr()
+    r = torchlite.sparse_csr_tensor(c.indptr, c.indices, c.data, c.shape)
+    assert r.crow_indices().dtype is torchlite.int32 and np.array_equal(r.to_dense().numpy(), a.toarray())
+    back = sp.coo_matrix((t.coalesce().values().numpy(), t.coalesce().indices().numpy()), t.shape)
+    assert np.array_equal(back.toarray(), a.toarray())
+    rows = sp.csr_matrix((r.values().numpy(), r.col_indices().numpy(), r.crow_indices().numpy()), r.shape)
+    assert np.array_equal(rows.toarray(), a.toarray())

@@ -1,0 +1,241 @@
+"""Programs that train with sparse tensors: embeddings with sparse gradients, their optimizers, and graph networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import torchlite
+
+from .side_by_side import same, story
+
+
+def same_story(program: Any) -> Any:
+    """A test that runs a program in both libraries and compares what is told, but for warnings given only once."""
+
+    def test() -> None:
+        torch = pytest.importorskip("torch")
+        wanted, found = ([s for s in story(program, library) if s[0] != "warned"] for library in (torch, torchlite))
+        for at, (a, b) in enumerate(zip(wanted, found, strict=True)):
+            assert same(a, b), f"at {at}:\n  torch      {a}\n  torchlite  {b}"
+
+    return test
+
+
+OPTIMIZERS = {
+    "SparseAdam": {}, "SparseAdam maximize": {"maximize": True}, "SGD": {}, "SGD momentum": {"momentum": 0.4},
+    "SGD nesterov": {"momentum": 0.9, "nesterov": True}, "SGD decay": {"weight_decay": 0.1},
+    "SGD maximize": {"maximize": True}, "Adagrad": {}, "Adagrad decay": {"weight_decay": 0.1},
+    "Adagrad accumulated": {"lr_decay": 0.5, "initial_accumulator_value": 0.1}, "Adam": {}, "AdamW": {}, "RMSprop": {},
+    "Adadelta": {}, "Adamax": {}, "NAdam": {}, "RAdam": {}, "Rprop": {}, "ASGD": {},
+}  # fmt: skip
+
+
+def _dense(t: Any) -> Any:
+    """A tensor of any layout, and which it is."""
+    return (str(t.layout), t.to_dense().detach()) if hasattr(t, "layout") else t
+
+
+def _steps(torch: Any, tell: Any, kind: str) -> None:
+    torch.manual_seed(0)
+    table = torch.nn.Embedding(6, 3, sparse=True)
+    optimizer = getattr(torch.optim, kind.split()[0])(table.parameters(), lr=0.1, **OPTIMIZERS[kind])
+    for at in range(3):
+        optimizer.zero_grad(set_to_none=at != 1)
+        table(torch.tensor([[1, 2], [1, 4]])).pow(2).sum().backward()
+        optimizer.step()
+        tell(_dense(table.weight.grad), table.weight.detach())
+    tell({name: _dense(value) for name, value in optimizer.state[table.weight].items()})
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_optimizers_on_sparse_gradients(kind: str) -> None:
+    same_story(lambda torch, tell: _steps(torch, tell, kind))()
+
+
+@same_story
+def test_sparse_adam_refuses(torch, tell):
+    p = torch.nn.Parameter(torch.ones(2, 2))
+    p.sum().backward()
+    for call in (torch.optim.SparseAdam([p]).step, lambda: torch.optim.SparseAdam([torch.ones(2, 2).to_sparse()])):
+        try:
+            call()
+        except (RuntimeError, ValueError) as error:
+            tell(error)
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"max_norm": 1.0}, {"scale_grad_by_freq": True}])
+def test_embeddings(options: dict[str, Any]) -> None:
+    def program(torch: Any, tell: Any) -> None:
+        torch.manual_seed(0)
+        table = torch.nn.Embedding(5, 3, sparse=True, **options)
+        table(torch.tensor([[1, 2], [1, 4]])).sum().backward()
+        table(torch.tensor([[0, 2]])).pow(2).sum().backward()
+        tell(_dense(table.weight.grad), table.weight.grad.is_coalesced())
+
+    same_story(program)()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags(mode: str) -> None:
+    def program(torch: Any, tell: Any) -> None:
+        torch.manual_seed(0)
+        bags = torch.nn.EmbeddingBag(5, 3, sparse=True, mode=mode)
+        bags(torch.tensor([1, 2, 1, 4]), torch.tensor([0, 1])).pow(2).sum().backward()
+        tell(_dense(bags.weight.grad))
+
+    same_story(program)()
+
+
+@same_story
+def test_sparse_and_dense_gradients_add_up(torch, tell):
+    w = torch.arange(15.0).reshape(5, 3).requires_grad_()
+    i = torch.tensor([1, 1, 2])
+
+    def looked_up() -> Any:
+        return torch.nn.functional.embedding(i, w, sparse=True).sum()
+
+    for losses in ([looked_up() + w.sum()], [w.sum(), looked_up()], [looked_up(), w.sum()], [looked_up(), looked_up()]):
+        w.grad = None
+        for loss in losses:
+            loss.backward()
+        tell(_dense(w.grad))
+    tell(_dense(torch.autograd.grad(looked_up(), w)[0]))
+    w.grad = None
+    looked_up().backward()
+    w.grad.zero_()
+    tell(_dense(w.grad), w.grad._nnz())
+
+
+def _graph(torch: Any, nodes: int, edges: int) -> Any:
+    """A graph's edges, both ways and with loops, without repetition."""
+    g = torch.Generator().manual_seed(0)
+    pairs = torch.randint(0, nodes, (2, edges), generator=g)
+    loops = torch.arange(nodes).repeat(2, 1)
+    return torch.unique(torch.cat([pairs, pairs.flip(0), loops], 1), dim=1)
+
+
+def _trained(torch: Any, tell: Any, model: Any, features: Any, adjacency: Any, labels: Any) -> None:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05, weight_decay=5e-4)
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.nll_loss(model(features, adjacency), labels)
+        loss.backward()
+        optimizer.step()
+        tell(loss.item())
+    tell(model(features, adjacency).argmax(1))
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+@pytest.mark.parametrize("product", ["spmm", "@", "sparse.mm"])
+def test_graph_convolution(layout: str, product: str) -> None:
+    """After pygcn: features are multiplied by a normalised adjacency matrix."""
+
+    def program(torch: Any, tell: Any) -> None:
+        times = {"spmm": torch.spmm, "@": lambda a, b: a @ b, "sparse.mm": torch.sparse.mm}[product]
+
+        class Convolution(torch.nn.Module):
+            def __init__(self, inside: int, out: int) -> None:
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.empty(inside, out).uniform_(-0.3, 0.3))
+                self.bias = torch.nn.Parameter(torch.zeros(out))
+
+            def forward(self, x: Any, adjacency: Any) -> Any:
+                return times(adjacency, torch.mm(x, self.weight)) + self.bias
+
+        class Network(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.second = Convolution(8, 16), Convolution(16, 3)
+
+            def forward(self, x: Any, adjacency: Any) -> Any:
+                return self.second(self.first(x, adjacency).relu(), adjacency).log_softmax(1)
+
+        torch.manual_seed(0)
+        edges = _graph(torch, 40, 90)
+        adjacency = torch.sparse_coo_tensor(edges, torch.ones(edges.shape[1]), (40, 40))
+        rows = torch.sparse.sum(adjacency, 1).to_dense()
+        adjacency = torch.sparse_coo_tensor(edges, 1 / rows[edges[0]], (40, 40)).coalesce()
+        if layout == "csr":
+            adjacency = adjacency.to_sparse_csr()
+        features = torch.rand(40, 8)
+        _trained(torch, tell, Network(), features, adjacency, torch.randint(0, 3, (40,)))
+
+    same_story(program)()
+
+
+@same_story
+def test_graph_attention(torch, tell):
+    """After sparse GAT: attention is a sparse matrix, and its values are computed."""
+
+    class SpecialSpmm(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, indices: Any, values: Any, shape: Any, b: Any) -> Any:
+            a = torch.sparse_coo_tensor(indices, values, shape)
+            ctx.save_for_backward(a, b)
+            ctx.n = shape[0]
+            return torch.matmul(a, b)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            dense = g.matmul(b.t())
+            places = a._indices()[0] * ctx.n + a._indices()[1]
+            return None, dense.view(-1)[places], None, a.t().matmul(g)
+
+    class Attention(torch.nn.Module):
+        def __init__(self, inside: int, out: int) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.empty(inside, out).uniform_(-0.5, 0.5))
+            self.a = torch.nn.Parameter(torch.empty(1, 2 * out).uniform_(-0.5, 0.5))
+
+        def forward(self, x: Any, adjacency: Any) -> Any:
+            n, edge = x.shape[0], adjacency._indices()
+            h = x @ self.weight
+            pairs = torch.cat((h[edge[0]], h[edge[1]]), 1).t()
+            e = torch.exp(-torch.nn.functional.leaky_relu(self.a.mm(pairs).squeeze(), 0.2))
+            total = SpecialSpmm.apply(edge, e, torch.Size([n, n]), torch.ones(n, 1))
+            return SpecialSpmm.apply(edge, e, torch.Size([n, n]), h).div(total)
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = torch.nn.ModuleList([Attention(8, 6) for _ in range(2)])
+            self.last = Attention(12, 3)
+
+        def forward(self, x: Any, adjacency: Any) -> Any:
+            x = torch.cat([torch.nn.functional.elu(head(x, adjacency)) for head in self.heads], 1)
+            return torch.nn.functional.elu(self.last(x, adjacency)).log_softmax(1)
+
+    torch.manual_seed(0)
+    edges = _graph(torch, 30, 60)
+    adjacency = torch.sparse_coo_tensor(edges, torch.ones(edges.shape[1]), (30, 30))
+    _trained(torch, tell, Network(), torch.rand(30, 8), adjacency, torch.randint(0, 3, (30,)))
+
+
+@same_story
+def test_attention_by_sparse_softmax(torch, tell):
+    """Weights of edges, normalised by rows, multiply features; gradients reach what the weights were made of."""
+    torch.manual_seed(0)
+    edges = _graph(torch, 12, 20)
+    weights, x = torch.randn(edges.shape[1]).requires_grad_(), torch.randn(12, 4).requires_grad_()
+    attention = torch.sparse.softmax(torch.sparse_coo_tensor(edges, weights, (12, 12)), 1)
+    torch.sparse.mm(attention, x).pow(2).sum().backward()
+    tell(weights.grad, x.grad)
+
+
+def test_buffers_and_parameters_of_modules() -> None:
+    class Holder(torchlite.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mask", torchlite.eye(3).to_sparse())
+            self.weight = torchlite.nn.Parameter(torchlite.eye(3).to_sparse())
+
+    holder = Holder()
+    other = Holder()
+    with torchlite.no_grad():
+        other.mask.mul_(3)
+    assert torchlite.equal(holder.double().mask.to_dense(), torchlite.eye(3, dtype=torchlite.float64))
+    holder.float().load_state_dict(other.state_dict())
+    assert torchlite.equal(holder.mask.to_dense(), 3 * torchlite.eye(3))

@@ -1,0 +1,251 @@
+"""Tensors of coordinates: what they are asked, `coalesce`, and what they are as dense ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..backends.sparse import Coo, CooBackend, coo, layout_name, like
+from ..core.declare import method, publish
+from ..core.machine import Tensor, bump, shared_counter, wrap
+from ..core.values import dt
+from ..core.values.errors import missing_kernel_of
+from ..kernels import sparse as kernels
+from ..operations.places.writing import combine
+from ._family import OfTensors, held, is_coo, is_sparse, quiet, tensor
+
+# ---- kernels of several rules
+
+
+def places(array: Coo) -> Any:
+    """The places of a tensor's values, as numbers in a row-major array of its sparse dimensions."""
+    backend = array.indices.backend.home
+    return quiet(kernels.flat_places, backend.xp, array.indices.array, array.shape[: array.sparse_dim])
+
+
+def coalesced(array: Coo) -> Coo:
+    """The array with its places in order, and the values at one place added up."""
+    if array.coalesced:
+        return array
+    backend, values = array.values.backend.home, array.values.array
+    flat = places(array)
+    if kernels.distinct(flat):
+        return Coo(array.indices.clone(), array.values.clone(), array.shape, True)
+    at, sums = quiet(kernels.combined, backend.xp, flat, values)
+    return Coo(tensor(array.indices.array[:, at], backend), tensor(sums, backend), array.shape, True)
+
+
+def dense(array: Coo) -> Tensor:
+    """The dense tensor of all values."""
+    backend, values = array.values.backend.home, array.values.array
+    sizes, rest = array.shape[: array.sparse_dim], array.shape[array.sparse_dim :]
+    made = backend.full((math.prod(sizes), *rest), 0, values.dtype)
+    ufunc = "logical_or" if values.dtype.kind == "b" else "add"
+    quiet(combine, backend.xp, ufunc, made, places(array), values)
+    made = made if made.shape == array.shape else backend.from_fresh(made, array.shape)
+    return wrap(made, array.values.dtype, backend)
+
+
+def at_places(t: Tensor, indices: Tensor) -> Tensor:
+    """The values of a dense tensor at columns of indices."""
+    return t[tuple(indices.unbind(0))] if indices.shape[0] else t.unsqueeze(0).expand(indices.shape[1], *t.shape)
+
+
+def matched(source: Coo, flat: Any) -> Tensor:
+    """The values of a coalesced array at the places `flat`, zeros where it has none."""
+    backend, xp, values = source.values.backend.home, source.values.backend.home.xp, source.values.array
+    if not source.nnz:
+        return tensor(backend.full((flat.size, *values.shape[1:]), 0, values.dtype), backend)
+    own = places(source)
+    at = xp.minimum(xp.searchsorted(own, flat), own.size - 1)
+    found = (own[at] == flat).reshape((-1,) + (1,) * (values.ndim - 1))
+    return tensor(xp.where(found, values[at], xp.zeros((), values.dtype)), backend)
+
+
+# ---- what they are asked
+
+
+def _expected(name: str, kind: str, t: Tensor) -> RuntimeError:
+    return RuntimeError(f"{name} expected sparse {kind}tensor layout but got {layout_name(t)}")
+
+
+def _own(name: str, t: Tensor) -> Coo:
+    """The array of a tensor of coordinates, of which alone something is asked."""
+    if not is_coo(t):
+        raise missing_kernel_of(name, t.backend.real)
+    return t.array
+
+
+def _shown(t: Tensor, part: Tensor) -> Tensor:
+    """A part of an array as a tensor over the same memory."""
+    made = part.alias()
+    if t.counter is not None:
+        made.counter = shared_counter(part)
+    return made
+
+
+@method("_indices")
+def _indices(self: Tensor) -> Tensor:
+    """The indices, coalesced or not."""
+    return _shown(self, _own("_indices", self).indices)
+
+
+@method("_values")
+def _values(self: Tensor) -> Tensor:
+    """The values, coalesced or not."""
+    return _shown(self, _own("_values", self).values)
+
+
+@method("_nnz")
+def _nnz(self: Tensor) -> int:
+    """How many places have values."""
+    if not is_sparse(self):
+        raise missing_kernel_of("_nnz", self.backend.real)
+    return held(self).nnz
+
+
+@method("sparse_dim", "_dimI")
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions are sparse."""
+    return 0 if not is_sparse(self) else held(self).sparse_dim if is_coo(self) else 2
+
+
+@method("dense_dim", "_dimV")
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions are dense: of a dense tensor, all."""
+    return held(self).dense_dim if is_sparse(self) else self.dim()
+
+
+@method("is_coalesced")
+def is_coalesced(self: Tensor) -> bool:
+    """Whether places are in order, and none is named twice."""
+    if not is_coo(self):
+        raise _expected("is_coalesced", "coordinate ", self)
+    return held(self).coalesced
+
+
+@method("_coalesced_")
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    """Say of this tensor that it is coalesced, or not."""
+    _own("_coalesced_", self).coalesced = coalesced
+    bump(self)
+    return self
+
+
+coalesce_op = OfTensors(
+    "_coalesce(Tensor self)", lambda self: like(self, coalesced(self.array)), {"self": lambda g: g},
+    node="CoalesceBackward0", linear=True,
+)  # fmt: skip
+publish(coalesce_op, method=False)
+
+
+@method("coalesce")
+def coalesce(self: Tensor) -> Tensor:
+    """This tensor with its places in order, and the values at one place added up."""
+    if not is_coo(self):
+        raise _expected("coalesce", "coordinate ", self)
+    return self if held(self).coalesced else coalesce_op.apply(self)
+
+
+def _known(name: str, t: Tensor) -> Tensor:
+    if not held(t).coalesced:
+        raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+    return t
+
+
+@method("indices")
+def indices(self: Tensor) -> Tensor:
+    """The indices of a coalesced tensor."""
+    if not is_coo(self):
+        raise _expected("indices", "coordinate ", self)
+    return _shown(self, _known("indices", self).array.indices)
+
+
+def _of_values(g: Tensor, self: Tensor) -> Tensor:
+    return like(self, self.array.with_values(g))
+
+
+values_op = OfTensors(
+    "values(Tensor self)", lambda self: _shown(self, self.array.values), {"self": _of_values}, linear=True
+)
+
+
+@method("values")
+def values(self: Tensor) -> Tensor:
+    """The values of a coalesced tensor, or of a compressed one."""
+    if not is_sparse(self):
+        raise _expected("values", "", self)
+    return values_op.apply(_known("values", self) if is_coo(self) else self)
+
+
+# ---- changing sizes
+
+
+def _check_resized(array: Coo, size: Sequence[int], sparse: int, dense_: int) -> None:
+    if sparse + dense_ != len(size):
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense_}"
+        )
+    if not array.nnz:
+        return
+    if sparse != array.sparse_dim or dense_ != array.dense_dim:
+        which, have, to = (
+            ("sparse", array.sparse_dim, sparse) if sparse != array.sparse_dim else ("dense", array.dense_dim, dense_)
+        )
+        raise RuntimeError(
+            f"changing the number of {which} dimensions (from {have} to {to}) on a non-empty sparse tensor is not "
+            "supported."
+        )
+    for which, own, new in (
+        ("sparse", array.shape[:sparse], tuple(size[:sparse])), ("dense", array.shape[sparse:], tuple(size[sparse:])),
+    ):  # fmt: skip
+        if any(n < have for n, have in zip(new, own, strict=True)):
+            raise RuntimeError(
+                f"shrinking the size of {which} dimensions (from {list(own)} to {list(new)}) on a non-empty sparse "
+                "tensor is not supported."
+            )
+
+
+def _grown(values: Tensor, rest: Sequence[int]) -> Tensor:
+    """The values in larger dense dimensions, with zeros."""
+    if values.shape[1:] == tuple(rest):
+        return values
+    made = values.new_zeros((values.shape[0], *rest))
+    made[tuple([slice(n) for n in values.shape])] = values
+    return made
+
+
+@method("sparse_resize_")
+def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give this tensor other sizes and, if it has no values, other numbers of dimensions."""
+    array = _own("sparse_resize_", self)
+    _check_resized(array, size, sparse_dim, dense_dim)
+    if not array.nnz:
+        return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
+    array.become(Coo(array.indices, _grown(array.values, size[sparse_dim:]), size, array.coalesced))
+    bump(self)
+    return self
+
+
+@method("sparse_resize_and_clear_")
+def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give this tensor other sizes and no values."""
+    array = _own("sparse_resize_and_clear_", self)
+    if sparse_dim + dense_dim != len(size):
+        _check_resized(array, size, sparse_dim, dense_dim)
+    array.become(nothing(size, sparse_dim, array.values).array)
+    bump(self)
+    return self
+
+
+def nothing(size: Sequence[int], sparse: int, values: Tensor) -> Tensor:
+    """A tensor of zeros, of the dtype and device of `values`."""
+    indices = values.new_empty((sparse, 0), dtype=dt.int64)
+    return coo(indices, values.new_empty((0, *size[sparse:])), size, True)
+
+
+@CooBackend.rule("zero", in_place=True)
+def _zero(self: Tensor) -> None:
+    self.array.become(nothing(self.shape, self.array.sparse_dim, self.array.values).array)

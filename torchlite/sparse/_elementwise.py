@@ -1,0 +1,341 @@
+"""Elementwise ops on sparse tensors: functions that keep zero, sums, products, copies."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, like
+from ..core.machine import Tensor, TensorBase, result_type
+from ..core.machine.registry import registry
+from ..core.values import broadcast_shapes, dt, not_implemented_for
+from ..operations.formulas import tensors
+from ..operations.places.writing import combine
+from ._compressed import as_coo, values_there
+from ._coo import at_places, coalesced, matched, places
+from ._family import is_compressed, is_coo, is_sparse, quiet, rule, tensor
+
+# ---- of one tensor
+
+# Functions that are zero at zero, of values each at one place.
+_ZERO_KEEPING = """
+    abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p nan_to_num
+    rad2deg relu round round.decimals sgn sign signbit sin sinh sqrt tan tanh trunc
+"""
+# Those that are linear besides: values at one place need not be added up first.
+_LINEAR = ("neg", "conj_physical", "conj_physical.in_place", "_conj", "_neg_view")
+
+
+def _one(t: Tensor) -> Any:
+    """The array of a tensor with no more than one value at a place."""
+    return coalesced(t.array) if is_coo(t) else t.array
+
+
+def _of_each(name: str, t: Tensor, *rest: Any) -> Tensor:
+    array = t.array if name in _LINEAR else _one(t)
+    return like(t, array.with_values(registry[name].apply(array.values, *rest).resolve_conj().resolve_neg()))
+
+
+def _of_each_in_place(name: str, t: Tensor, *rest: Any) -> None:
+    if is_coo(t) and not t.array.coalesced and name not in _LINEAR:
+        raise RuntimeError(f"{registry[name].signature.name}_ requires coalesced input")
+    registry[name].apply_in_place([t.array.values, *rest])
+
+
+for _name in (*_ZERO_KEEPING.split(), *_LINEAR):
+    rule(_name)(functools.partial(_of_each, _name))
+    rule(_name, in_place=True)(functools.partial(_of_each_in_place, _name))
+CompressedBackend.rule("angle")(functools.partial(_of_each, "angle"))
+
+
+@rule("pow.Tensor_Scalar")
+def _power(t: Tensor, exponent: Any) -> Tensor:
+    if exponent == 0:
+        raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
+    array = _one(t)
+    return like(t, array.with_values(array.values.pow(exponent)))
+
+
+@CooBackend.rule("threshold_backward")
+def _of_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
+    array = _one(self)
+    there = matched(coalesced(g.array), places(array)) if is_sparse(g) else at_places(g, array.indices)
+    return like(self, array.with_values(there * (array.values > threshold)))
+
+
+@rule("linalg_vector_norm")
+def _norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    if dim is not None and len(set(dim)) < t.dim():
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
+            "dimensions of the input"
+        )
+    return tensors.norm(_one(t).values, p=ord, dtype=dtype)
+
+
+@CooBackend.rule("dist")
+def _dist(self: Tensor, other: Tensor, p: Any) -> Tensor:
+    return (self - other).norm(p)
+
+
+@rule("view_as_real")
+def _view_as_real(t: Tensor) -> Tensor:
+    array = t.array.with_values(tensors.view_as_real(t.array.values))
+    array.shape = (*t.shape, 2)
+    return like(t, array)
+
+
+@rule("any")
+def _any(t: Tensor) -> Tensor:
+    return t.array.values.any()
+
+
+# ---- copies
+
+
+@rule("clone")
+def _clone(t: Tensor, format_: Any) -> Tensor:
+    return like(t, t.array.each(lambda part: part.clone()))
+
+
+@rule("detach alias")
+def _alias(t: Tensor) -> Tensor:
+    return t.alias()
+
+
+@rule("_to_copy")
+def _converted(t: Tensor, d: Any, format_: Any) -> Tensor:
+    *where, values = t.array.parts()
+    return like(t, t.array.over(*[part.clone() for part in where], values.to(d, copy=True)))
+
+
+@CooBackend.rule("_to_device")
+def _moved(t: Tensor, device: Any) -> Tensor:
+    array = t.array.each(lambda part: part.to(device))
+    return coo(array.indices, array.values, array.shape, array.coalesced)
+
+
+@rule("copy", in_place=True)
+def _copy(self: Tensor, other: Tensor, *_: Any) -> None:
+    """The same places, with copies of their values."""
+    if not (is_sparse(self) and is_sparse(other)):
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{self.type()} and src type = {other.type()}"
+        )
+    if self.layout is not other.layout:
+        raise RuntimeError("copy of sparse compressed tensors having different layouts is not supported.")
+    copied = other.array.each(lambda part: part.clone())
+    self.array.become(copied.with_values(copied.values.to(self.dtype)))
+
+
+# ---- sums
+
+
+def _plus(a: Coo, b: Coo, alpha: Any) -> Coo:
+    """The sum of two arrays of one shape: the values of both, added up where both are coalesced."""
+    first, second = a.values, b.values if alpha == 1 else b.values * alpha
+    d = result_type(a.values, b.values)
+    if d is dt.bool_:
+        raise not_implemented_for("cadd_sparse", d)
+    first, second = [v.to(d) for v in (first, second)]
+    if a.nnz == b.nnz and bool((a.indices == b.indices).all()):
+        return Coo(a.indices, first + second, a.shape, a.coalesced and b.coalesced)
+    made = Coo(tensors.cat([a.indices, b.indices], 1), tensors.cat([first, second]), a.shape)
+    return coalesced(made) if (a.coalesced and b.coalesced) or made.nnz > made.size else made
+
+
+_OTHER_WAY = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+
+
+@CooBackend.rule("add")
+def add(self: Any, other: Any, alpha: Any = 1) -> Tensor:
+    if not is_sparse(other) or (isinstance(self, TensorBase) and is_sparse(self) and not is_sparse(other)):
+        raise RuntimeError(_OTHER_WAY)
+    if not isinstance(self, TensorBase) or not is_sparse(self):
+        return _added(self, other, alpha)
+    if self.shape != other.shape:
+        raise RuntimeError(
+            "add: expected sizes of 'self' and 'other' to match, but "
+            f"{list(self.shape)} != {list(other.shape)}"
+        )
+    if self.array.sparse_dim != other.array.sparse_dim and other.array.nnz and self.array.nnz:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same number of sparse dimensions, but 'self' has "
+            f"{self.array.sparse_dim} while 'other' has {other.array.sparse_dim}"
+        )
+    return like(self, _plus(self.array, other.array, alpha))
+
+
+def _added(self: Any, other: Tensor, alpha: Any) -> Tensor:
+    """A dense tensor plus a sparse one."""
+    if not isinstance(self, TensorBase) or (not self.dim() and other.dim()):
+        raise RuntimeError(_OTHER_WAY)
+    made = self.to(result_type(self, other), copy=True).contiguous()
+    add_in_place(made, other, alpha)
+    return made
+
+
+@CooBackend.rule("add", in_place=True)
+def add_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
+    if is_sparse(self) or not is_sparse(other):
+        self.backend.real.write(self.array, add(self, other, alpha).array)
+        return
+    if self.shape != other.shape:
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {list(self.shape)} while other has "
+            f"size {list(other.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
+        )
+    array, backend = other.array, self.backend.real
+    values = array.values if alpha == 1 else array.values * alpha
+    target = self.array
+    if not target.flags.c_contiguous:
+        self.add_(other.to_dense(), alpha=alpha)
+        return
+    rows = target.reshape((-1, *target.shape[array.sparse_dim :]))
+    ufunc = "logical_or" if target.dtype.kind == "b" else "add"
+    if array.coalesced and ufunc == "add":
+        at = places(array)
+        rows[at] = quiet(backend.xp.add, rows[at], values.array).astype(rows.dtype, copy=False)
+    else:
+        quiet(combine, backend.xp, ufunc, rows, places(array), values.to(self.dtype).array)
+
+
+@CooBackend.rule("sub")
+def _sub(self: Any, other: Any, alpha: Any = 1) -> Tensor:
+    return add(self, other, -alpha)
+
+
+@CooBackend.rule("sub", in_place=True)
+def _sub_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
+    add_in_place(self, other, -alpha)
+
+
+# ---- products
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, TensorBase) or not (value.dim() or is_sparse(value))
+
+
+def _intersection(a: Tensor, b: Tensor) -> Tensor:
+    """The product of two tensors of one shape: values at the places that both have."""
+    one, other = a.array, b.array
+    if one.coalesced and not other.coalesced:
+        one, other = other, one
+    other = coalesced(other)
+    backend = one.values.backend.home
+    at = backend.xp.isin(places(one), places(other))
+    rows = backend.xp.flatnonzero(at)
+    indices = tensor(one.indices.array[:, rows], backend)
+    flat = places(Coo(indices, one.values, one.shape))
+    return coo(indices, tensor(one.values.array[rows], backend) * matched(other, flat), a.shape, one.coalesced)
+
+
+def _times_dense(sparse: Tensor, other: Tensor) -> Tensor:
+    """A sparse tensor times a dense one: values where the sparse one has some."""
+    array = sparse.array
+    shape = broadcast_shapes(sparse.shape, other.shape)
+    if shape != tuple(sparse.shape):
+        array = _broadcast(array, shape)
+    there = at_places(other.expand(shape), array.indices)
+    return coo(array.indices.clone(), array.values * there, shape, array.coalesced)
+
+
+def _broadcast(array: Coo, shape: tuple[int, ...]) -> Coo:
+    """An array in a larger shape: its values repeated along the sparse dimensions that it has not."""
+    sparse = len(shape) - array.dense_dim
+    more = sparse - array.sparse_dim
+    own = (*(1,) * more, *array.shape[: array.sparse_dim])
+    repeated = [n if have != n else 1 for have, n in zip(own, shape)]
+    grid = tensors.ones(repeated, dtype=array.indices.dtype, device=array.indices.device).nonzero().t()
+    indices = tensors.cat([array.indices.new_zeros((more, array.nnz)), array.indices])
+    spread = (grid.unsqueeze(2) + indices.unsqueeze(1)).reshape((sparse, -1))
+    values = array.values.expand((grid.shape[1], array.nnz, *shape[sparse:]))
+    return Coo(spread, values.reshape((-1, *shape[sparse:])), shape)
+
+
+@CooBackend.rule("mul")
+def mul(self: Any, other: Any) -> Tensor:
+    for one, number in ((self, other), (other, self)):
+        if is_coo(one) and _is_number(number):
+            return like(one, one.array.with_values(one.array.values * number))
+    if is_coo(self) and is_coo(other):
+        if not other.dim():
+            return mul(self, other.to_dense())
+        if not self.dim():
+            return mul(other, self.to_dense())
+        if self.shape != other.shape:
+            raise RuntimeError(
+                "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of "
+                "sparse dimensions, and shape of sparse dimensions"
+            )
+        return _intersection(self, other)
+    return _times_dense(self, other) if is_coo(self) else _times_dense(other, self)
+
+
+@CooBackend.rule("mul", in_place=True)
+def _mul_in_place(self: Tensor, other: Any) -> None:
+    made = mul(self, other)
+    self.backend.real.write(self.array, (made if is_sparse(self) else made.to_dense()).array)
+
+
+def _divided(name: str, self: Any, other: Any, *more: Any) -> Tensor:
+    if not is_sparse(self) or not _is_number(other):
+        what = "division" if name.startswith("div") else "floor division"
+        raise RuntimeError(
+            f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{list(getattr(other, 'shape', ()))} for divisor)"
+        )
+    array = self.array if name == "div" or more == (None,) else _one(self)
+    return like(self, array.with_values(registry[name].apply(array.values, other, *more)))
+
+
+for _name in ("div", "div.rounding_mode", "floor_divide"):
+    CooBackend.rule(_name)(functools.partial(_divided, _name))
+
+
+# ---- of compressed tensors
+
+
+@CompressedBackend.rule("mul")
+def _mul_compressed(self: Any, other: Any) -> Tensor:
+    for one, number in ((self, other), (other, self)):
+        if is_compressed(one) and _is_number(number):
+            return like(one, one.array.with_values(one.array.values * number))
+    if is_compressed(self) and is_compressed(other):
+        made = mul(as_coo(self), as_coo(other))
+        return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
+    one, dense = (self, other) if is_compressed(self) else (other, self)
+    if one.shape != dense.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(dense.shape)} but mask has size "
+            f"{list(one.shape)}"
+        )
+    return like(one, one.array.with_values(one.array.values * values_there(dense, one.array)))
+
+
+@CompressedBackend.rule("add")
+def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
+    if is_compressed(self) and is_compressed(other):
+        made = add(as_coo(self), as_coo(other), alpha)
+        return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
+    if is_compressed(self) and isinstance(other, TensorBase):
+        return self.to_dense() + other * alpha
+    if not isinstance(self, TensorBase) or not isinstance(other, TensorBase):
+        raise RuntimeError(_OTHER_WAY)
+    return self + other.to_dense() * alpha
+
+
+@CompressedBackend.rule("sub")
+def _sub_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
+    return _add_compressed(self, other, -alpha)
+
+
+for _name in ("div", "div.rounding_mode"):
+    CompressedBackend.rule(_name)(functools.partial(_divided, _name))
+
+
+@CompressedBackend.rule("zero", in_place=True)
+def _zero(self: Tensor) -> None:
+    self.array.become(tensors.zeros_like(self).array)

@@ -1,0 +1,85 @@
+"""Ops whose kernels take tensors and give tensors, sparse or not; and what the rules of sparse backends are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ..backends.sparse import CompressedBackend, CooBackend, sparse_backend
+from ..core.declare import Op
+from ..core.machine import Tensor, computed, wrap
+from ..core.machine.operands import common_backend
+from ..core.state import local, silent
+from ..core.values import Array, Backend, dt, strided
+from ..core.values.errors import missing_kernel_of
+from ..core.values.layout import COMPRESSED, sparse_coo
+
+
+def _refuse_batch(*values: Any) -> NoReturn:
+    """No sparse tensor has batches inside."""
+    home = next(v for v in values if isinstance(v, Tensor)).backend.home
+    while home.level:
+        home = home.inner
+    raise missing_kernel_of("view", sparse_backend(home, sparse_coo))
+
+
+class OfTensors(Op):
+    """An op whose kernel gets its arguments, and gives its results, as tensors; below it nothing is recorded."""
+
+    by_form = False
+    batch = staticmethod(_refuse_batch)
+
+    def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
+        backend = common_backend(self, values)
+        if backend.level > CompressedBackend.level:
+            return backend.run(self, values)
+        if self.check is not None:
+            self.check(*values)
+        results = state.within(silent(mode), self.kernel, *map(computed, values))
+        if self.recorded and mode.records:
+            self.remember(values, results if isinstance(results, tuple) else (results,))
+        return results
+
+
+def rule(names: str, *, in_place: bool = False) -> Callable[[Any], Any]:
+    """Say what ops do on all sparse layouts."""
+
+    def keep(f: Any) -> Any:
+        return CooBackend.rule(names, in_place=in_place)(CompressedBackend.rule(names, in_place=in_place)(f))
+
+    return keep
+
+
+def quiet(kernel: Callable[..., Any], *args: Any) -> Any:
+    """What a kernel makes of arrays, without NumPy's warnings."""
+    return local.state.quiet(kernel, *args)
+
+
+def tensor(array: Array, backend: Backend) -> Tensor:
+    """A tensor of the device over a fresh array."""
+    array = array if array.__class__ is backend.Array else backend.asarray(array)
+    return wrap(array if array.base is None else backend.copy(array, "C"), dt.of_numpy(array.dtype), backend)
+
+
+def is_sparse(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.layout is not strided
+
+
+def is_coo(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.layout is sparse_coo
+
+
+def is_compressed(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.layout in COMPRESSED
+
+
+def held(t: Tensor) -> Any:
+    """The array of a tensor; where transforms run, that of the tensor of the device inside."""
+    while t.backend.home.level:
+        t = t.array.main
+    return t.array
+
+
+def unknown(g: Tensor) -> Any:
+    """The derivative of ops that PyTorch has none for: their nodes say so."""
+    raise RuntimeError("there is no derivative")

@@ -1,0 +1,381 @@
+"""Making sparse tensors: `torch.sparse_coo_tensor`, `torch.sparse_csr_tensor` and their kin, with their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..backends.sparse import NAMES, Coo, compressed, coo, like, sparse_backend
+from ..core.declare import Composite, publish, publish_python
+from ..core.machine import Tensor
+from ..core.values import dt, warn_once
+from ..core.values.errors import missing_kernel_of
+from ..core.values.layout import COMPRESSED, layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from ..kernels import sparse as kernels
+from ..operations.formulas import tensors
+from ..operations.making.factory import IN_LAYOUTS
+from ._coo import at_places, coalesced, matched, nothing, places
+from ._family import OfTensors, is_coo
+from ._invariants import check_sparse_tensor_invariants
+
+_OPTIONS = (
+    "ScalarType? dtype=None, Device? device=None, bool pin_memory=False, bool requires_grad=False, "
+    "bool? check_invariants=None"
+)
+
+
+def _checks(asked: bool | None) -> bool:
+    """Whether invariants are checked; where nobody has said, they are not, with a warning."""
+    if asked is None and check_sparse_tensor_invariants.implicit:
+        warn_once(
+            "Sparse invariant checks are implicitly disabled. Memory errors (e.g. SEGFAULT) will occur when operating "
+            "on a sparse tensor which violates the invariants, but checks incur performance overhead. To silence this "
+            "warning, explicitly opt in or out. See `torch.sparse.check_sparse_tensor_invariants.__doc__` for "
+            "guidance. "
+        )
+    return check_sparse_tensor_invariants.is_enabled() if asked is None else asked
+
+
+def as_tensor(data: Any, d: dt.dtype | None, device: Any) -> Tensor:
+    return tensors.as_tensor(data, dtype=d, device=device)
+
+
+# ---- coordinates
+
+
+def of_values(g: Tensor, indices: Tensor) -> Tensor:
+    """The gradient of the values at `indices`: that of the sparse tensor, or what is there of a dense one."""
+    if not is_coo(g):
+        return at_places(g, indices)
+    array = coalesced(g.array)
+    backend = indices.backend.home
+    flat = kernels.flat_places(backend.xp, indices.array, array.shape[: array.sparse_dim])
+    return matched(array, flat)
+
+
+with_parts = OfTensors(
+    "_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, int[] size, Tensor indices, "
+    "Tensor values, *, bool? is_coalesced=None)",
+    lambda sparse, dense, size, indices, values, is_coalesced: coo(indices, values, size, bool(is_coalesced)),
+    {"indices": None, "values": of_values}, node="SparseCooTensorWithDimsAndTensorsBackward0", linear=True,
+)  # fmt: skip
+
+
+def check_coo(indices: Tensor, values: Tensor, size: Sequence[int], invariants: bool, coalesced: bool) -> None:
+    """Refuse parts that make no tensor of this size."""
+    sparse, dense = indices.shape[0], values.dim() - 1
+    if len(size) != sparse + dense:
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
+        )
+    if any(n < 0 for n in size):
+        raise RuntimeError("numel: integer multiplication overflow")
+    expected = [values.shape[0], *size[sparse:]]
+    if list(values.shape) != expected:
+        raise RuntimeError(f"values has incorrect size, expected {expected}, got {list(values.shape)}")
+    if not invariants or not indices.numel():
+        return
+    lowest, highest = indices.amin(1).tolist(), indices.amax(1).tolist()
+    for d, (low, high) in enumerate(zip(lowest, highest)):
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {d}")
+        if high >= size[d]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {high}"
+            )
+    if coalesced and not kernels.distinct(places(Coo(indices, values, size))):
+        raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+
+
+def _inferred(indices: Tensor, values: Tensor) -> tuple[int, ...]:
+    """The smallest size that has room for all indices."""
+    if not indices.shape[1]:
+        return (*(0,) * indices.shape[0], *values.shape[1:])
+    lowest = indices.amin(1).tolist()
+    for d, low in enumerate(lowest):
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {d}")
+    return (*[n + 1 for n in indices.amax(1).tolist()], *values.shape[1:])
+
+
+def _of_parts(
+    indices: Any, values: Any, size: Any, d: Any, device: Any, requires_grad: bool, invariants: Any, coalesced: Any
+) -> Tensor:
+    values = as_tensor(values, d, device)
+    indices = as_tensor(indices, None, device or values.device).to(dt.int64)
+    indices.size(0)  # a number has no dimensions
+    values = values.expand(1) if not values.dim() else values
+    if indices.dim() < 2:
+        indices = indices.unsqueeze(-1)
+    if indices.shape[1] != values.shape[0]:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{indices.shape[1]}, nnz from values: {values.shape[0]}"
+        )
+    if size is None:
+        size = _inferred(indices, values)
+    check_coo(indices, values, size, _checks(invariants), bool(coalesced))
+    result = with_parts.apply(indices.shape[0], values.dim() - 1, tuple(size), indices, values, coalesced)
+    return result._require_grad(True) if requires_grad else result
+
+
+def _of_nothing(size: Any, d: Any, device: Any, pinned: Any, requires_grad: bool, *_: Any) -> Tensor:
+    like = tensors.empty(0, dtype=d, device=device)
+    result = nothing(tuple(size), len(size), like)
+    return result._require_grad(True) if requires_grad else result
+
+
+publish(
+    Composite(
+        f"sparse_coo_tensor(any indices, any values, *, {_OPTIONS}, bool? is_coalesced=None)",
+        lambda i, v, d, device, pinned, *more: _of_parts(i, v, None, d, device, *more),
+    ),
+    Composite(
+        f"sparse_coo_tensor.indices_size(any indices, any values, int[] size, *, {_OPTIONS}, bool? is_coalesced=None)",
+        lambda i, v, size, d, device, pinned, *more: _of_parts(i, v, size, d, device, *more),
+    ),
+    Composite(f"sparse_coo_tensor.size(int[] size, *, {_OPTIONS})", _of_nothing),
+    method=False,
+)
+
+
+# ---- compressed rows and columns
+
+
+class _Names:
+    """What errors call the parts of a compressed layout."""
+
+    def __init__(self, layout_: layout) -> None:
+        rows = layout_ in (sparse_csr, sparse_bsr)
+        self.starts, self.plain = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
+        self.lines, self.across = ("row", "col") if rows else ("column", "row")
+        self.count, self.width = ("nrows", "ncols") if rows else ("ncols", "nrows")
+        blocked = layout_ in (sparse_bsr, sparse_bsc)
+        self.many = f"{self.lines}{' block' if blocked else ''}s"
+
+
+def check_compressed(
+    layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, size: Sequence[int]
+) -> None:
+    """Refuse parts that make no tensor of this size and layout."""
+    names = _Names(layout_)
+    batch, block = starts.dim() - 1, 2 * (layout_ in (sparse_bsr, sparse_bsc))
+    nnz = values.shape[batch]
+    sizes = list(size[batch : batch + 2])
+    if block:
+        sizes = [n // b for n, b in zip(sizes, values.shape[batch + 1 : batch + 3])]
+    count, width = sizes if layout_ in (sparse_csr, sparse_bsr) else reversed(sizes)
+    if starts.shape[-1] != count + 1:
+        raise RuntimeError(
+            f"{names.starts}.shape[-1] must be equal to the number of {names.many} + 1 (={count + 1}), but got "
+            f"{starts.shape[-1]}"
+        )
+    if plain.shape[-1] != nnz:
+        raise RuntimeError(
+            f"{names.plain}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got "
+            f"{plain.shape[-1]}"
+        )
+    if starts.dtype is not plain.dtype:
+        raise RuntimeError(
+            f"{names.starts} and {names.plain} must have the same dtype, bot got {starts.dtype.legacy} and "
+            f"{plain.dtype.legacy}, respectively"
+        )
+    if starts.dtype not in (dt.int32, dt.int64):
+        raise RuntimeError(
+            f"{names.starts} and {names.plain} must be an int32 or int64 type, but got {starts.dtype.legacy}"
+        )
+
+    def satisfied(holds: Any, what: str) -> None:
+        if not bool(holds):
+            raise RuntimeError(f"`{what}` is not satisfied.")
+
+    satisfied((starts[..., 0] == 0).all(), f"{names.starts}[..., 0] == 0")
+    satisfied((starts[..., -1] == nnz).all(), f"{names.starts}[..., -1] == nnz")
+    steps = starts.diff(dim=-1)
+    satisfied(
+        ((steps >= 0) & (steps <= width)).all(),
+        f"0 <= {names.starts}[..., 1:] - {names.starts}[..., :-1] <= {names.width}",
+    )
+    satisfied(((plain >= 0) & (plain < width)).all(), f"0 <= {names.plain} < {names.width}")
+    new = tensors.zeros((*plain.shape[:-1], nnz + 1), dtype=dt.bool_).scatter_(-1, starts.long(), True)[..., 1:nnz]
+    satisfied(
+        ((plain.diff(dim=-1) > 0) | new).all(),
+        f"{names.plain}[..., {names.starts}[..., i - 1]:{names.starts}[..., i]] for all i = 1, ..., {names.count} are "
+        "sorted and distinct along the last dimension values",
+    )
+
+
+def _of_compressed_values(g: Tensor, result: Tensor) -> Tensor:
+    return g.sparse_mask(result).values()
+
+
+compressed_op = OfTensors(
+    "_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] size, "
+    "Layout layout)",
+    lambda starts, plain, values, size, layout_: compressed(layout_, starts, plain, values, size),
+    {"compressed_indices": None, "plain_indices": None, "values": _of_compressed_values},
+    node="SparseCompressedTensorBackward0", linear=True,
+)  # fmt: skip
+
+
+def _size_of(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor) -> tuple[int, ...]:
+    """The smallest size that has room for all indices."""
+    batch, blocked = starts.dim() - 1, layout_ in (sparse_bsr, sparse_bsc)
+    lines, across = starts.shape[-1] - 1, int(plain.max()) + 1 if plain.numel() else 0
+    sizes = [lines, across] if layout_ in (sparse_csr, sparse_bsr) else [across, lines]
+    rest = values.shape[batch + 1 :]
+    if blocked:
+        sizes, rest = [n * b for n, b in zip(sizes, rest)], rest[2:]
+    return (*starts.shape[:-1], *sizes, *rest)
+
+
+def _compressed_of(
+    starts: Any, plain: Any, values: Any, size: Any, d: Any, device: Any, laid: Any, requires_grad: bool,
+    invariants: Any, name: str = "sparse_compressed_tensor", own: Any = None,
+) -> Tensor:  # fmt: skip
+    if own is None and laid not in COMPRESSED:
+        what = "none" if laid is None else NAMES.get(laid, "Strided")
+        raise RuntimeError(f"{name} expected sparse compressed tensor layout but got {what}")
+    if own is not None and laid not in (None, own):
+        raise RuntimeError(f"{name}: layout must be {NAMES[own]} but got {NAMES.get(laid, 'Strided')}")
+    laid = own or laid
+    values = as_tensor(values, d, device)
+    starts, plain = [as_tensor(part, None, device or values.device) for part in (starts, plain)]
+    if size is None:
+        size = _size_of(laid, starts, plain, values)
+    if _checks(invariants):
+        check_compressed(laid, starts, plain, values, size)
+    result = compressed_op.apply(starts, plain, values, tuple(size), laid)
+    return result._require_grad(True) if requires_grad else result
+
+
+def _publish_compressed(name: str, first: str, second: str, own: Any) -> None:
+    options = (
+        "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool pin_memory=False, "
+        "bool requires_grad=False, bool? check_invariants=None"
+    )
+
+    def call(i: Any, j: Any, v: Any, size: Any, d: Any, laid: Any, device: Any, pinned: Any, *more: Any) -> Tensor:
+        return _compressed_of(i, j, v, size, d, device, laid, *more, name, own)
+
+    publish(
+        Composite(
+            f"{name}(any {first}, any {second}, any values, *, {options})",
+            lambda i, j, v, *rest: call(i, j, v, None, *rest),
+        ),
+        Composite(f"{name}.size(any {first}, any {second}, any values, int[] size, *, {options})", call),
+        method=False,
+    )
+
+
+_publish_compressed("sparse_compressed_tensor", "compressed_indices", "plain_indices", None)
+for _own, _name in ((sparse_csr, "csr"), (sparse_csc, "csc"), (sparse_bsr, "bsr"), (sparse_bsc, "bsc")):
+    _names = _Names(_own)
+    _publish_compressed(f"sparse_{_name}_tensor", _names.starts, _names.plain, _own)
+
+
+# ---- checks by themselves
+
+
+publish_python(
+    "_validate_sparse_coo_tensor_args(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None, "
+    "bool? check_pinning=None)",
+    lambda i, v, size, coalesced, pinned: check_coo(i, v, size, True, bool(coalesced)), method=False,
+)  # fmt: skip
+publish_python(
+    "_validate_sparse_compressed_tensor_args(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
+    "int[] size, Layout layout, bool? check_pinning=None)",
+    lambda i, j, v, size, laid, pinned: check_compressed(laid, i, j, v, size), method=False,
+)  # fmt: skip
+
+
+# ---- empty ones
+
+
+def in_layout(name: str) -> Callable[[Any], Any]:
+    """Say how a factory makes tensors of other layouts than `torch.strided`."""
+
+    def keep(f: Any) -> Any:
+        IN_LAYOUTS[name] = f
+        return f
+
+    return keep
+
+
+def empty(laid: layout, size: Sequence[int], d: Any, backend: Any) -> Tensor:
+    """A sparse tensor without values."""
+    if laid is sparse_coo:
+        return nothing(tuple(size), len(size), tensors.empty(0, dtype=d, device=backend.device))
+    if laid not in (sparse_csr, sparse_csc) or len(size) < 2:
+        raise RuntimeError(
+            f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
+        )
+    *batch, rows, columns = size
+    lines = rows if laid is sparse_csr else columns
+    starts = tensors.zeros((*batch, lines + 1), dtype=dt.int64, device=backend.device)
+    plain = starts.new_empty((*batch, 0))
+    return compressed(laid, starts, plain, tensors.empty((*batch, 0), dtype=d, device=backend.device), size)
+
+
+in_layout("zeros")(empty)
+in_layout("empty")(lambda laid, size, format_, d, backend: empty(laid, size, d, backend))
+in_layout("new_zeros")(lambda laid, self, size, d, backend: empty(laid, size, d, backend))
+in_layout("new_empty")(lambda laid, self, size, d, backend: empty(laid, size, d, backend))
+
+
+@in_layout("ones")
+def _ones(laid: layout, *_: Any) -> Any:
+    raise RuntimeError("full(...) is not implemented for sparse layout")
+
+
+in_layout("full")(_ones)
+
+
+@in_layout("zeros_like")
+def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
+    """A tensor of zeros: of coordinates, without values; of a compressed layout, with zeros where `t` has values."""
+    if laid is not t.layout:
+        return empty(laid, t.shape, d, backend)
+    if laid is sparse_coo:
+        like_ = tensors.empty(0, dtype=d, device=backend.device)
+        return nothing(t.shape, t.array.sparse_dim, like_)
+    starts, plain, values = [part.to(backend.device) for part in t.array.parts()]
+    batch = len(t.array.batch)
+    none = [part.new_empty((*part.shape[:batch], 0, *part.shape[batch + 1 :])) for part in (plain, values.to(d))]
+    return compressed(laid, tensors.zeros_like(starts), *none, t.shape)
+
+
+_MISSING = {"rand_like": "uniform_", "randn_like": "normal_"}  # without which there are no such tensors
+
+
+def _like(name: str) -> Any:
+    """Compressed tensors of other values at the same places."""
+
+    def make(laid: layout, t: Tensor, *more: Any) -> Tensor:
+        *more, d, backend = more
+        if name == "empty_like" and (laid is sparse_coo or laid is not t.layout):
+            return _nothing_like(laid, t, None, d, backend)
+        if laid is sparse_coo or laid is not t.layout or name == "rand_like":
+            raise missing_kernel_of(_MISSING.get(name, "fill_.Scalar"), sparse_backend(backend, laid))
+        given = [v for v in more if v is not None]
+        made = getattr(tensors, name)(t.array.values, *given, dtype=d)
+        return like(t, t.array.over(*[part.clone() for part in t.array.parts()[:-1]], made))
+
+    return make
+
+
+for _name in ("empty_like", "ones_like", "full_like", "rand_like", "randn_like"):
+    in_layout(_name)(_like(_name))
+
+
+def _refused(kernel: str) -> Any:
+    def make(laid: layout, *more: Any) -> Tensor:
+        raise missing_kernel_of(kernel, sparse_backend(more[-1], laid))
+
+    return make
+
+
+for _name, _kernel in (("new_full", "fill_.Scalar"), ("new_ones", "fill_.Scalar"), ("rand", "uniform_"),
+                       ("randn", "normal_"), ("eye", "eye.m_out")):  # fmt: skip
+    in_layout(_name)(_refused(_kernel))

@@ -1,0 +1,362 @@
+"""Products of sparse matrices with dense ones and with each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
+from ..core.declare import Op, publish, publish_python
+from ..core.machine import NOT_IMPLEMENTED, Tensor, functions
+from ..core.values import Array, Namespace, dt
+from ..core.values.errors import missing_kernel_of
+from ..core.values.layout import sparse_bsr, sparse_coo, sparse_csr
+from ..kernels import sparse as kernels
+from ..operations.formulas import tensors
+from ..operations.products.matmul import H
+from ..operations.vocabulary import scaled
+from ._compressed import as_coo, major
+from ._coo import coalesced
+from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, tensor, unknown
+
+# ---- the one product that the others are made of
+
+
+def _product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
+    return kernels.product(xp, rows, columns, values, dense, count)
+
+
+product = Op("_sparse_product(Tensor rows, Tensor columns, Tensor values, Tensor dense, int count)", _product)
+
+
+def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows, the columns and the values of a sparse matrix, in any order."""
+    if is_compressed(t):
+        array = t.array
+        if array.blocked:
+            t = as_coo(t)
+        else:
+            lines = tensor(major(array), array.values.backend.home)
+            where = (lines, array.plain) if array.by_rows else (array.plain, lines)
+            return (*where, array.values)
+    rows, columns = t.array.indices.unbind(0)
+    return rows, columns, t.array.values
+
+
+def _check(a: Tensor, b: Tensor) -> None:
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.legacy} but found {b.dtype.legacy}")
+
+
+def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
+    """A sparse matrix times a dense one."""
+    _check(a, b)
+    if is_coo(a) and a.array.dense_dim:
+        a = a.to_dense().to_sparse()
+    return product.apply(*_places(a), b.contiguous(), a.shape[0])
+
+
+def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
+    """A dense matrix times a sparse one: the same with the roles of rows and columns exchanged."""
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    rows, columns, values = _places(b)
+    return product.apply(columns, rows, values, a.t().contiguous(), b.shape[1]).t()
+
+
+def _rows(t: Tensor) -> tuple[Any, Any, Any]:
+    """A sparse matrix as arrays of compressed rows."""
+    if t.layout is sparse_csr:
+        return tuple([part.array for part in t.array.parts()])
+    array: Coo = coalesced((as_coo(t) if is_compressed(t) else t).array)
+    rows, columns = array.indices.array
+    pointers = kernels.pointers(array.indices.backend.home.xp, rows, array.shape[0])
+    return pointers, columns, array.values.array
+
+
+def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
+    """The product of two sparse matrices, as coordinates."""
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    backend = a.array.values.backend.home
+    xp = backend.xp
+    starts, columns, values = quiet(kernels.sparse_product, xp, *_rows(a), _rows(b), b.shape[1])
+    rows = kernels.rows_of(xp, starts, columns.size)
+    indices = tensor(xp.stack([rows, columns]), backend)
+    return coo(indices, tensor(values, backend), (a.shape[0], b.shape[1]), True)
+
+
+@rule("mm matmul")
+def product_of(a: Tensor, b: Tensor) -> Tensor:
+    if is_sparse(a) and is_sparse(b):
+        if is_coo(a) is not is_coo(b):
+            names = [layout_name(t) for t in (a, b)]
+            raise RuntimeError(
+                f"addmm: computation on CPU is not implemented for {names[0]} + {names[0]} @ {names[1]}"
+            )
+        made = _sparse_sparse(a, b)
+        return made if is_coo(a) else made.to_sparse(layout=sparse_csr if a.layout is sparse_bsr else a.layout)
+    return _sparse_dense(a, b) if is_sparse(a) else _dense_sparse(a, b)
+
+
+@rule("addmm")
+def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if is_coo(self) and not is_sparse(mat2):
+        raise RuntimeError("addmm_sparse_dense: expected strided result tensor, got tensor with layout Sparse")
+    made = product_of(mat1, mat2) if is_sparse(mat1) or is_sparse(mat2) else mat1.mm(mat2)
+    if is_sparse(made) or is_sparse(self):
+        return made * alpha + self * beta
+    made = made if alpha == 1 else made * alpha
+    return made if beta == 0 else made + (self if beta == 1 else self * beta)
+
+
+@rule("mv")
+def _mv(self: Tensor, vec: Tensor) -> Tensor:
+    if self.shape[1] != vec.shape[0]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return product_of(self, vec.unsqueeze(1)).squeeze(1)
+
+
+@CompressedBackend.rule("addmv")
+def _addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Tensor:
+    made = _mv(mat, vec) * alpha
+    return made if beta == 0 else made + self * beta
+
+
+@CooBackend.rule("bmm")
+def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
+    """A batch of sparse matrices as one, its blocks on the diagonal."""
+    if is_sparse(mat2):
+        raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
+    count, rows, inner = self.shape
+    batch, row, column = self.array.indices.unbind(0)
+    dense = mat2.reshape((count * inner, mat2.shape[2]))
+    made = product.apply(batch * rows + row, batch * inner + column, self.array.values, dense, count * rows)
+    return made.reshape((count, rows, mat2.shape[2]))
+
+
+# ---- torch.sparse.mm and addmm: gradients of sparse operands are sparse
+
+
+def sampled(a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
+    """The values of `a @ b` where a sparse matrix has some."""
+    rows, columns, _ = _places(mask)
+    b = b.t().contiguous()
+    step = max(1, (1 << 20) // max(1, a.shape[1]))
+    parts = [
+        (a.index_select(0, rows[at : at + step]) * b.index_select(0, columns[at : at + step])).sum(1)
+        for at in range(0, rows.shape[0], step)
+    ]
+    return tensors.cat(parts) if parts else a.new_zeros(0)
+
+
+def _pattern_of(t: Tensor) -> Tensor:
+    return t.detach().coalesce() if is_coo(t) else t
+
+
+def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
+    if not is_sparse(mat1):
+        return scaled(g.mm(H(mat2)), alpha)
+    if is_sparse(g) or is_sparse(mat2):
+        return scaled(g.mm(H(mat2)), alpha).sparse_mask(_pattern_of(mat1))
+    return sparse_samples.apply(g, H(mat2), _pattern_of(mat1), alpha)
+
+
+def _of_mat2(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
+    made = scaled(H(mat1).mm(g), alpha)
+    return made.sparse_mask(_pattern_of(mat2)) if is_sparse(mat2) else made
+
+
+sparse_samples = OfTensors(
+    "_sparse_samples(Tensor mat1, Tensor mat2, Tensor mask, Scalar alpha=1)",
+    lambda a, b, mask, alpha: like(mask, mask.array.with_values(scaled(sampled(a, b, mask), alpha))),
+    {
+        "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
+        "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
+        "mask": None,
+    },
+)  # fmt: skip
+sparse_addmm = OfTensors(
+    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+    lambda self, a, b, beta, alpha: tensors.addmm(self, a, b, beta=beta, alpha=alpha),
+    {"self": lambda g, beta: scaled(g, beta), "mat1": _of_mat1, "mat2": _of_mat2}, node="SparseAddmmBackward0",
+)  # fmt: skip
+sparse_sparse_matmul = OfTensors(
+    "_sparse_sparse_matmul(Tensor self, Tensor other)", product_of,
+    {
+        "self": lambda g, self, other: g.mm(H(other)).sparse_mask(_pattern_of(self)),
+        "other": lambda g, self, other: H(self).mm(g).sparse_mask(_pattern_of(other)),
+    },
+)  # fmt: skip
+publish(sparse_sparse_matmul, method=False)
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """The product of two matrices, of which one or both are sparse; or their products, reduced along rows."""
+    if reduce is not None:
+        return mm_reduced(mat1, mat2, reduce)
+    if is_sparse(mat1) and is_sparse(mat2):
+        if is_coo(mat1) and is_coo(mat2):
+            return sparse_sparse_matmul.apply(mat1, mat2)
+        base = tensors.zeros((mat1.shape[0], mat2.shape[1]), dtype=mat1.dtype, layout=mat2.layout, device=mat1.device)
+        return sparse_addmm.apply(base, mat1, mat2, 0, 1)
+    if is_sparse(mat1):
+        base = mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
+        return sparse_addmm.apply(base, mat1, mat2, 0, 1)
+    return sparse_addmm.apply(mat1.new_zeros((mat2.shape[1], mat1.shape[0])), mat2.t(), mat1.t(), 0, 1).t()
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """A matrix plus the product of a sparse and a dense one."""
+    return sparse_addmm.apply(mat, mat1, mat2, beta, alpha)
+
+
+# ---- products reduced otherwise than by their sum
+
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _reduced(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """For every row the reduced products, and which value each is the largest (or the smallest) of."""
+    rows, columns, values = _places(self)
+    count = self.shape[0]
+    products = values.unsqueeze(1) * other.index_select(0, columns)
+    out = products.new_zeros((count, other.shape[1]))
+    index = rows.unsqueeze(1).expand(products.shape)
+    out = out.scatter_reduce(0, index, products, reduce, include_self=False)
+    if reduce not in ("amax", "amin"):
+        return out, rows
+    best = (products == out.index_select(0, rows)).to(dt.int64)
+    numbers = tensors.arange(rows.shape[0], device=rows.device).unsqueeze(1)
+    first = tensors.where(best.bool(), numbers, rows.shape[0]).to(dt.int64)
+    chosen = tensors.full((count, other.shape[1]), rows.shape[0], dtype=dt.int64, device=rows.device)
+    return out, chosen.scatter_reduce(0, index, first, "amin")
+
+
+def _of_reduced(grads: Any, needs: Any, self: Tensor, other: Tensor, reduce: str, result1: Tensor) -> Any:
+    g = grads[0]
+    rows, columns, values = _places(self)
+    if reduce == "mean":
+        counts = tensors.bincount(rows, minlength=self.shape[0]).clamp_min(1).to(g.dtype)
+        g = g / counts.unsqueeze(1)
+    elif reduce == "prod":
+        raise RuntimeError("derivative for aten::_sparse_mm_reduce_impl is not implemented")
+    each = g.index_select(0, rows)
+    if reduce in ("amax", "amin"):
+        numbers = tensors.arange(rows.shape[0], device=rows.device).unsqueeze(1)
+        each = each * (result1.index_select(0, rows) == numbers)
+    to_self = like(self, self.array.with_values((each * other.index_select(0, columns)).sum(1))) if needs[0] else None
+    to_other = None
+    if needs[1]:
+        to_other = tensors.zeros_like(other).index_add(0, columns, each * values.unsqueeze(1))
+    return to_self, to_other
+
+
+_mm_reduce = OfTensors(
+    "_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor result0, Tensor result1)", _reduced,
+    _of_reduced, differentiable=1,
+)  # fmt: skip
+
+
+def mm_reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
+    """The products of a sparse matrix with a dense one, reduced along the rows."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if mat1.layout is not sparse_csr:
+        raise missing_kernel_of("_sparse_mm_reduce_impl", mat1.backend.real)
+    result: Tensor = _mm_reduce.apply(mat1, mat2, reduce)[0]
+    return result
+
+
+# ---- samples of a dense product
+
+
+def _sampled_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    values = sampled(mat1, mat2, self) if self.dim() == 2 else _batched_samples(self, mat1, mat2)
+    return like(self, self.array.with_values(self.array.values * beta + values * alpha))
+
+
+def _batched_samples(self: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+    return (mat1 @ mat2).sparse_mask(self).values()
+
+
+def _check_sampled(self: Tensor, *_: Any) -> None:
+    if self.layout is not sparse_csr:
+        raise missing_kernel_of("sparse_sampled_addmm", self.backend.real)
+
+
+sampled_addmm_op = OfTensors(
+    "sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _sampled_addmm,
+    {
+        "self": lambda g, beta: scaled(g, beta),
+        "mat1": lambda g, self, mat2, alpha: scaled(g.sparse_mask(self).mm(H(mat2)), alpha),
+        "mat2": lambda g, self, mat1, alpha: scaled(H(mat1).mm(g.sparse_mask(self)), alpha),
+    },
+    check=_check_sampled,
+)  # fmt: skip
+
+
+def sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
+    """A product of dense matrices, computed where a sparse matrix has values, and added to these."""
+    made = sampled_addmm_op.apply(input, mat1, mat2, beta, alpha)
+    return made if out is None else out.copy_(made)
+
+
+# ---- products that stay sparse
+
+
+def _full_rows(mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows that a sparse matrix has values in, and what its product with a dense one is there."""
+    _check(mat1, mat2)
+    rows, columns, values = _places(mat1)
+    there, which = rows.unique(return_inverse=True)
+    return there, product.apply(which, columns, values, mat2.contiguous(), there.shape[0])
+
+
+def _hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    there, made = _full_rows(mat1, mat2)
+    return coo(there.unsqueeze(0), made, (mat1.shape[0], mat2.shape[1]))
+
+
+def _sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if not is_coo(mat1):
+        raise RuntimeError("sspaddmm: Argument #2: Expected a sparse tensor")
+    there, made = _full_rows(mat1, mat2)
+    width = mat2.shape[1]
+    rows = there.repeat_interleave(width)
+    columns = tensors.arange(width, device=rows.device).repeat(there.shape[0])
+    indices = tensors.cat([self.array.indices, tensors.stack([rows, columns])], 1)
+    values = tensors.cat([self.array.values * beta, made.flatten() * alpha])
+    return coo(indices, values, (mat1.shape[0], width))
+
+
+hspmm = OfTensors(
+    "hspmm(Tensor mat1, Tensor mat2)", _hspmm, {"mat1": unknown, "mat2": unknown}, node=NOT_IMPLEMENTED
+)  # fmt: skip
+publish(hspmm, method=False)
+sspaddmm = OfTensors(
+    "sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _sspaddmm,
+    {"self": unknown, "mat1": unknown, "mat2": unknown}, node=NOT_IMPLEMENTED,
+)  # fmt: skip
+publish(sspaddmm)
+
+
+def smm(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse one."""
+    base = tensors.zeros((self.shape[0], mat2.shape[1]), dtype=mat2.dtype, device=mat2.device, layout=sparse_coo)
+    return sspaddmm.apply(base, self, mat2, 1, 1)
+
+
+publish_python("smm(Tensor self, Tensor mat2)", smm)
+for _name, _known in (("spmm", "mm"), ("dsmm", "mm"), ("hsmm", "hspmm"), ("saddmm", "sspaddmm")):
+    functions.setdefault(_name, functions[_known])

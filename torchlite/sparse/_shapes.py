@@ -1,0 +1,265 @@
+"""Rearranging sparse tensors: transposes, joining, selecting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, compressed, coo
+from ..core.machine import Tensor
+from ..core.values import wrap_dim
+from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from ..operations.formulas import tensors
+from ._family import is_coo, rule
+
+# ---- orders of dimensions
+
+
+@CooBackend.rule("permute")
+def permute(t: Tensor, dims: Sequence[int]) -> Tensor:
+    array: Coo = t.array
+    dims = [wrap_dim(d, t.dim()) for d in dims]
+    if len(dims) != t.dim() or len(set(dims)) != len(dims):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    sparse = array.sparse_dim
+    if any((d < sparse) is not (at < sparse) for at, d in enumerate(dims)):
+        raise RuntimeError(
+            "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only "
+            "transpositions within sparse and dense dimensions are supported."
+        )
+    moved, rest = dims[:sparse], [d - sparse + 1 for d in dims[sparse:]]
+    same = moved == sorted(moved)
+    indices = array.indices if same else array.indices[list(moved)]
+    values = array.values if rest == sorted(rest) else array.values.permute((0, *rest))
+    shape = [t.shape[d] for d in dims]
+    return coo(indices, values, shape, same and array.coalesced)
+
+
+@CooBackend.rule("transpose")
+def transpose(t: Tensor, dim0: int, dim1: int) -> Tensor:
+    a, b = (wrap_dim(d, t.dim()) for d in (dim0, dim1))
+    sparse = t.array.sparse_dim
+    if a != b and max(a, b) >= sparse:
+        raise RuntimeError(
+            f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {sparse}, d0: {dim0}, d1: {dim1}"
+        )
+    dims = list(range(t.dim()))
+    dims[a], dims[b] = b, a
+    return permute(t, dims)
+
+
+@rule("t")
+def _t(t: Tensor) -> Tensor:
+    if t.dim() > 2 or (t.dim() == 2 and is_coo(t) and t.array.sparse_dim not in (0, 2)):
+        raise RuntimeError(
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{t.sparse_dim()} sparse and {t.dense_dim()} dense dimensions"
+        )
+    return t.transpose(0, 1) if t.dim() == 2 else t.alias()
+
+
+_TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
+
+
+@CompressedBackend.rule("transpose")
+def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
+    array, batch = t.array, len(t.array.batch)
+    a, b = sorted(wrap_dim(d, t.dim()) for d in (dim0, dim1))
+    if a == b:
+        return t.alias()
+    shape = list(t.shape)
+    shape[a], shape[b] = shape[b], shape[a]
+    if (a, b) == (batch, batch + 1):
+        values = array.values.transpose(batch + 1, batch + 2) if array.blocked else array.values
+        return compressed(_TRANSPOSED[t.layout], array.compressed, array.plain, values, shape)
+    if b < batch:
+        return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)
+    raise RuntimeError(
+        "transpose(): can only transpose batch, sparse or dense dimensions among themselves: got "
+        f"{dim0} and {dim1} for {NAMES[t.layout]}"
+    )
+
+
+# ---- joining
+
+
+@CooBackend.rule("cat")
+def cat(ts: Sequence[Tensor], dim: int) -> Tensor:
+    for at, t in enumerate(ts):
+        if not is_coo(t):
+            raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {at}.")
+    first = ts[0].array
+    dim = wrap_dim(dim, len(first.shape))
+    for at, t in enumerate(ts):
+        same = [n for d, n in enumerate(t.shape) if d != dim] == [n for d, n in enumerate(first.shape) if d != dim]
+        if not same or t.array.sparse_dim != first.sparse_dim:
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), "
+                f"but found shape: {list(t.shape)} at position {at}"
+            )
+    shape = list(first.shape)
+    shape[dim] = sum([t.shape[dim] for t in ts])
+    if dim >= first.sparse_dim:
+        return _cat_dense([t.array for t in ts], dim - first.sparse_dim + 1, shape)
+    parts, before = [], 0
+    for t in ts:
+        indices = t.array.indices.clone()
+        indices[dim] += before
+        parts.append(indices)
+        before += t.shape[dim]
+    return coo(tensors.cat(parts, 1), tensors.cat([t.array.values for t in ts]), shape)
+
+
+def _cat_dense(arrays: Sequence[Coo], dim: int, shape: Sequence[int]) -> Tensor:
+    """Along a dense dimension, where the others have no values they have zeros."""
+    values, before = [], 0
+    width = sum([a.values.shape[dim] for a in arrays])
+    for a in arrays:
+        own = a.values
+        low, high = list(own.shape), list(own.shape)
+        low[dim], high[dim] = before, width - before - own.shape[dim]
+        values.append(tensors.cat([own.new_zeros(low), own, own.new_zeros(high)], dim))
+        before += own.shape[dim]
+    return coo(tensors.cat([a.indices for a in arrays], 1), tensors.cat(values), shape)
+
+
+@CooBackend.rule("stack")
+def _stack(ts: Sequence[Tensor], dim: int) -> Tensor:
+    dim = wrap_dim(dim, ts[0].dim() + 1)
+    return cat([t.unsqueeze(dim) for t in ts], dim)
+
+
+@CooBackend.rule("unsqueeze")
+def _unsqueeze(t: Tensor, dim: int) -> Tensor:
+    array: Coo = t.array
+    dim = wrap_dim(dim, t.dim() + 1)
+    shape = (*t.shape[:dim], 1, *t.shape[dim:])
+    if dim > array.sparse_dim:
+        return coo(array.indices, array.values.unsqueeze(dim - array.sparse_dim + 1), shape, array.coalesced)
+    rows = array.indices
+    indices = tensors.cat([rows[:dim], rows.new_zeros((1, rows.shape[1])), rows[dim:]])
+    return coo(indices, array.values, shape, array.coalesced)
+
+
+# ---- parts
+
+
+def _in_range(t: Tensor, dim: int, index: int) -> int:
+    size = t.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(t.shape)} at dimension {dim}"
+        )
+    return index % size
+
+
+@CooBackend.rule("select.int")
+def select(t: Tensor, dim: int, index: int) -> Tensor:
+    array: Coo = t.array
+    if not t.dim():
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, t.dim())
+    index = _in_range(t, dim, index)
+    shape = (*t.shape[:dim], *t.shape[dim + 1 :])
+    if dim >= array.sparse_dim:
+        values = array.values.select(dim - array.sparse_dim + 1, index)
+        return coo(array.indices, values, shape, array.coalesced)
+    rows = (array.indices[dim] == index).nonzero().flatten()
+    values, indices = array.values.index_select(0, rows), array.indices.index_select(1, rows)
+    if array.sparse_dim == 1:
+        return values.sum(0, dtype=t.dtype)
+    rest = tensors.cat([indices[:dim], indices[dim + 1 :]])
+    return coo(rest, values, shape, array.coalesced or rest.shape[1] < 2)
+
+
+@CompressedBackend.rule("select.int")
+def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
+    array = t.array
+    dim = wrap_dim(dim, t.dim())
+    index, batch = _in_range(t, dim, index), len(array.batch)
+    if dim < batch:
+        shape = (*t.shape[:dim], *t.shape[dim + 1 :])
+        return compressed(t.layout, *[part.select(dim, index) for part in array.parts()], shape)
+    if dim < batch + 2:
+        if batch:
+            raise RuntimeError(
+                "select(): selecting rows or columns is not implemented for batched sparse compressed tensors."
+            )
+        return select(t.to_sparse(), dim, index)
+    return like_shape(t, array.values.select(dim - 1 - batch + 2 * array.blocked, index), dim)
+
+
+def like_shape(t: Tensor, values: Tensor, dim: int) -> Tensor:
+    """The tensor without a dense dimension."""
+    starts, plain, _ = t.array.parts()
+    return compressed(t.layout, starts, plain, values, (*t.shape[:dim], *t.shape[dim + 1 :]))
+
+
+@CooBackend.rule("unbind.int")
+def _unbind(t: Tensor, dim: int) -> Any:
+    return [select(t, dim, i) for i in range(t.shape[wrap_dim(dim, t.dim())])]
+
+
+@CooBackend.rule("index_select")
+def index_select(t: Tensor, dim: int, index: Tensor) -> Tensor:
+    array: Coo = t.array
+    if index.dim() > 1:
+        raise IndexError("index_select() argument index must be 1-D long-tensor.")
+    dim, size = wrap_dim(dim, t.dim()), index.numel()
+    index = index.reshape((-1,)).long()
+    n = t.shape[dim]
+    outside = (index < -n) | (index >= n)
+    if bool(outside.any()):
+        raise IndexError(
+            f"index_select(): index contains {int(index[outside][0])} that is out of range for tensor of size "
+            f"{list(t.shape)} at dimension {dim}"
+        )
+    index = index.remainder(n) if n else index
+    shape = (*t.shape[:dim], size, *t.shape[dim + 1 :])
+    if dim >= array.sparse_dim:
+        values = array.values.index_select(dim - array.sparse_dim + 1, index)
+        return coo(array.indices, values, shape, array.coalesced)
+    own = array.indices[dim]
+    order = own.argsort(stable=True)
+    ordered = own[order]
+    low, high = tensors.searchsorted(ordered, index), tensors.searchsorted(ordered, index, right=True)
+    counts = high - low
+    which = tensors.repeat_interleave(tensors.arange(size, device=index.device), counts)
+    begins = counts.cumsum(0) - counts
+    at = order[low[which] + tensors.arange(which.numel(), device=index.device) - begins[which]]
+    indices = array.indices.index_select(1, at)
+    indices[dim] = which
+    return coo(indices, array.values.index_select(0, at), shape, at.numel() < 2)
+
+
+@CooBackend.rule("narrow_copy")
+def _narrow_copy(t: Tensor, dim: int, start: int, length: int) -> Tensor:
+    dim = wrap_dim(dim, t.dim())
+    start = start + t.shape[dim] if start < 0 else start
+    if start + length > t.shape[dim]:
+        raise RuntimeError(
+            f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {t.shape[dim]})."
+        )
+    array: Coo = t.array
+    if dim >= array.sparse_dim:
+        shape = (*t.shape[:dim], length, *t.shape[dim + 1 :])
+        values = array.values.narrow(dim - array.sparse_dim + 1, start, length)
+        return coo(array.indices, values, shape, array.coalesced)
+    made = index_select(t, dim, tensors.arange(start, start + length, device=t.device))
+    made.array.coalesced = array.coalesced and dim == 0
+    return made
+
+
+@CooBackend.rule("embedding")
+def _embedding(weight: Tensor, indices: Tensor, *_: Any) -> Tensor:
+    if indices.dim() != 1:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
+    return index_select(weight, 0, indices)
+
+
+# ---- what dense tensors alone do
+
+
+@CooBackend.rule("expand repeat")
+def _expand(t: Tensor, *_: Any) -> Any:
+    raise RuntimeError("expand is unsupported for Sparse tensors")
