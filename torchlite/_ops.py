@@ -9,7 +9,6 @@ import enum
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 from ._library.schema import FunctionSchema
@@ -20,7 +19,7 @@ from .core.machine import Tensor, bump, dispatch, functions, needs_dispatch
 from .core.machine.registry import registry
 from .core.state import Holding, local
 
-__all__ = ["Namespace", "OpOverload", "OpOverloadPacket", "Operator", "Tag", "load_library"]
+__all__ = ["Namespace", "OpOverload", "OpOverloadPacket", "Operator", "Tag"]
 
 # What may be said of an operator.
 Tag = enum.IntEnum(
@@ -379,13 +378,3 @@ class Namespace(types.ModuleType):
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self.__name__}' from 'torch.ops'>"
-
-
-def load_library(path: Any) -> None:
-    """`torch.ops.load_library`: it fails as where a library does not fit PyTorch, but for torchvision's."""
-    library = Path(path)
-    if library.parent.name == "torchvision" and library.stem == "_C":
-        from ._library import vision
-
-        return vision.load()
-    raise OSError(f"Could not load this library: {path} (torchlite runs no compiled operators)")

@@ -1,7 +1,7 @@
 """`torch.ops`: operators by the namespace in which PyTorch (`aten`) or a program declared them."""
 
 from . import _ops
-from ._ops import load_library as load_library
+from ._library.loading import load_library as load_library
 
 
 def __getattr__(name: str) -> object:

@@ -112,7 +112,7 @@ FACES = {
     ),
     "backends.xnnpack": Face("XNNPACK, which is not used here.", variables={"enabled": False}),
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
-    "classes": Face("Classes of compiled extensions, of which there are none here.", "_ops: load_library"),
+    "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
     "functional": Face(
         "Functions of torch, under the module in which PyTorch keeps them.",

@@ -71,7 +71,7 @@ def enable(memory: int = 4 << 30) -> None:
     from . import kernels, libraries  # these import CuPy
 
     kernels.install()
-    libraries.install()
+    libraries.install(_library)
 
 
 def counts() -> Counts:

@@ -1,0 +1,47 @@
+"""What docs/architecture.md says of files and imports holds."""
+
+import ast
+import graphlib
+from pathlib import Path
+
+import torchlite
+
+ROOT = Path(torchlite.__file__).parent
+TREES = {
+    ".".join(("torchlite", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): (
+        path, ast.parse(path.read_text())
+    )
+    for path in ROOT.rglob("*.py")
+}  # fmt: skip
+
+
+def for_types_only(tree):
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    return {inner for block in blocks for statement in block.body for inner in ast.walk(statement)}
+
+
+def imported(module):
+    """The files of the library that one imports, lazily or not."""
+    path, tree = TREES[module]
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    passed_over = for_types_only(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in passed_over:
+            home = package[: len(package) - node.level + 1] if node.level else []
+            target = ".".join([*home, node.module] if node.module else home)
+            for alias in node.names:
+                inner = f"{target}.{alias.name}"
+                yield inner if inner in TREES else target
+
+
+def test_no_file_imports_one_that_imports_it_back():
+    graph = {module: {to for to in imported(module) if to in TREES and to != module} for module in TREES}
+    graphlib.TopologicalSorter(graph).prepare()  # which names a circle
+
+
+def test_files_and_functions_can_be_read_at_a_sitting():
+    for module, (path, tree) in TREES.items():
+        assert len(path.read_text().splitlines()) <= 500, module
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                assert node.end_lineno - node.lineno < 60, (module, node.name)

@@ -1,0 +1,16 @@
+"""Libraries of compiled operators, of which none can run here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def load_library(path: Any) -> None:
+    """`torch.ops.load_library`: it fails as where a library does not fit PyTorch, but for torchvision's."""
+    library = Path(path)
+    if library.parent.name == "torchvision" and library.stem == "_C":
+        from . import vision
+
+        return vision.load()
+    raise OSError(f"Could not load this library: {path} (torchlite runs no compiled operators)")
