@@ -572,6 +572,43 @@ def test_further_state_is_for_the_twin():
     Pair("optim.rmsprop").agree(step_arguments(5, 2, (None, 0.99, 0.01, 1e-8, 0.01, 0.9, False)), taken=False)
 
 
+# ---- of few elements
+
+
+@pytest.mark.parametrize("special", [None, np.nan, np.inf, -0.0])
+def test_few_elements(special):
+    for shape in ((7,), (3, 4), (2, 3, 4), (1, 5), (40, 30)):
+        x = np.round(numbers(shape) * 2)  # so that some are equal
+        if special is not None:
+            x.reshape(-1)[::3] = special
+        for laid, taken in layouts(x):
+            for name in ("max", "min"):
+                Pair(name).agree((laid, None, False), taken=taken, signs=False)
+                for dim in range(len(shape)):
+                    for keepdim in (False, True):
+                        Pair(f"{name}.dim").agree((laid, dim, keepdim), taken=taken, signs=False)
+                        Pair(f"arg{name}").agree((laid, dim, keepdim), taken=taken)
+            for dim in range(len(shape)):
+                with np.errstate(all="ignore"):
+                    wanted = twin_of("cumsum")(laid, dim).astype(np.float32)
+                    np.testing.assert_array_equal(Pair("cumsum").kernel(laid, dim).astype(np.float32), wanted)
+        for laid, _ in layouts(x > 0):
+            for name in ("any", "all"):
+                Pair(name).agree((laid, None, False), taken=None)  # no order of bytes is a wrong one
+
+
+def test_joined_arrays():
+    shapes = [(shape, shape) for shape in ((3, 4), (2, 3, 4), (300, 200))] + [((3, 4), (5, 4)), ((6,), (2,))]
+    for shape, other in shapes:
+        for dtype in (np.float32, np.float64, np.int64):
+            x, y = numbers(shape).astype(dtype), numbers(other, 1).astype(dtype)
+            for laid, taken in layouts(x):
+                Pair("cat").agree(([laid, y, y], 0), taken=taken)
+                for dim in range(-len(shape), len(shape)) if shape == other else ():
+                    Pair("cat").agree(([laid, y], dim), taken=taken)
+                    Pair("stack").agree(([y, laid], dim), taken=taken)
+
+
 # ---- sums
 
 
@@ -691,6 +728,14 @@ def good_calls():
     yield "_scaled_dot_product_attention_backward", (made[0], q, k, v, None, *made, False, 0.3, (True,) * 3 + (False,))
     for name, states, rest in STEP_CALLS:
         yield name, step_arguments(6, states, rest)
+    x = numbers((3, 4))
+    for name in ("max", "min"):
+        yield from ((name, (x, None, False)), (f"{name}.dim", (x, 1, False)), (f"arg{name}", (x, 0, True)))
+    for name in ("any", "all"):
+        yield name, (x > 0, None, False)
+    yield "cumsum", (x, 1)
+    for name in ("cat", "stack"):
+        yield name, ((x, numbers((3, 4), 1)), 1)
 
 
 def other_arrays(array):
