@@ -9,6 +9,7 @@ from typing import Any
 from .core.machine import Generator, Tensor, _defaults
 from .core.machine.generator import checked_seed as _checked
 from .core.machine.generator import default_generator as _default
+from .core.machine.generator import seed_all as _seed_all
 from .core.state import Context, State
 from .core.values import CPU
 from .core.values.device import device
@@ -18,9 +19,7 @@ default_generator = _default(CPU)
 
 def manual_seed(seed: Any) -> Generator:
     """Start every device's stream from `seed`."""
-    seed = _checked(int(seed))
-    for generator in list(_defaults.values()):
-        generator.stream.seed(seed)
+    _seed_all(_checked(int(seed)))
     return default_generator
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from .core.declare import taking
 from .core.values import errors
 from .core.values.determinism import determinism
+from .core.values.precision import allow_tf32
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
@@ -110,6 +111,8 @@ class _Matmul:
         if name not in self.__dict__:
             raise AttributeError(f"Unknown attribute {name}")
         self.__dict__[name] = value
+        if name == "precision":
+            allow_tf32(self.allow_tf32)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"Unknown attribute {name}")

@@ -7,34 +7,82 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import cupy
+import cupyx
 import numpy as np
+from cupy import _core
+from cupy._core import _routines_linalg
 
 from ..core.values.arrays import Array
 from ..core.values.device import device
+from ..core.values.precision import follow_tf32
+from . import cupy_waits as waits
 from .base import Backend, register_backend
+from .cupy_kernels import KERNELS, asserts, either, xp
+from .cupy_memory import take_over
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op
 
 _FLAT = np.dtype(np.uint8)
+_PINNED = 1  # cudaMemoryTypeHost
 _ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write")
 
 
+def _held(dtype: np.dtype) -> np.dtype:
+    """The dtype, if CuPy has arrays of it."""
+    if dtype.kind == "V" and dtype.name.startswith("float8"):
+        raise NotImplementedError(f"torchlite has no tensors of {dtype.name} on CUDA: CuPy has no arrays of it")
+    return dtype
+
+
 class CuPyBackend(Backend):
-    xp = cupy
+    xp = xp
     Array = cupy.ndarray
 
+    def kernel(self, op: Op) -> Callable[..., Any]:
+        general, own = super().kernel(op), KERNELS.get(op.name)
+        return general if own is None else either(own, general)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> cupy.ndarray:
+        return cupy.empty(shape, _held(dtype))
+
+    def full(self, shape: tuple[int, ...], value: Any, dtype: np.dtype) -> cupy.ndarray:
+        return cupy.full(shape, value, _held(dtype))
+
+    def cast(self, array: cupy.ndarray, dtype: np.dtype) -> cupy.ndarray:
+        return super().cast(array, _held(dtype))
+
     def from_host(self, array: np.ndarray) -> cupy.ndarray:
+        _held(array.dtype)
         return cupy.array(array)
 
     def to_host(self, array: cupy.ndarray) -> np.ndarray:
-        return array.get()
+        if waits.told:
+            waits.tell()
+        host = array.get()
+        asserts.check()
+        return host
 
     def bring(self, array: Array, source: Backend) -> cupy.ndarray:
         return array.copy("K") if isinstance(source, CuPyBackend) else super().bring(array, source)
 
+    def borrow(self, owner: Any) -> cupy.ndarray:
+        """The memory of an object with a `__cuda_array_interface__`, as an array."""
+        return cupy.asarray(owner)
+
+    def pinned(self, array: np.ndarray) -> np.ndarray:
+        """A copy in page-locked memory of the host."""
+        made = cupyx.empty_pinned(array.shape, array.dtype)
+        np.copyto(made, array)
+        return made
+
+    def is_pinned(self, array: np.ndarray) -> bool:
+        """Whether an array of the host lies in page-locked memory."""
+        return cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data).type == _PINNED
+
     def synchronize(self) -> None:
         cupy.cuda.Device(self.device.index).synchronize()
+        asserts.check()
 
     def pointer(self, array: cupy.ndarray) -> int:
         return array.data.ptr
@@ -97,4 +145,11 @@ def _current() -> int:
     return cupy.cuda.runtime.getDevice() if _device_count() else 0
 
 
+def _use_tf32(allowed: bool) -> None:
+    compute = _routines_linalg.COMPUTE_TYPE_TF32 if allowed else _routines_linalg.COMPUTE_TYPE_DEFAULT
+    _core.set_compute_type(np.float32, compute)
+
+
+take_over()
+follow_tf32(_use_tf32)
 register_backend("cuda", _make, _current)

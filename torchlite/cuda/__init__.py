@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +11,9 @@ from ..core.values.device import device as _Device
 
 has_half = True
 has_magma = False
-default_generators: tuple[Any, ...] = ()
-_sync_debug_mode = 0
+_SYNC_DEBUG_MODES = ("default", "warn", "error")
 
-_LATER = frozenset(("amp", "memory", "nvtx", "streams"))
+_LATER = frozenset(("amp", "comm", "graphs", "memory", "nvtx", "random", "streams"))
 _ELSEWHERE = {
     "streams": (
         "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
@@ -30,11 +28,15 @@ _ELSEWHERE = {
         "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
         "reset_peak_memory_stats", "set_per_process_memory_fraction",
     ),
+    "graphs": ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"),
+    "random": (
+        "default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all",
+        "seed", "seed_all", "set_rng_state", "set_rng_state_all",
+    ),
     "unsupported": (
-        "CUDAGraph", "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
-        "current_blas_handle", "current_solver_handle", "device_memory_used", "graph", "graph_pool_handle",
-        "ipc_collect", "is_current_stream_capturing", "make_graphed_callables", "memory_usage", "power_draw",
-        "temperature", "use_mem_pool", "utilization",
+        "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
+        "current_blas_handle", "current_solver_handle", "device_memory_used", "ipc_collect", "memory_usage",
+        "power_draw", "temperature", "use_mem_pool", "utilization",
     ),
 }  # fmt: skip
 _HOME = {name: room for room, names in _ELSEWHERE.items() for name in names}
@@ -180,64 +182,6 @@ def empty_cache() -> None:
         _pool(None).free_all_blocks()
 
 
-def manual_seed(seed: int) -> None:
-    """Seed the current device's random numbers; nothing is done where there is none."""
-    if is_available():
-        manual_seed_all(seed)
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed the random numbers of all devices; nothing is done where there are none."""
-    if is_available():
-        import cupy
-
-        for index in range(device_count()):
-            with cupy.cuda.Device(index):
-                cupy.random.seed(seed)
-
-
-# ---- random numbers
-
-
-def seed() -> None:
-    """Seed the current device's random numbers by chance."""
-    seed_all()
-
-
-def seed_all() -> None:
-    """Seed the random numbers of all devices by chance."""
-    if is_available():
-        manual_seed_all(random.getrandbits(31))
-
-
-def initial_seed() -> int:
-    """The seed, which CuPy does not tell."""
-    _needed()
-    raise NotImplementedError("torchlite cannot read the seed of CuPy's random numbers")
-
-
-def get_rng_state(device: Any = "cuda") -> Any:
-    """The state of a device's random numbers, which CuPy does not tell."""
-    _needed()
-    raise NotImplementedError("torchlite cannot read the state of CuPy's random numbers: seed them instead")
-
-
-def get_rng_state_all() -> list[Any]:
-    """The same for all devices."""
-    return [get_rng_state(index) for index in range(device_count())]
-
-
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Set what `get_rng_state` gave."""
-    get_rng_state(device)
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """The same for all devices."""
-    for index, state in enumerate(new_states):
-        set_rng_state(state, index)
-
-
 # ---- more about devices
 
 
@@ -278,15 +222,22 @@ def cudart() -> Any:
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """Ask to be told of waits for the device; nobody tells."""
-    global _sync_debug_mode
+    """Ask to be told, by a warning or an error, where a value of a tensor is waited for."""
     _needed()
-    _sync_debug_mode = debug_mode if isinstance(debug_mode, int) else ("default", "warn", "error").index(debug_mode)
+    from ..backends import cupy_waits
+
+    if isinstance(debug_mode, str):
+        if debug_mode not in _SYNC_DEBUG_MODES:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+        debug_mode = _SYNC_DEBUG_MODES.index(debug_mode)
+    cupy_waits.told = debug_mode
 
 
 def get_sync_debug_mode() -> int:
     _needed()
-    return _sync_debug_mode
+    from ..backends import cupy_waits
+
+    return cupy_waits.told
 
 
 class cudaStatus:

@@ -1,6 +1,7 @@
 """`torch.cuda`'s memory: that of CuPy's pool.
 
-It keeps no record of the past, so what it has reserved stands for peaks.
+What tensors hold is counted from the first call that resets a peak or asks for counts; before that, what the pool has
+reserved stands for the most that they held.
 """
 
 from __future__ import annotations
@@ -29,9 +30,19 @@ def max_memory_reserved(device: DeviceLike = None) -> int:
     return memory_reserved(device)
 
 
+def _peaks() -> Any:
+    _needed()
+    from ..backends.cupy_memory import peaks
+
+    return peaks
+
+
 def max_memory_allocated(device: DeviceLike = None) -> int:
-    """The most bytes that tensors can have held, since memory was last given back."""
-    return memory_reserved(device)
+    """The most bytes that tensors held since `reset_peak_memory_stats`, or can have held where that was not called."""
+    if not is_available():
+        return 0
+    most = _peaks().most.get(_index(device))
+    return memory_reserved(device) if most is None else most
 
 
 def _renamed(old: str, new: str) -> None:
@@ -52,8 +63,17 @@ def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
     """What is known of the memory, by PyTorch's names."""
     if not is_available():
         return OrderedDict()
-    stats = {"allocated_bytes": memory_allocated(device), "reserved_bytes": memory_reserved(device)}
-    return OrderedDict((f"{name}.all.{when}", n) for name, n in stats.items() for when in ("current", "peak"))
+    peaks, index = _peaks(), _index(device)
+    if index not in peaks.most:
+        peaks.begin(index)
+    reserved = memory_reserved(device)
+    stats = {
+        "allocated_bytes.all.current": memory_allocated(device), "allocated_bytes.all.peak": peaks.most[index],
+        "allocation.all.allocated": peaks.allocations, "allocation.all.freed": peaks.frees,
+        "allocation.all.current": peaks.allocations - peaks.frees, "reserved_bytes.all.current": reserved,
+        "reserved_bytes.all.peak": reserved, "num_ooms": peaks.refusals,
+    }  # fmt: skip
+    return OrderedDict(stats)
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
@@ -83,9 +103,8 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:
-    """Begin anew to look for the most: memory that no tensor holds is given back."""
-    _needed()
-    empty_cache()
+    """Begin anew to look for the most that tensors hold."""
+    _peaks().begin(_index(device))
 
 
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:

@@ -7,10 +7,9 @@ from typing import Any, NoReturn
 from . import _needed, is_available
 
 __all__ = [
-    "CUDAGraph", "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
-    "current_blas_handle", "current_solver_handle", "device_memory_used", "graph", "graph_pool_handle", "ipc_collect",
-    "is_current_stream_capturing", "make_graphed_callables", "memory_usage", "power_draw", "temperature",
-    "use_mem_pool", "utilization",
+    "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
+    "current_blas_handle", "current_solver_handle", "device_memory_used", "ipc_collect", "memory_usage", "power_draw",
+    "temperature", "use_mem_pool", "utilization",
 ]  # fmt: skip
 
 
@@ -32,19 +31,14 @@ def _function(name: str, said: str) -> Any:
     return call
 
 
-_GRAPHS = "operations are not captured in graphs"
 _MEMORY = "memory is CuPy's: see cupy.cuda.MemoryPool and cupy.cuda.set_allocator"
 _MONITOR = "ask nvidia-smi"
 
-CUDAGraph = _class("CUDAGraph", _GRAPHS)
 CUDAPluggableAllocator = _class("CUDAPluggableAllocator", _MEMORY)
 GreenContext = _class("GreenContext", "CuPy has none")
 MemPool = _class("MemPool", _MEMORY)
-graph = _class("graph", _GRAPHS)
 use_mem_pool = _function("use_mem_pool", _MEMORY)
 change_current_allocator = _function("change_current_allocator", _MEMORY)
-graph_pool_handle = _function("graph_pool_handle", _GRAPHS)
-make_graphed_callables = _function("make_graphed_callables", _GRAPHS)
 current_blas_handle = _function("current_blas_handle", "see cupy.cuda.device.get_cublas_handle")
 current_solver_handle = _function("current_solver_handle", "see cupy.cuda.device.get_cusolver_handle")
 clock_rate, device_memory_used, memory_usage, power_draw, temperature, utilization = (
@@ -56,9 +50,3 @@ clock_rate, device_memory_used, memory_usage, power_draw, temperature, utilizati
 def ipc_collect() -> None:
     """Let go of memory that other processes have let go of, of which there is none."""
     _needed()
-
-
-def is_current_stream_capturing() -> bool:
-    """Whether a graph is being captured."""
-    _needed()
-    return False

@@ -71,7 +71,11 @@ def raises(kind: type[Exception] | tuple[type[Exception], ...], f: Callable[[], 
 def every_dtype_goes_there_and_back(bench: Bench) -> None:
     for d in dt.DTYPES:
         host = np.array([[1, 2], [4, 8]]).astype(d.numpy)
-        array = bench.backend.from_host(host)
+        try:
+            array = bench.backend.from_host(host)
+        except NotImplementedError as error:  # a backend may lack a dtype, if it says which
+            assert d.numpy.name in str(error), f"{d}: {error}"
+            continue
         assert array.dtype == d.numpy, f"{d}: dtype {array.dtype}"
         bench.holds(array, host)
 

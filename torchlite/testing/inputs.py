@@ -67,6 +67,7 @@ _BY_TYPE: dict[str, tuple[Any, ...]] = {
 
 _PLACES = ("index", "indices", "repeats", "sorter")
 _MASKS = ("mask", "condition")
+_EDGES = ("bins", "boundaries", "sorted_sequence")  # what is searched, for which it has to be in order
 _TRIES = 400
 
 
@@ -148,6 +149,11 @@ def _choices(param: Param, d: dt.dtype, shapes: dict[str, Shape], random: np.ran
 
 
 def _values(name: str, d: dt.dtype, shape: Shape, random: np.random.Generator) -> np.ndarray:
+    made = _unordered(name, d, shape, random)
+    return np.sort(made, -1) if name in _EDGES and shape else made
+
+
+def _unordered(name: str, d: dt.dtype, shape: Shape, random: np.random.Generator) -> np.ndarray:
     if name in _PLACES:
         return random.integers(0, 2, shape)
     if name in _MASKS or d is dt.bool_:

@@ -282,12 +282,12 @@ class Ufunc:
         return self(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
 
     def at(self, array: StrictArray, indices: Any, values: Any) -> None:
-        if self.name not in _SURFACE.scatters or array.dtype.char not in _ATOMIC.get(self.name, "iILQfd"):
+        if self.name not in _SURFACE.scatters or array.dtype.char not in _ATOMIC.get(self.name, "ilqILQfd"):
             raise TypeError(f"CuPy's {self.name}.at() does not take {array.dtype}")
         self.function.at(array.host, _around(unwrapped(indices), array.shape), unwrapped(values))
 
 
-_ATOMIC = {"add": "iILQefdFD", "subtract": "iILQ"}  # the types of whose elements `at` writes without a race
+_ATOMIC = {"add": "ilqILQefd", "subtract": "iILQ"}  # the types of whose elements `at` writes without a race
 
 
 class Namespace:

@@ -114,6 +114,14 @@ def checked_seed(seed: int) -> int:
 
 
 _defaults: dict[device, Generator] = {}
+_common: list[int] = []  # the seed that all devices were last given, from which those begin that are met later
+
+
+def seed_all(seed: int) -> None:
+    """Start the stream of every device from `seed`."""
+    _common[:] = [seed]
+    for generator in list(_defaults.values()):
+        generator.stream.seed(seed)
 
 
 def default_generator(where: device) -> Generator:
@@ -123,5 +131,8 @@ def default_generator(where: device) -> Generator:
     found = _defaults.get(where)
     if found is None:
         found = _defaults[where] = Generator(where)
-        found.seed()
+        if _common:
+            found.stream.seed(_common[0])
+        else:
+            found.seed()
     return found

@@ -62,6 +62,31 @@ def _code(capsule: Any) -> ctypes.c_uint8:
     return ctypes.c_uint8.from_address(_pointer(capsule, name) + _CODE_AT[name])
 
 
+def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """The memory of a tensor of a CUDA device, as Numba and others ask for it."""
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+            "tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
+    item = self.element_size()
+    return {
+        "typestr": f"<{self.array.dtype.kind}{item}" if item > 1 else f"|{self.array.dtype.kind}{item}",
+        "shape": tuple(self.shape),
+        "strides": None if self.is_contiguous() else tuple([s * item for s in self.stride()]),
+        "data": (self.data_ptr() if self.numel() else 0, False),
+        "version": 2,
+    }
+
+
+Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[attr-defined]
+
+
 @method("__dlpack_device__")
 def __dlpack_device__(self: Tensor) -> tuple[Any, int]:
     found = {"cpu": DLDeviceType.kDLCPU, "cuda": DLDeviceType.kDLCUDA}.get(self.device.type)

@@ -143,6 +143,8 @@ class Factory:
             refuse_pinned(backend)
         laid = self.laid(own, laid)
         result = self.made(*own, d, backend) if laid is strided else self.of_layout(laid, own, d, backend)
+        if pinned:
+            result = result.pin_memory()
         return result._require_grad(True) if requires_grad else result
 
     def laid(self, own: Sequence[Any], laid: Any) -> Any:

@@ -190,7 +190,17 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
     data, d, where, requires_grad, pinned = _tensor.bind(args, kwargs)
     if pinned:
         refuse_pinned(get_backend(where or get_default_device()))
-    return _made(data, d, where, requires_grad)
+    made = _made(data, d, where, requires_grad and not pinned)
+    return made.pin_memory().requires_grad_(requires_grad) if pinned else made
+
+
+def _borrowed(data: Any) -> Any:
+    """A tensor over the memory of an object of a CUDA device; other objects as they are."""
+    if isinstance(data, TensorBase) or not hasattr(data, "__cuda_array_interface__"):
+        return data
+    backend = get_backend("cuda")
+    array = backend.borrow(data)
+    return wrap(array, dt.of_numpy(array.dtype), backend)
 
 
 def _made(data: Any, d: Any, where: Any, requires_grad: bool, called: str = "torch.tensor") -> Tensor:
@@ -200,6 +210,8 @@ def _made(data: Any, d: Any, where: Any, requires_grad: bool, called: str = "tor
             f"sourceTensor.detach().clone().requires_grad_(True), rather than {called}(sourceTensor).",
         )
         result = clone.apply(convert(data.detach(), d, where), None)
+    elif (lent := _borrowed(data)) is not data:
+        result = clone.apply(convert(lent, d, where), None)
     else:
         array, d = host_data(data, d)
         backend = get_backend(where or get_default_device())
@@ -236,6 +248,8 @@ def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
 def _shared(data: Any, d: Any, where: Any) -> Tensor:
     if isinstance(data, TensorBase):
         return convert(data, d, where)
+    if (lent := _borrowed(data)) is not data:
+        return convert(lent, d, where)
     if isinstance(data, np.ndarray) and not any(s < 0 for s in data.strides):
         return convert(from_numpy(data), d, where or get_default_device())
     return _made(data, d, where, False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.base import get_backend
 from ...core.declare import Signature, function, method, published
 from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
 from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
@@ -87,7 +88,15 @@ def share_memory_(self: Tensor) -> Tensor:
 @published("pin_memory(Tensor self, Device? device=None)", function=False)
 def pin_memory(self: Tensor, device: DeviceLike) -> Tensor:
     """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    try:
+        accelerator = get_backend("cuda")
+    except AssertionError:
+        raise RuntimeError("Cannot access accelerator device when none is available.") from None
+    if not self.is_cpu:
+        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
+    if accelerator.is_pinned(self.array):
+        return self
+    return wrap(accelerator.pinned(self.array), self.dtype, self.backend.home)
 
 
 @method("apply_")
@@ -135,8 +144,11 @@ def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
 
 @published("is_pinned(Tensor self, Device? device=None)", function=False)
 def is_pinned(self: Tensor, device: DeviceLike) -> bool:
-    """Whether the memory is page-locked."""
-    return False
+    """Whether the memory is page-locked, which it is for a device with memory of its own."""
+    try:
+        return self.is_cpu and get_backend("cuda").is_pinned(self.array)
+    except AssertionError:
+        return False
 
 
 # ---- copies

@@ -110,8 +110,13 @@ def from_front(index: Any, size: int) -> Any:
     return index + size * (index < 0)
 
 
-# What `ufunc.at` adds to everywhere, and as what: CuPy has no signed 64-bit atomics, and two's complement needs none.
-_ATOMIC = {"f4": "f4", "f8": "f8", "c8": "c8", "c16": "c16", "i4": "i4", "i8": "u8"}
+# What `ufunc.at` adds to everywhere.
+_ATOMIC = frozenset("fdilq")
+
+
+def _as_pairs(xp: Namespace, array: Array) -> Any:
+    """Complex numbers as pairs of real ones, along a further dimension."""
+    return xp.ascontiguousarray(array).reshape((*array.shape, 1)).view(array.real.dtype)
 
 
 def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any) -> None:
@@ -126,13 +131,15 @@ def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any
         combine(xp, ufunc, wide, index, widened(values))
         target[...] = wide.astype(target.dtype)
         return
+    if ufunc == "add" and target.dtype.kind == "c" and target.flags.c_contiguous:
+        combine(xp, ufunc, _as_pairs(xp, target), index, _as_pairs(xp, values))
+        return
     row = values.size // index.size
-    atomic = _ATOMIC.get(target.dtype.str[1:])
     direct = row < 16 or values.size < 1 << 18 or index.size > 8 * len(target)  # where sorting does not pay
-    if ufunc == "add" and atomic and target.flags.c_contiguous and direct:
+    if ufunc == "add" and target.dtype.char in _ATOMIC and target.flags.c_contiguous and direct:
         if row > 1:
             index = index.reshape(-1, 1) * row + xp.arange(row)
-        xp.add.at(target.reshape(-1).view(atomic), index.reshape(-1), values.reshape(-1).view(atomic))
+        xp.add.at(target.reshape(-1), index.reshape(-1), values.reshape(-1))
     else:
         places, combined = _by_place(xp, getattr(xp, ufunc), index, values)
         made = getattr(xp, ufunc)(target[places], combined)

@@ -10,7 +10,7 @@ namespace {
 
 enum Status { OK = 0, NOT_SUPPORTED = 15 };
 enum Type { FLOAT = 0, DOUBLE = 1, HALF = 2, COMPLEX = 4, DOUBLE_COMPLEX = 5, BFLOAT16 = 14 };  // cudaDataType
-constexpr int CONJUGATED = 2, TF32_MATH = 3;
+constexpr int CONJUGATED = 2, TF32_MATH = 3, COMPUTE_TF32 = 77;  // cublasMath_t, cublasComputeType_t
 
 struct Handle {
   void* stream;
@@ -65,6 +65,7 @@ struct Batch {
   int64_t lead_a, lead_b, lead_c;
   long long step_a, step_b, step_c;
   bool pointers;
+  int compute = 0;
 };
 
 template <class T> T* place(T* base, const Batch& batch, int i, long long step) {
@@ -85,7 +86,7 @@ int product(void* handle, Batch batch, const void* alpha, const void* a, const v
                      {place(static_cast<const T*>(a), batch, i, batch.step_a), batch.lead_a, batch.form_a},
                      {place(static_cast<const T*>(b), batch, i, batch.step_b), batch.lead_b, batch.form_b},
                      on_host ? be_now : *be, {place(static_cast<T*>(c), batch, i, batch.step_c), batch.lead_c, 0},
-                     state.math_mode == TF32_MATH);
+                     state.math_mode == TF32_MATH || batch.compute == COMPUTE_TF32);
   });
   return OK;
 }
@@ -138,9 +139,9 @@ PRODUCTS(C, COMPLEX)
 PRODUCTS(Z, DOUBLE_COMPLEX)
 
 int cublasGemmEx(void* h, int fa, int fb, int m, int n, int k, const void* alpha, const void* a, int ta, int la,
-                 const void* b, int tb, int lb, const void* beta, void* c, int tc, int lc, int, int) {
+                 const void* b, int tb, int lb, const void* beta, void* c, int tc, int lc, int compute, int) {
   if (ta != tb || ta != tc) return NOT_SUPPORTED;
-  return of_type(h, {fa, fb, m, n, k, 1, la, lb, lc, 0, 0, 0, false}, ta, alpha, a, b, beta, c);
+  return of_type(h, {fa, fb, m, n, k, 1, la, lb, lc, 0, 0, 0, false, compute}, ta, alpha, a, b, beta, c);
 }
 int cublasSgemmEx(void* h, int fa, int fb, int m, int n, int k, const float* alpha, const void* a, int ta, int la,
                   const void* b, int tb, int lb, const float* beta, void* c, int tc, int lc) {
@@ -148,8 +149,8 @@ int cublasSgemmEx(void* h, int fa, int fb, int m, int n, int k, const float* alp
 }
 int cublasGemmStridedBatchedEx(void* h, int fa, int fb, int m, int n, int k, const void* alpha, const void* a, int ta,
                                int la, long long sa, const void* b, int tb, int lb, long long sb, const void* beta,
-                               void* c, int tc, int lc, long long sc, int count, int, int) {
+                               void* c, int tc, int lc, long long sc, int count, int compute, int) {
   if (ta != tb || ta != tc) return NOT_SUPPORTED;
-  return of_type(h, {fa, fb, m, n, k, count, la, lb, lc, sa, sb, sc, false}, ta, alpha, a, b, beta, c);
+  return of_type(h, {fa, fb, m, n, k, count, la, lb, lc, sa, sb, sc, false, compute}, ta, alpha, a, b, beta, c);
 }
 }

@@ -47,7 +47,7 @@ def translated(source: str, names: dict[str, str]) -> str:
     if re.search(r'extern\s+"C"\s*\{', text):
         exported += [name for name in re.findall(_KERNEL, text) if name not in exported]
     kernels = {name: name for name in exported} | {name: expression for expression, name in names.items()}
-    described = [f"HOST_KERNEL({name}, {function}, {threads})" for name, function in kernels.items()]
+    described = [f"HOST_KERNEL({name}, ({function}), {threads})" for name, function in kernels.items()]
     return "\n".join(['#include "prelude.h"', text, *described, ""])
 
 

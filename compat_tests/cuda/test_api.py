@@ -1,0 +1,222 @@
+"""`torch.cuda` itself: seeds, memory, streams, graphs, and arrays of other libraries."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite.testing import cuda_on_host
+
+cuda = torch.cuda
+F = torch.nn.functional
+
+
+def draw():
+    return torch.randn(4, device="cuda")
+
+
+def test_seeds_steer_what_is_drawn():
+    for seed in (lambda: cuda.manual_seed(5), lambda: cuda.manual_seed_all(5), lambda: torch.manual_seed(5)):
+        seed()
+        first = draw()
+        seed()
+        assert torch.equal(first, draw())
+        assert cuda.initial_seed() == 5
+    assert cuda.default_generators[0].initial_seed() == 5
+    cuda.seed()
+    assert cuda.initial_seed() != 5
+
+
+def test_states_of_streams():
+    state = cuda.get_rng_state()
+    assert (state.device.type, state.dtype) == ("cpu", torch.uint8)
+    first = draw()
+    cuda.set_rng_state(state)
+    assert torch.equal(first, draw())
+    cuda.set_rng_state_all([state])
+    assert torch.equal(first, draw())
+    on_cpu = torch.get_rng_state()
+    draw()
+    assert torch.equal(on_cpu, torch.get_rng_state())
+    with torch.random.fork_rng():
+        inside = draw()
+    assert torch.equal(inside, draw())
+
+
+def test_out_of_memory_is_pytorchs_error_and_passes():
+    said = r"^CUDA out of memory\. Tried to allocate \d+\.\d\d GiB\. GPU 0 has"
+    with pytest.raises(cuda.OutOfMemoryError, match=said):
+        torch.empty(10**13, device="cuda")
+    assert cuda.OutOfMemoryError is torch.OutOfMemoryError
+    x = torch.ones(3, device="cuda", requires_grad=True)
+    with pytest.raises(torch.OutOfMemoryError):
+        x.expand(10**12, 3) + 1
+    (x + 1).sum().backward()
+    assert x.grad.tolist() == [1, 1, 1]
+
+
+def test_what_only_a_cycle_holds_is_collected_before_memory_is_said_to_be_out(stand_in):
+    cuda.empty_cache()
+    gc.collect()
+    size = int(cuda.mem_get_info()[0] * 0.7)
+    gc.disable()
+    try:
+        cycle = [torch.empty(size, dtype=torch.uint8, device="cuda")]
+        cycle.append(cycle)
+        del cycle
+        assert torch.empty(size, dtype=torch.uint8, device="cuda").numel() == size
+    finally:
+        gc.enable()
+        cuda.empty_cache()
+
+
+def test_peaks_of_memory():
+    cuda.reset_peak_memory_stats()
+    before = cuda.memory_allocated()
+    large = torch.empty(1 << 18, device="cuda")
+    del large
+    assert cuda.max_memory_allocated() - before == 1 << 20
+    cuda.reset_peak_memory_stats()
+    assert cuda.max_memory_allocated() == before
+    stats = cuda.memory_stats()
+    assert stats["allocated_bytes.all.current"] == cuda.memory_allocated()
+    assert stats["allocation.all.allocated"] >= stats["allocation.all.freed"] > 0
+
+
+def test_arrays_of_cupy_become_tensors():
+    cupy = pytest.importorskip("cupy")
+    array = cupy.arange(6, dtype="f4").reshape(2, 3).T
+    shared = torch.as_tensor(array)
+    assert shared.device == torch.device("cuda", 0) and shared.stride() == (1, 3)
+    array[0, 0] = 7
+    assert shared[0, 0] == 7
+    copied = torch.tensor(array)
+    array[0, 0] = 8
+    assert copied[0, 0] == 7
+    assert torch.as_tensor(array, device="cpu").tolist() == array.get().tolist()
+    assert torch.tensor(cupy.arange(3), dtype=torch.float64).dtype is torch.float64
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8, torch.bool, torch.complex64, torch.float16])
+def test_tensors_become_arrays_of_others(dtype):
+    cupy = pytest.importorskip("cupy")
+    t = torch.tensor([[0, 1, 1], [1, 0, 1]], device="cuda").to(dtype)
+    array = cupy.asarray(t)
+    assert array.data.ptr == t.data_ptr() and array.dtype == t.cpu().numpy().dtype
+    np.testing.assert_array_equal(cupy.asarray(t.t()).get(), t.t().cpu().numpy())
+    assert t.__cuda_array_interface__["strides"] is None
+
+
+def test_who_has_no_cuda_array_interface():
+    with pytest.raises(AttributeError, match="Can't get __cuda_array_interface__ on non-CUDA tensor type"):
+        torch.ones(2).__cuda_array_interface__  # noqa: B018
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(2, device="cuda", requires_grad=True).__cuda_array_interface__  # noqa: B018
+
+
+def test_pinned_memory():
+    x = torch.arange(6.0).reshape(2, 3)
+    pinned = x.pin_memory()
+    assert pinned.is_pinned() and not x.is_pinned() and torch.equal(pinned, x)
+    assert pinned.pin_memory() is pinned and pinned[1:].is_pinned()
+    assert torch.equal(pinned.to("cuda", non_blocking=True).cpu(), x)
+    assert torch.empty(3, pin_memory=True).is_pinned() and torch.tensor([1, 2], pin_memory=True).is_pinned()
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        x.cuda().pin_memory()
+    data = torch.utils.data.TensorDataset(x, torch.arange(2))
+    for batch, number in torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True):
+        assert batch.is_pinned() and number.is_pinned()
+
+
+def test_waits_are_told_of():
+    x = torch.ones(2, device="cuda")
+    try:
+        cuda.set_sync_debug_mode("error")
+        with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+            x.sum().item()
+        cuda.set_sync_debug_mode(1)
+        assert cuda.get_sync_debug_mode() == 1
+        with pytest.warns(UserWarning, match="called a synchronizing CUDA operation"):
+            x.cpu()
+    finally:
+        cuda.set_sync_debug_mode("default")
+
+
+def test_tf32_is_less_precise_and_asked_for():
+    a = (torch.rand(8, 8) + 1).cuda()
+    exact = a.double() @ a.double()
+
+    def error():
+        return ((a @ a).double() - exact).abs().max().item()
+
+    assert error() < 1e-5
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = True
+        assert error() > 1e-5
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+    assert error() < 1e-5
+
+
+def test_comm():
+    x = torch.arange(6.0, device="cuda")
+    assert [t.tolist() for t in cuda.comm.broadcast(x, [0, 0])] == [x.tolist()] * 2
+    assert cuda.comm.reduce_add([x, x, x], 0).tolist() == (x * 3).tolist()
+    assert [t.numel() for t in cuda.comm.scatter(x, [0, 0], [2, 4])] == [2, 4]
+    assert torch.equal(cuda.comm.gather(cuda.comm.scatter(x, [0, 0]), destination="cpu"), x.cpu())
+
+
+def test_a_captured_step_is_replayed_with_new_values():
+    x, w = torch.ones(4, 3, device="cuda"), torch.randn(3, device="cuda")
+
+    def step():
+        return torch.softmax(x * w, -1) * 2
+
+    with cuda.stream(cuda.Stream()):
+        step()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        assert cuda.is_current_stream_capturing()
+        y = step()
+    assert not cuda.is_current_stream_capturing()
+    for value in (2.0, -1.0):
+        x.fill_(value)
+        graph.replay()
+        torch.testing.assert_close(y, step())
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        cuda.CUDAGraph().replay()
+    with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
+        cuda.CUDAGraph().capture_begin()
+
+
+def test_a_graph_is_one_launch(stand_in):
+    x, graph = torch.ones(3, device="cuda"), cuda.CUDAGraph()
+    (x * 2 + 1).exp()
+    with cuda.graph(graph):
+        y = (x * 2 + 1).exp()
+    with cuda_on_host.counted() as tally:
+        graph.replay()
+    assert tally.counts.kernels == 1 and y.isfinite().all()
+
+
+def test_graphed_callables_learn_as_modules_do():
+    plain = torch.nn.Sequential(torch.nn.LayerNorm(3), torch.nn.GELU(), torch.nn.LayerNorm(3)).cuda()
+    graphed = torch.nn.Sequential(torch.nn.LayerNorm(3), torch.nn.GELU(), torch.nn.LayerNorm(3)).cuda()
+    graphed = cuda.make_graphed_callables(graphed, (torch.randn(5, 3, device="cuda"),))
+    for seed in (1, 2):
+        x = torch.randn(5, 3, generator=torch.Generator().manual_seed(seed)).cuda()
+        for module in (plain, graphed):
+            module.zero_grad()
+            module(x).pow(2).sum().backward()
+        for one, other in zip(plain.parameters(), graphed.parameters()):
+            torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_products_are_not_captured():
+    """CuPy calls cuBLAS on no stream that is captured."""
+    x = torch.ones(2, 2, device="cuda")
+    refused = pytest.raises(NotImplementedError, match="calling cuBLAS API during stream capture")
+    with refused, cuda.graph(cuda.CUDAGraph()):
+        x @ x
+    assert (x @ x).sum().item() == 8

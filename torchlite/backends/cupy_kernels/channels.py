@@ -1,0 +1,97 @@
+"""Batch norm: a block of threads for each channel, which makes its statistics and what they normalize in one launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+
+from .raw import Templates, rows_of_one_type
+from .rows import REDUCTIONS
+
+_SOURCE = (
+    REDUCTIONS
+    + r"""
+// Over the elements of a channel: `at` is where they lie.
+#define EACH(at) for (long long i = threadIdx.x; i < n; i += blockDim.x) \
+    for (long long at = (i / inner * gridDim.x + blockIdx.x) * inner + i % inner, once = 1; once; once = 0)
+
+template <typename T>
+__global__ void batch_norm(const T* x, const T* weight, const T* bias, T* running_mean, T* running_var, T* y, T* means,
+                           T* rstds, long long n, long long inner, double momentum, double eps) {
+    const int channel = blockIdx.x;
+    T sum = 0, squares = 0;
+    EACH(at) sum += x[at];
+    const T mean = over_block<T, add<T>>(sum, 0) / n;
+    EACH(at) squares += (x[at] - mean) * (x[at] - mean);
+    squares = over_block<T, add<T>>(squares, 0);
+    const T rstd = T(1) / sqrt(squares / n + T(eps));
+    const T factor = weight ? rstd * weight[channel] : rstd, shift = bias ? bias[channel] : T(0);
+    EACH(at) y[at] = (x[at] - mean) * factor + shift;
+    if (threadIdx.x) return;
+    means[channel] = mean;
+    rstds[channel] = rstd;
+    if (running_mean) running_mean[channel] = running_mean[channel] * T(1 - momentum) + mean * T(momentum);
+    if (running_var) running_var[channel] = running_var[channel] * T(1 - momentum) + squares / (n - 1) * T(momentum);
+}
+
+template <typename T>
+__global__ void batch_norm_backward(const T* g, const T* x, const T* weight, const T* means, const T* rstds, T* to_x,
+                                    T* to_weight, T* to_bias, long long n, long long inner) {
+    const int channel = blockIdx.x;
+    const T mean = means[channel], rstd = rstds[channel];
+    T total = 0, along = 0;
+    EACH(at) {
+        total += g[at];
+        along += g[at] * (x[at] - mean) * rstd;
+    }
+    total = over_block<T, add<T>>(total, 0);
+    along = over_block<T, add<T>>(along, 0);
+    if (to_x) {
+        const T factor = weight ? rstd * weight[channel] : rstd;
+        EACH(at) to_x[at] = factor * (g[at] - total / n - (x[at] - mean) * rstd * (along / n));
+    }
+    if (threadIdx.x) return;
+    if (to_weight) to_weight[channel] = along;
+    if (to_bias) to_bias[channel] = total;
+}
+"""
+)
+_kernels = Templates(_SOURCE, (("batch_norm", ""), ("batch_norm_backward", "")))
+_THREADS = (256,)
+
+
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    if not training or not rows_of_one_type(input, weight, bias, running_mean, running_var):
+        return NotImplemented
+    n, channels, inner = _sizes(input)
+    made, mean, rstd = cupy.empty_like(input), *cupy.empty((2, channels), input.dtype)
+    given = input, weight, bias, running_mean, running_var, made, mean, rstd, n, inner, float(momentum), float(eps)
+    _kernels.launch("batch_norm", input.dtype, channels, _THREADS, given)
+    return made, mean, rstd
+
+
+def _batch_norm_backward(
+    g: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, mean: Any, rstd: Any, train: bool, eps: float,
+    mask: Any,
+) -> Any:  # fmt: skip
+    if not train or not rows_of_one_type(input, weight, mean, rstd) or g.dtype != input.dtype:
+        return NotImplemented
+    n, channels, inner = _sizes(input)
+    to_x = cupy.empty_like(input) if mask[0] else None
+    to_weight, to_bias = (cupy.empty(channels, input.dtype) if wanted else None for wanted in mask[1:3])
+    given = cupy.ascontiguousarray(g), input, weight, mean, rstd, to_x, to_weight, to_bias, n, inner
+    _kernels.launch("batch_norm_backward", input.dtype, channels, _THREADS, given)
+    return to_x, to_weight, to_bias
+
+
+def _sizes(input: Any) -> tuple[int, int, int]:
+    """How many elements a channel has, how many channels there are, and how many elements of one lie together."""
+    channels = input.shape[1]
+    n = input.size // channels
+    return n, channels, n // input.shape[0]
+
+
+KERNELS = {"native_batch_norm": _batch_norm, "native_batch_norm_backward": _batch_norm_backward}
