@@ -6,6 +6,7 @@ Those of PyTorch (`aten`) are the functions of torch; others are declared by pro
 from __future__ import annotations
 
 import enum
+import importlib
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,7 +100,8 @@ class OpOverload(_Named):
     """`torch.ops.namespace.name.overload`."""
 
     def __init__(self, packet: OpOverloadPacket, overload: str, tags: Sequence[Any] = ()) -> None:
-        self.overloadpacket, self._overloadname, self.tags = packet, overload or "default", list(tags)
+        self.overloadpacket = self._overloadpacket = packet
+        self._overloadname, self.tags = overload or "default", list(tags)
         self.namespace, self._opname = packet.namespace, packet.__name__
         self._qualified_op_name = packet.name() + (overload and f".{overload}")
         self.__name__ = f"{self._opname}.{self._overloadname}"
@@ -351,9 +353,25 @@ class _Aten(OpOverloadPacket):
 
 class _AtenOverload(OpOverload):
     overloadpacket: _Aten
+    op: Any = None  # what a dispatch mode saw as this overload
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self.op is not None:
+            return self.op.apply(*self.op.bind(args, kwargs))
         return self.overloadpacket.function(*args, **kwargs)
+
+
+def overload_of(op: Any, name: str, overload: str) -> OpOverload:
+    """The overload that an operation is seen as; operations that users cannot call have theirs made here."""
+    aten = importlib.import_module(".ops", __package__).aten
+    packet = getattr(aten, name, None)
+    if packet is None:
+        packet = _Aten(f"aten::{name}", lambda *args, **kwargs: op.apply(*op.bind(args, kwargs)))
+        setattr(aten, name, packet)
+    found = getattr(packet, overload)
+    if name == op.signature.name:
+        found.op = op
+    return found
 
 
 class Namespace(types.ModuleType):

@@ -118,7 +118,8 @@ class GraphTask:
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.anomaly = mode.anomaly if mode.profiler is None else mode.profiler.watching(mode.anomaly)
-        self.tensors = create_graph or bool(mode.moving)  # whether gradients have a history, or tangents
+        # Whether gradients have a history, or tangents, or a dispatch mode sees what is done to them.
+        self.tensors = create_graph or bool(mode.moving) or mode.seer is not None
         self.waiting: dict[Any, list[Any]] = {}
         self.callbacks: list[Callable[[], Any]] = []
         self.node: Any = None  # the node, or leaf, whose hooks and formulas are run now

@@ -10,7 +10,8 @@ from .swapping import swap_tensors
 # Loaded when first used.
 _LATER = frozenset((
     "_contextlib", "_device", "_foreach_utils", "_import_utils", "_pytree", "benchmark", "checkpoint", "collect_env",
-    "cpp_extension", "data", "deterministic", "dlpack", "hooks", "model_zoo", "serialization", "tensorboard", "weak",
+    "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "serialization",
+    "tensorboard", "weak",
 ))  # fmt: skip
 
 

@@ -76,6 +76,8 @@ class _Kept:
 class _Asked(Switch):
     """A context in which `run` is asked to run the kernels of operations."""
 
+    everything = False  # views have nothing worth keeping
+
     def run(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
         raise NotImplementedError
 

@@ -77,6 +77,8 @@ class InPlace(Recording):
                 before.counter = None
         if backend.level:
             backend.overwrite(self, self_, before, values)
+        elif state.mode.seer is not None:
+            state.mode.seer.write(self, values)
         else:
             state.within(silent(state.mode), self.overwrite, self_, before, values)
         node = None if edges is None else self.record_in_place(edges, self_, before, values)

@@ -109,7 +109,8 @@ class Op(PublicForms):
         def compute() -> Any:
             return self.wrap_results(self.run(state, kernel, arguments, values), out_dtype, backend)
 
-        return state.mode.kernels(self, values, compute)
+        made = state.mode.kernels(self, values, compute)
+        return tuple(made) if isinstance(made, (tuple, list)) else made
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:
         return self.arranged(state.quiet(kernel, *arguments), values)

@@ -29,6 +29,11 @@ class ViewOp(Op):
         super().__init__(*args, **more)
         self.kind = MULTI_OUTPUT if multi else ORDINARY
 
+    @staticmethod
+    def seen(made: Any) -> Any:
+        """The arrays of what a dispatch mode gave in the place of views."""
+        return [t.array for t in made] if isinstance(made, tuple | list) else made.array
+
     def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
         """Show, and give the view its history."""
         source: Tensor = values[0]
@@ -48,9 +53,12 @@ class ViewOp(Op):
             several = isinstance(made, tuple)
             results = made if several else (made,)
         else:
-            kernel = self.kernels.get(backend) or self.find_kernel(backend)
-            array = source.array
-            made = kernel(array if array.size else backend.definite(array), *values[1:])
+            if mode.seer is not None:
+                made = self.seen(mode.seer(self, values))
+            else:
+                kernel = self.kernels.get(backend) or self.find_kernel(backend)
+                array = source.array
+                made = kernel(array if array.size else backend.definite(array), *values[1:])
             several = made.__class__ is list or made.__class__ is tuple
             if several:
                 results = tuple([self.wrap_results(array, None, backend) for array in made])

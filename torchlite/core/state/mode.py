@@ -16,7 +16,7 @@ import numpy as np
 from ..native import native
 from ..parts import ModeParts, StateParts, know
 
-_DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "toggled", "transforming"))
+_DERIVED = frozenset(("beneath", "direct", "marks", "moving", "plain", "records", "seer", "toggled", "transforming"))
 
 
 class Mode(ModeParts):
@@ -24,7 +24,7 @@ class Mode(ModeParts):
 
     __slots__ = (
         "anomaly", "autocast", "beneath", "forward", "functions", "inference", "kernels", "levels", "marks", "moving",
-        "profiler", "records", "saved_hooks", "subclasses", "toggled", "transforming", "transforms",
+        "profiler", "records", "saved_hooks", "seer", "subclasses", "toggled", "transforming", "transforms",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class Mode(ModeParts):
         self.forward = forward  # whether these are switched on
         self.moving = levels if forward and not inference else ()
         self.kernels = kernels  # what is asked to run the kernels: `kernels(op, values, compute)`
+        self.seer = kernels if kernels is not None and kernels.everything else None  # views and writes are its, too
         self.profiler = profiler  # what writes down calls and nodes (autograd/profiler.py), or None
         self.autocast = autocast  # what casts the operands of ops (amp/autocast_mode.py), or None
         self.transforms = transforms  # whether transforms of functions run, which may take tensors over

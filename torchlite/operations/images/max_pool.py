@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
+from ...core.state import local
 from ...core.values import Array, Backend, dt, errors
 from ..making.windows import Ints, like, spread, steps
 from ..vocabulary import REAL, zero_gradient
@@ -177,8 +178,11 @@ def _check_1d(self: Tensor, given: dict[str, Ints], ceil_mode: bool) -> None:
 # ---- the ops
 
 
-def _checked(op: LaidOp, dims: int, check: Any, results: int) -> Any:
-    """The function that runs a pool on images of so many dimensions, and gives so many of its results."""
+def _checked(op: LaidOp, dims: int, check: Any, places: LaidOp | None = None) -> Any:
+    """The function that runs a pool on images of so many dimensions.
+
+    Where there is an op that finds the places of maxima, too, their values alone are given; a dispatch mode sees that.
+    """
     name = f"max_pool{dims}d"
 
     def pool(self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
@@ -192,8 +196,9 @@ def _checked(op: LaidOp, dims: int, check: Any, results: int) -> Any:
         count, *_ = count_windows(shape[len(shape) - dims :], window, stride, padding, dilation, ceil_mode)
         check_count(shape[len(shape) - dims - 1 :], count)
         check_dtype(name, self)
-        made = op.apply(self, window, stride, padding, dilation, ceil_mode)
-        return made[0] if results == 1 else made
+        run = op if places is None or local.state.mode.seer is None else places
+        made = run.apply(self, window, stride, padding, dilation, ceil_mode)
+        return made if places is None else made[0]
 
     return pool
 
@@ -243,9 +248,9 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         "bool ceil_mode=False"
     )
     return (
-        publish_python(f"{name}({arguments})", _checked(alone, dims, check, 1), method=False),
+        publish_python(f"{name}({arguments})", _checked(alone, dims, check, with_places), method=False),
         publish_python(
-            f"{name}_with_indices({arguments})", _checked(with_places, dims, check, 2), function=False, method=False
+            f"{name}_with_indices({arguments})", _checked(with_places, dims, check), function=False, method=False
         ),
     )
 

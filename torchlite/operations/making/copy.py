@@ -100,7 +100,7 @@ def _cast(backend: Backend, array: Array, to: Any, format_: memory_format | None
 
 
 cast = LaidOp(
-    "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format)",
+    "_to_copy(Tensor self, ScalarType dtype, MemoryFormat? memory_format=None)",
     _cast,
     {"self": lambda g, self_dtype: real_if(g, self_dtype).to(self_dtype)},
     linear=True,

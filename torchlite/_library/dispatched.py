@@ -1,0 +1,123 @@
+"""What a dispatch mode sees of an operation: an overload of `torch.ops.aten`, and the arguments it is called with.
+
+Operations are declared by PyTorch's schemas, so that most tell their overload themselves. `_OVERLOADS` has those that
+do not, `_SEEN` operations that PyTorch knows by another name, `_MADE_OF` those that are several there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.machine import Tensor, functions
+from ..core.values import get_default_device
+
+_TENSOR, _SCALAR = lambda values: "Tensor", lambda values: "Scalar"
+
+
+def _by_operand(values: Sequence[Any]) -> str:
+    return "Tensor" if isinstance(values[1], Tensor) else "Scalar"
+
+
+def _bounds(values: Sequence[Any]) -> str:
+    return "Tensor" if any(isinstance(v, Tensor) for v in values[1:]) else "default"
+
+
+def _branches(values: Sequence[Any]) -> str:
+    here, there = (isinstance(v, Tensor) for v in values[1:])
+    return "self" if here and there else "ScalarOther" if here else "ScalarSelf" if there else "Scalar"
+
+
+_OVERLOADS: dict[str, Callable[[Sequence[Any]], str]] = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "frexp", "ldexp", "slice_copy", "split_copy"), _TENSOR),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "fmod", "remainder", "rsub"), _by_operand),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "searchsorted"), _by_operand),
+    **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), _bounds),
+    **dict.fromkeys(("transpose", "select_copy", "transpose_copy", "unbind_copy"), lambda values: "int"),
+    "div.rounding_mode": lambda values: "Tensor_mode",
+    "isin": lambda values: "Tensor_Tensor",
+    "where": _branches,
+    "where.condition": lambda values: "default",
+}
+_INTERNAL = frozenset(("_", "in_place", "bias"))
+
+
+def _flat_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """A product with a transposed matrix, of the rows of a tensor."""
+    turned = weight.t()
+    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    if bias is not None:
+        result = functions["addmm"](bias, rows, turned)
+        return result if x.dim() == 2 else result.view(*x.shape[:-1], -1)
+    result = functions["mm"](rows, turned)
+    return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])
+
+
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor | None:
+    fits = x.dim() > 1 and weight.dim() == 2 and (bias is None or bias.dim() == 1)
+    return _flat_linear(x, weight, bias) if fits else None
+
+
+# What runs the parts, or gives None where an operation is seen as it is.
+_MADE_OF: dict[str, Callable[..., Any]] = {
+    "_linear": _linear,
+    "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
+}
+
+# For operations that PyTorch knows by another name: that, and the arguments it has there.
+_SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
+    "softmax.int": lambda self, dim, dtype=None: ("_softmax", (self, dim, False), {}),
+    "log_softmax.int": lambda self, dim, dtype=None: ("_log_softmax", (self, dim, False), {}),
+    "_scaled_dot_product_attention": lambda *values: ("_scaled_dot_product_flash_attention_for_cpu", values, {}),
+    "_to_copy": lambda self, dtype, laid=None: (
+        "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid}),
+    ),
+}  # fmt: skip
+
+_FACTORIES = {"empty": "memory_format"}
+
+
+def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
+    """As `seen`, for a function that makes a tensor."""
+    d, laid, where, _, _, _ = values[factory.own :]
+    args = list(values[: factory.own])
+    for param in factory.signature.params[: factory.own][::-1]:
+        if param.required or not _same(args[-1], param.default):
+            break
+        args.pop()
+    like = factory.like or factory.method
+    options = {"dtype": d, "layout": laid, "device": where if like else where or get_default_device()}
+    kwargs = {name: value for name, value in options.items() if value is not None} | {"pin_memory": False}
+    given = tuple([list(a) if type(a) is tuple else a for a in args])
+    return factory.name, _FACTORIES.get(factory.name, "default"), given, kwargs
+
+
+def parts_of(op: Any) -> Callable[..., Any] | None:
+    """What runs the operations that one is made of in PyTorch, if there are several."""
+    return _MADE_OF.get(op.name)
+
+
+def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
+    """A call of an operation: name and overload, arguments by position, without defaults at the end, and by name."""
+    if op.name in _SEEN:
+        name, given, named = _SEEN[op.name](*values)
+        return name, "default", given, named
+    name, overload = op.signature.name, op.signature.overload or "default"
+    if op.name in _OVERLOADS:
+        overload = _OVERLOADS[op.name](values)
+    elif overload in _INTERNAL:
+        overload = "default"
+    args, kwargs = [], {}
+    for param, value in zip(op.signature.params, values, strict=False):
+        if not param.kwonly:
+            args.append(value)
+        elif param.required or value != param.default:
+            kwargs[param.name] = value
+    params = op.signature.params
+    while args and not params[len(args) - 1].required and _same(args[-1], params[len(args) - 1].default):
+        args.pop()
+    return name, overload, tuple([list(a) if type(a) is tuple else a for a in args]), kwargs
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and not isinstance(value, Tensor) and value == default)
