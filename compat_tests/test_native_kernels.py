@@ -530,6 +530,33 @@ def test_attention(isa, sizes, causal):
     forward.agree((q, k, v, np.zeros((queries, keys), np.float32), False, 0.3), 1e-4, 1e-5, taken=False, signs=False)
 
 
+# ---- halves
+
+
+@pytest.mark.parametrize("half", (torchlite.float16.numpy, torchlite.bfloat16.numpy), ids=str)
+def test_halves(isa, half):
+    pair, every = Pair("_to_copy"), np.arange(1 << 16, dtype=np.uint16).view(half)
+    made, wanted = pair.kernel(every, np.dtype(np.float32), None), every.astype(np.float32)
+    np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(np.signbit(made), np.signbit(wanted))
+    # Between neighbours: at them, in the middle, and a little beside it.
+    finite = np.sort(wanted[np.isfinite(wanted)]).astype(np.float64)
+    middle = ((finite[1:] + finite[:-1]) / 2).astype(np.float32)
+    beside = [np.nextafter(middle, np.float32(to)) for to in (-np.inf, np.inf)]
+    for x in (finite.astype(np.float32), middle, *beside, SPECIAL, np.float32([65504, 65519, 65520, 3.4e38, 3.39e38])):
+        with np.errstate(all="ignore"):
+            made, wanted = pair.kernel(x, half, None), x.astype(half)
+        same = (made.view(np.uint16) == wanted.view(np.uint16)) | np.isnan(x)
+        assert made.dtype == half and same.all()
+        assert np.isnan(made[np.isnan(x)].astype(np.float32)).all()
+    assert not pair.declined
+    for n in SIZES:
+        for laid, taken in layouts(numbers(n)):
+            pair.agree((laid, half, None), 0, 0, taken)
+    for array, dtype in ((np.ones(3), half), (np.ones(3, half), np.dtype(np.float64)), (np.ones(3, half), half)):
+        pair.agree((array, dtype, None), taken=False)
+
+
 # ---- steps of optimizers
 
 STEP_CALLS = [  # how many arrays of state, and the numbers
@@ -674,6 +701,7 @@ def good_calls():
         yield name, (numbers((4, 40)), 0, False)
     for name in ("cumsum", "cumprod"):
         yield name, (image, 2)
+    yield "_to_copy", (x, np.dtype(np.float16), None)
     yield "native_layer_norm", (x, (6,), w, w, 1e-5)
     yield "native_layer_norm_backward", (x, y, (6,), rows, rows, w, w, (True, True, True))
     flat = ((1, 1), (1, 1), (1, 1), False, (0, 0), 2)

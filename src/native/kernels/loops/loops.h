@@ -14,6 +14,11 @@ typedef ptrdiff_t N;
 
 // clang-format off
 #define LOOPS(X) \
+    /* halves.c */ \
+    X(of_half, (const void *from, void *to, N n)) \
+    X(to_half, (const void *from, void *to, N n)) \
+    X(of_brain, (const void *from, void *to, N n)) \
+    X(to_brain, (const void *from, void *to, N n)) \
     /* rows.c: each row of n numbers by itself */ \
     X(softmax, (const float *x, float *y, N rows, N n)) \
     X(log_softmax, (const float *x, float *y, N rows, N n)) \

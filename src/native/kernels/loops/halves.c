@@ -1,0 +1,39 @@
+// Between single precision and the two kinds of halves, as bits: to the nearest, of two equally near ones to the even one.
+#include "simd.h"
+
+INLINE float of_half(uint16_t h)
+{
+    const int32_t size = (h & 0x7fff) << 13, special = (h & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
+    // The exponents begin at other numbers; to multiply serves denormals, too.
+    return with_bits(bits_of(with_bits(size) * 0x1p112f) | special | (int32_t)((uint32_t)(h & 0x8000) << 16));
+}
+
+INLINE uint16_t to_half(float x)
+{
+    const uint32_t bits = (uint32_t)bits_of(x), size = bits & 0x7fffffff;
+    const uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
+    const uint32_t small = (uint32_t)bits_of(with_bits((int32_t)size) + 0.5f) - 0x3f000000;  // whose last bit is a half's
+    const uint32_t large = size > 0x7f800000 ? 0x7e00 : 0x7c00;
+    const uint32_t made = size < 0x38800000 ? small : size < 0x47800000 ? normal : large;
+    return (uint16_t)(made | (bits >> 16 & 0x8000));
+}
+
+INLINE float of_brain(uint16_t b) { return with_bits((int32_t)((uint32_t)b << 16)); }
+
+INLINE uint16_t to_brain(float x)
+{
+    const uint32_t bits = (uint32_t)bits_of(x), nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : nearest);
+}
+
+#define CONVERT(name, from_type, to_type) \
+    void IN_ISA(name)(const void *from, void *to, N n) \
+    { \
+        const from_type *restrict x = from; \
+        to_type *restrict y = to; \
+        SIMD for (N i = 0; i < n; i++) y[i] = name(x[i]); \
+    }
+CONVERT(of_half, uint16_t, float)
+CONVERT(to_half, float, uint16_t)
+CONVERT(of_brain, uint16_t, float)
+CONVERT(to_brain, float, uint16_t)
