@@ -156,11 +156,9 @@ def plan_op(
     op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None
 ) -> Plan | None:
     """The plan of an op whose kernel takes the arrays of its tensors as they are; `which` of its results is wanted."""
-    backend = common_backend(op, values)
-    if backend.level or any([t.backend is not backend for t in tensors]):
+    backend = _one_backend(op, values, tensors)
+    if backend is None:
         return None
-    if op.promoted is not None and not any([isinstance(values[i], Tensor) for i in op.promoted]):
-        return None  # the default dtype decides
     arguments, out_dtype = op.prepare(values, backend)
     operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
@@ -214,6 +212,16 @@ def plan_op(
         check and (lambda tensors: check(*bound(tensors))), _after(finish, returns, bound),
     )  # fmt: skip
     return run
+
+
+def _one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backend | None:
+    """The device that all tensors of a call are on; None where there are several, or a form does not decide."""
+    backend = common_backend(op, values)
+    if backend.level or any([t.backend is not backend for t in tensors]):
+        return None
+    if op.promoted is not None and not any([isinstance(values[i], Tensor) for i in op.promoted]):
+        return None  # the default dtype decides
+    return backend
 
 
 def _after(finish: Any, returns: Any, bound: Any) -> Callable[[Any, Sequence[Tensor]], Any] | None:
