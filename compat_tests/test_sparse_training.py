@@ -239,3 +239,44 @@ def test_buffers_and_parameters_of_modules() -> None:
     assert torchlite.equal(holder.double().mask.to_dense(), torchlite.eye(3, dtype=torchlite.float64))
     holder.float().load_state_dict(other.state_dict())
     assert torchlite.equal(holder.mask.to_dense(), 3 * torchlite.eye(3))
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_masked_reductions(layout: str) -> None:
+    def program(torch: Any, tell: Any) -> None:
+        x = torch.tensor([[0.0, 2, 0], [3, 0, 4], [0, 0, 0]])
+        mask = torch.tensor([[True, True, False], [False, False, True], [False, True, False]])
+        x, mask = (getattr(t, f"to_sparse_{layout}")() for t in (x, mask))
+        for name in ("sum", "prod", "amax", "amin", "mean"):
+            for dim in (None, 0, 1, (0, 1)):
+                for keepdim in (False, True):
+                    try:
+                        tell(_dense(getattr(torch.masked, name)(x, dim, keepdim=keepdim, mask=mask)))
+                    except (RuntimeError, ValueError, AssertionError) as error:
+                        tell(error)
+        tell(_dense(torch.masked.sum(x, 0, keepdim=True)))
+        try:
+            torch.masked.prod(x, 0, keepdim=True)
+        except ValueError as error:
+            tell(error)
+
+    same_story(program)()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64", "float16"])
+def test_products_without_scipy(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    from torchlite.kernels import sparse
+
+    def products() -> list[Any]:
+        torchlite.manual_seed(0)
+        a = (torchlite.randn(7, 9) * 4).round().relu().to(getattr(torchlite, dtype))
+        b = (torchlite.randn(9, 5) * 4).round().to(a.dtype)
+        s = a.to_sparse()
+        twice = torchlite.sparse_coo_tensor(s.indices().repeat(1, 2), s.values().repeat(2), s.shape)
+        made = [s @ b, s.to_sparse_csr() @ b, s.to_sparse_csc() @ b, twice @ b, b.t() @ s.t()]
+        return [*made, (s @ b.to_sparse()).to_dense(), (s.to_sparse_csr() @ b.to_sparse_csr()).to_dense()]
+
+    with_scipy = products()
+    monkeypatch.setattr(sparse, "library", lambda xp: None)
+    for one, other in zip(with_scipy, products(), strict=True):
+        assert one.dtype is other.dtype and torchlite.equal(one, other)

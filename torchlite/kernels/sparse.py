@@ -107,6 +107,14 @@ def product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Ar
     return _by_runs(xp, pointers(xp, rows, count), columns, values, dense)
 
 
+def product_of_rows(xp: Namespace, starts: Array, columns: Array, values: Array, dense: Array) -> Any:
+    """The same where compressed rows are given."""
+    kind, sparse = values.dtype.kind, library(xp)
+    if sparse is not None and kind in "fciu" and values.dtype.itemsize > 2:
+        return _matrix(sparse, starts, columns, values, (starts.size - 1, len(dense))) @ dense
+    return product(xp, rows_of(xp, starts, values.size), columns, values, dense, starts.size - 1)
+
+
 def _matrix(sparse: Any, starts: Array, columns: Array, values: Array, shape: tuple[int, int]) -> Any:
     """The library's matrix over arrays, without its checks, which would copy them."""
     made = sparse.csr_matrix(shape, dtype=values.dtype)

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.machine import Tensor, functions
-from ..core.values import dt, wrap_dim
+from ..core.values import dt, strided, wrap_dim
 from ..operations.pointwise.selection import where
 from ..operations.reductions.vector_norms import norm_of_order
+from .sparse_reductions import reduced
 
 Ints = tuple[int, ...]
 
@@ -85,6 +86,13 @@ def _reduction(
         dtype: dt.dtype | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
+        if input.layout is not strided:
+            usual = _summed_as(input.dtype) if name in ("sum", "prod") else input.dtype
+            unit = identity(input) if callable(identity) else identity
+            dims = [d for d in _dims(dim, input) if d < input.dim()]
+            return reduced(name, input, dims, bool(keepdim), _given(dtype, usual), mask, unit)
+        if mask is not None and mask.layout is not strided:
+            mask = mask.to_dense()
         return reduce(_filled(input, mask, identity), dim, keepdim if name == "logsumexp" else bool(keepdim), dtype)
 
     reduction.__name__ = reduction.__qualname__ = name
@@ -142,6 +150,9 @@ def mean(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             f"{_given(dtype, input.dtype)}"
         )
+    if input.layout is not strided:
+        usual = _given(dtype, input.dtype)
+        return reduced("mean", input, _dims(dim, input), bool(keepdim), usual, mask, 0)
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, bool(keepdim), mask)
 
 

@@ -17,7 +17,7 @@ def major(array: Compressed) -> Any:
     backend = array.compressed.backend.home
     xp, starts = backend.xp, array.compressed.array
     count, total = math.prod(array.batch), array.plain.array.size
-    whole = starts.reshape((count, -1))[:, :-1] + (xp.arange(count) * array.nnz).reshape((-1, 1))
+    whole = starts.reshape((count, starts.shape[-1]))[:, :-1] + (xp.arange(count) * array.nnz).reshape((-1, 1))
     return kernels.rows_of(xp, xp.concatenate([whole.reshape(-1), xp.full(1, total, xp.int64)]), total)
 
 

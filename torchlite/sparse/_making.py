@@ -15,7 +15,7 @@ from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.making.factory import IN_LAYOUTS
 from ._coo import at_places, coalesced, matched, nothing, places
-from ._family import OfTensors, is_coo
+from ._family import OfTensors, is_compressed, is_coo
 from ._invariants import check_sparse_tensor_invariants
 
 _OPTIONS = (
@@ -336,7 +336,10 @@ in_layout("full")(_ones)
 def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of zeros: of coordinates, without values; of a compressed layout, with zeros where `t` has values."""
     if laid is not t.layout:
-        return empty(laid, t.shape, d, backend)
+        if is_compressed(t) and laid in (sparse_bsr, sparse_bsc):
+            t = t.to_sparse(layout=laid, blocksize=t.array.blocksize or (1, 1))
+        else:
+            return empty(laid, t.shape, d, backend)
     if laid is sparse_coo:
         like_ = tensors.empty(0, dtype=d, device=backend.device)
         return nothing(t.shape, t.array.sparse_dim, like_)

@@ -7,7 +7,7 @@ from typing import Any
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import Op, publish, publish_python
 from ..core.machine import NOT_IMPLEMENTED, Tensor, functions
-from ..core.values import Array, Namespace, dt
+from ..core.values import dt
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import sparse_bsr, sparse_coo, sparse_csr
 from ..kernels import sparse as kernels
@@ -21,11 +21,10 @@ from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, t
 # ---- the one product that the others are made of
 
 
-def _product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
-    return kernels.product(xp, rows, columns, values, dense, count)
-
-
-product = Op("_sparse_product(Tensor rows, Tensor columns, Tensor values, Tensor dense, int count)", _product)
+product = Op("_sparse_product(Tensor rows, Tensor columns, Tensor values, Tensor dense, int count)", kernels.product)
+product_of_rows = Op(
+    "_sparse_row_product(Tensor starts, Tensor columns, Tensor values, Tensor dense)", kernels.product_of_rows
+)
 
 
 def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -56,6 +55,8 @@ def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
     _check(a, b)
     if is_coo(a) and a.array.dense_dim:
         a = a.to_dense().to_sparse()
+    if a.layout is sparse_csr and not a.array.batch:
+        return product_of_rows.apply(*a.array.parts(), b.contiguous())
     return product.apply(*_places(a), b.contiguous(), a.shape[0])
 
 
