@@ -198,3 +198,51 @@ def test_pairs_of_one_turned_round_have_gradients(torch, tell):
     y = torch.view_as_real(x).mT
     y.backward(torch.tensor([[0.5], [0.25]]))
     tell(x.grad)
+
+
+ORDER = """
+x.expand(2, 4).cumsum_(5)
+(x * 1j).expand(2, 4).relu_()
+torch.add(x, x, alpha=1j)
+torch.ones(3, 2).mul_(torch.ones(4, 3, 2) * 1j)
+torch.zeros(2).index_put_((torch.tensor([0, 1]),), torch.ones(3).long())
+torch.zeros(2).index_put_((torch.tensor([0, 1]),), torch.ones(2).long())
+torch.zeros(2).masked_fill_(torch.tensor([True, False]), torch.tensor(1 + 1j))
+torch.zeros(2).index_put_((torch.tensor([True, False]),), torch.tensor(1 + 1j))
+x.clone().expand(2, 4).index_put_((torch.tensor([True, False]),), torch.tensor(1.0))
+F.interpolate(torch.ones(1, 1, 0), size=5)
+F.conv1d(torch.ones(2, 1, 0), torch.ones(2, 1, 2), padding=1)
+"""
+
+
+@pytest.mark.parametrize("call", ORDER.strip().splitlines())
+def test_what_is_looked_at_before_something_is_written(call):
+    assert outcome(torchlite, call) == outcome(torch, call)
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfinv", "angle", "special.erfcx", "special.ndtr"])
+def test_gradients_lie_as_the_first_factor_of_their_formula(name):
+    @same_story
+    def program(torch, tell):
+        x = (torch.arange(1.0, 7).reshape(2, 3) / 8).t().requires_grad_()
+        function = torch
+        for part in name.split("."):
+            function = getattr(function, part)
+        for graph in (False, True):
+            tell(torch.autograd.grad(function(x).mean(), x, create_graph=graph)[0].stride())
+
+    program()
+
+
+@pytest.mark.parametrize("name", ["xlogy", "nan_to_num", "leaky_relu"])
+def test_gradients_lie_as_pytorchs_kernels_lay_them(name):
+    @same_story
+    def program(torch, tell):
+        x = torch.arange(1.0, 7).reshape(2, 3).t().requires_grad_()
+        made = {
+            "xlogy": lambda: torch.xlogy(x, x.detach()), "nan_to_num": lambda: torch.nan_to_num(x),
+            "leaky_relu": lambda: torch.nn.functional.leaky_relu(x),
+        }[name]()  # fmt: skip
+        tell(torch.autograd.grad(made.mean(), x, create_graph=True)[0].stride())
+
+    program()

@@ -29,6 +29,7 @@ OF_MEMORY = ("storage_offset()", "untyped_storage().nbytes()", "shares memory wi
 TRANSFORM = r"torch\.func\.|torch\.autograd\.functional|checkpoint"
 FORBIDDEN = "its base or another view of its base has been modified inplace"
 NORMS = "_norm|BatchNorm|LayerNorm"
+IN_A_PASS = f"modified by an inplace|{FORBIDDEN}|detached in-place|hook returned|does not require grad and does"
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
 
 
@@ -102,7 +103,7 @@ KNOWN = (
         "empty batches",
         "PyTorch's vmap takes its first element to see what there is, and so has no batches of none",
         lambda program, d: says(
-            d.expected, r"select\(\): index 0 out of range for tensor of size \[0|0 elements into shape \[0, -1\]"
+            d.expected, r"index 0 out of range for tensor of size \[(\d+, )*0\b|0 elements into shape \[0, -1\]"
         ),
     ),
     Known(
@@ -141,7 +142,7 @@ KNOWN = (
         "PyTorch refuses what overlaps once it is resized, or reads what it has written; torchlite computes first",
         lambda program, d: (
             ("out=" in program[-1].line and d.actual is None and says(d.expected, "refer to a single memory location"))
-            or (d.field == "values" and "overlapping" in program[-1].fills and resizes(program))
+            or (d.field == "values" and over_an_operand(program) and resizes(program))
         ),
     ),
     Known(
@@ -155,7 +156,7 @@ KNOWN = (
         "which logarithms show",
         lambda program, d: (
             d.field == "values" and listed(d) and anywhere(program, "complex")
-            and anywhere(program, "neg|-v|- v|sub|square|conj")
+            and anywhere(program, "neg|-v|- v|sub|square|conj|mH|adjoint")
             and (same_but_for_signs(d) or half_turns(d))
         ),
     ),
@@ -173,7 +174,7 @@ KNOWN = (
         "counts of writes and whether it is a view show",
         lambda program, d: (
             d.field in OF_STEPS
-            and says(program[-1].line, r"trapezoid|F\.pairwise_distance|circular|F\.scaled_dot|F\.linear|pool1d")
+            and says(program[-1].line, r"trapezoid|pairwise|circular|scaled_dot|F\.linear|pool1d|rms_norm|conv\w*1d")
         ),
     ),
     Known(
@@ -184,7 +185,10 @@ KNOWN = (
     Known(
         "told of resized outs",
         "PyTorch resizes what it computes in and what it is given, some before it refuses that, and tells of each",
-        lambda program, d: d.field == "warnings" and "out=" in program[-1].line and all_of_resizing(d),
+        lambda program, d: (
+            d.field == "warnings" and "out=" in program[-1].line
+            and (all_of_resizing(d) or sorted(d.expected) == sorted(d.actual))
+        ),
     ),
     Known(
         "pools of nothing",
@@ -202,6 +206,53 @@ KNOWN = (
         lambda program, d: (
             d.field == "error's text"
             and all(says(said, "modified by an inplace operation|modified inplace") for said in (d.expected, d.actual))
+        ),
+    ),
+    Known(
+        "which error of a pass comes first",
+        "where several things are wrong in a pass, each library tells of the first it comes to: nodes are numbered as "
+        "they are made, and PyTorch's functions are made of other nodes",
+        lambda program, d: d.stage == "gradients" and says(d.expected, IN_A_PASS) and says(d.actual, IN_A_PASS),
+    ),
+    Known(
+        "what an error leaves behind",
+        "a call that is refused may have resized `out=`, or written the elements before the wrong one",
+        lambda program, d: (
+            d.field in ("values", "shape", "stride()", "untyped_storage().nbytes()", "storage_offset()")
+            and says(program[-1].line, r"out=|index_fill_|index_add_|index_put_|\] ") and refused(program)
+        ),
+    ),
+    Known(
+        "noise kept before it is drawn",
+        "saved-tensor hooks are shown rrelu's noise by PyTorch before there is any, so that a copy has none",
+        lambda program, d: d.stage == "gradients" and anywhere(program, "F.rrelu.*training=True") and packed(program),
+    ),
+    Known(
+        "what formulas keep, detached or changed through .data",
+        "a formula shows that if it keeps the very tensor; those of PyTorch's transforms and composites keep others",
+        lambda program, d: (
+            d.stage == "gradients"
+            and (
+                (d.field == "values" and anywhere(program, r"\.data\.mul_"))
+                or (tells_of_detached(d) and anywhere(program, f"{TRANSFORM}|cosine_similarity"))
+            )
+        ),
+    ),
+    Known(
+        "complex gradients of real operands",
+        "PyTorch's engine stumbles over gradients that are complex, or of integers, where an operand is neither",
+        lambda program, d: says(d.expected, r"isFloatingType\(grad|isDifferentiableType\(grad"),
+    ),
+    Known(
+        "numbers as C++ prints them",
+        "some errors show a tensor, which PyTorch prints in C++'s way",
+        lambda program, d: d.field == "error's text" and says(d.expected, "Expected 0D or 1D tensor in the tensor"),
+    ),
+    Known(
+        "attention of nothing",
+        "PyTorch does not look at how many features queries and keys have where a result has no elements",
+        lambda program, d: (
+            d.expected is None and says(program[-1].line, "F.scaled_dot") and says(d.actual, "cannot be multiplied")
         ),
     ),
     Known(
@@ -224,14 +275,14 @@ KNOWN = (
         "elements that differ in nothing",
         "the mean of equal numbers is one of them; in PyTorch, it may be off by rounding, and their variance not 0",
         lambda program, d: (
-            (d.field == "values" and listed(d) and says(program[-1].line, f"{NORMS}|corrcoef") and nothing_instead(d))
+            (d.field == "values" and listed(d) and anywhere(program, f"{NORMS}|corrcoef") and nothing_instead(d))
             or (d.stage == "gradients" and anywhere(program, NORMS) and close(d, 3e-5))
         ),
     ),
     Known(
         "layouts of batches",
         "PyTorch's vmap leaves a batch where it is in memory or brings it to the front, op by op; torchlite brings it",
-        lambda program, d: d.field == "stride()" and says(program[-1].line, r"vmap\(.*in_dims=-"),
+        lambda program, d: d.field == "stride()" and says(program[-1].line, r"vmap\("),
     ),
     Known(
         "layouts of real parts",
@@ -273,7 +324,7 @@ KNOWN = (
     Known(
         "layouts of convolutions",
         "steps along dimensions of one element let PyTorch take rows for channels, and lay out results so",
-        lambda program, d: d.field == "stride()" and says(program[-1].line, r"conv1d|conv_transpose1d|Conv1d"),
+        lambda program, d: d.field == "stride()" and says(program[-1].line, r"conv\w*1d|Conv1d|adaptive_avg_pool1d"),
     ),
     Known(
         "writes of products to out=",
@@ -284,7 +335,7 @@ KNOWN = (
         "complex32",
         "torchlite has no complex numbers of float16",
         lambda program, d: (
-            says(d.actual, "torchlite has no tensors of torch.complex32")
+            says(d.actual, r"no tensors of torch\.complex32|ComplexHalf|complex_cpu\W not implemented for 'Half'")
             or (d.field == "warnings" and all(said.startswith("UserWarning: ComplexHalf") for said in d.expected))
         ),
     ),
@@ -342,6 +393,10 @@ def all_of_resizing(d: Difference) -> bool:
     return all(said.startswith("UserWarning: An output with one or more") for said in (*d.expected, *d.actual))
 
 
+def tells_of_detached(d: Difference) -> bool:
+    return says(d.expected, "detached in-place") or says(d.actual, "detached in-place")
+
+
 def listed(d: Difference) -> bool:
     """Whether both libraries give numbers."""
     return isinstance(d.expected, list) and isinstance(d.actual, list)
@@ -381,6 +436,24 @@ def reshapes_unrecorded(program: Program) -> bool:
         if changed and ("out=" in step.line or re.search("no_grad|inference", step.mode)):
             return True
     return False
+
+
+def refused(program: Program) -> bool:
+    """Whether PyTorch refuses the last line."""
+    return Run(importlib.import_module("torch"), program).errors[-1] is not None
+
+
+def packed(program: Program) -> bool:
+    return any("saved_tensors_hooks" in step.mode for step in program)
+
+
+def over_an_operand(program: Program) -> bool:
+    """Whether `out=` shows the memory of another operand of the last line."""
+    if "overlapping" in program[-1].fills:
+        return True
+    tensors = Run(importlib.import_module("torch"), program[:-1]).tensors()
+    places = [tensors[name].untyped_storage().data_ptr() for name in program[-1].fills.values() if name in tensors]
+    return len(set(places)) < len(places)
 
 
 def overwritten(program: Program) -> bool:

@@ -82,6 +82,7 @@ class Declaration(metaclass=_Declared):
         super().__setattr__(name, value)
 
     elementwise: bool = False  # whether the result's layout is kept where `out=` is resized
+    asks: bool = True  # whether PyTorch asks operands for their histories before it computes
     complex_gradients: bool = True  # whether calls with complex operands are recorded, or refused
     exact_out: bool = False  # whether `out=` must have the result's dtype
     of_numbers: bool = False  # whether numbers may stand for all operands
@@ -94,7 +95,8 @@ class Declaration(metaclass=_Declared):
     lifts: bool = False  # whether a number in a tensor's place is made one
     check_in_place: Callable[..., None] | None = None  # what the in-place form is refused for, beside memory
     reads: Callable[..., Sequence[Any]] | None = None  # which operands are still read while it writes; None: all
-    warns: str = ""  # how indexing writes what may be written to the same memory several times, with a warning
+    warns: Callable[..., dict[str, str]] | None = None  # functions to warn of, and as what indexing calls them, when
+    # they write to the same memory several times
     check_out: Callable[[Any, Sequence[Any]], None] | None = None  # what `out=` is refused for, beside its dtype
     finish: Callable[[Any, Sequence[Any]], Any] | None = None  # what is made of results at last, given the operands
     fast: Callable[..., Any] | None = None  # what makes the public function, with a way of its own (fast.py)

@@ -127,6 +127,7 @@ class Elementwise(Op):
         self.floating = "float" in (result, integers)
         self.result = "same" if result == "float" else result
         self.recorded = self.recorded and result != "bool"
+        self.asks = self.asks and result != "bool"
         self.dtypes = dtypes
         self.refuse = refuse
         self.label = label or f"{self.signature.name}_cpu"
@@ -344,17 +345,20 @@ class Scaled(Binary):
         call = fast.binary(self)
         return lambda input, other, alpha: call(input, other, alpha=alpha)
 
+    def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
+        alpha = values[2]
+        if isinstance(alpha, bool) and common is not dt.bool_:
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        if isinstance(alpha, (float, complex)) and common.category < dt.FLOAT:
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        if isinstance(alpha, complex) and not common.is_complex:
+            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        return super().fit_scalars(values, common, backend)
+
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
         (*operands, _), out_dtype = super().prepare(values, backend)
         alpha = values[2]
         if alpha.__class__ is not int or alpha != 1:
-            assert out_dtype is not None
-            if isinstance(alpha, bool) and out_dtype is not dt.bool_:
-                raise RuntimeError("Boolean alpha only supported for Boolean results.")
-            if isinstance(alpha, (float, complex)) and out_dtype.category < dt.FLOAT:
-                raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-            if isinstance(alpha, complex) and not out_dtype.is_complex:
-                raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
             array = operands[self.scaled]
             operands[self.scaled] = backend.xp.multiply(array, fitting_array(alpha, dt.of_numpy(array.dtype), backend))
         return operands, out_dtype

@@ -10,7 +10,7 @@ from ..machine.saved import SavedOutput, SavedWrite, announce_write, check_keepa
 from ..machine.tangent import hold
 from ..machine.tensor_parts import TensorBase
 from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
-from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, warn_of_overlap, write
+from ..machine.write import check_apart, check_fits, check_no_overlap, check_own, overlaps, warn_of_overlap, write
 from ..state import local, silent
 from ..values import dt
 from .recording import Recording
@@ -95,8 +95,9 @@ class InPlace(Recording):
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
                 check_apart(target, other, self.exclusive)
-        if self.warns:
-            warn_of_overlap(target, self.signature.name, self.warns)
+        if self.warns is not None and overlaps(target):
+            for name, indexing in self.warns(target, *values).items():
+                warn_of_overlap(name, indexing)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""

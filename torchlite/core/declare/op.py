@@ -89,7 +89,7 @@ class Op(PublicForms):
         except MemoryError as error:
             raise out_of_memory(error) from None
         except Exception:
-            if mode.grad and self.recorded:  # PyTorch asks for histories first, and some may not be asked for
+            if mode.grad and self.asks:  # PyTorch asks for histories first, and some may not be asked for
                 self.edges(values)
                 ask_for_histories(values)
             raise

@@ -64,6 +64,12 @@ class Along(Op):
 
     # ---- running
 
+    def check_memory(self, target: Tensor, values: Sequence[Any]) -> None:
+        """Dimensions are looked at before the memory that is to be written to."""
+        if self.dim_at is not None and values[self.dim_at - 1].__class__ is int:
+            errors.wrap_dim(values[self.dim_at - 1], target.array.ndim)
+        super().check_memory(target, values)
+
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
         t: Tensor = values[0]
         d = t.dtype

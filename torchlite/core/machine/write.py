@@ -35,13 +35,12 @@ def check_no_overlap(t: Tensor) -> None:
         )
 
 
-def warn_of_overlap(t: Tensor, name: str, indexing: str) -> None:
+def warn_of_overlap(name: str, indexing: str) -> None:
     """What is still allowed of `t[...] = ...` and its like on expanded tensors, with a warning."""
-    if overlaps(t):
-        errors.warn(
-            f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-            f"operation. This also applies to advanced indexing e.g. tensor[{indexing}"
-        )
+    errors.warn(
+        f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+        f"operation. This also applies to advanced indexing e.g. tensor[{indexing}"
+    )
 
 
 def check_own(op: Any, t: Tensor) -> None:
@@ -109,12 +108,12 @@ def _dense(array: Array) -> bool:
 
 def check_fits(target: Tensor, result: Tensor) -> None:
     """Whether an in-place op may write `result` into `target`."""
-    if not dt.can_cast(result.dtype, target.dtype):
-        raise errors.cannot_cast(result.dtype, target.dtype)
     if result.array.shape != target.array.shape:
         raise RuntimeError(
             f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}"
         )
+    if not dt.can_cast(result.dtype, target.dtype):
+        raise errors.cannot_cast(result.dtype, target.dtype)
 
 
 def write(target: Tensor, result: Tensor) -> None:

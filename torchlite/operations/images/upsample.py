@@ -101,7 +101,10 @@ def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, 
         have, made = [
             ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - dims :], size)) for size in (shape[2:], output_size)
         ]
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({have}) output ({made})")
+        joint = " and " if dims == 1 else " "
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({have}){joint}output ({made})"
+        )
     if not shape[1]:
         raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     check_dtype(_kernel_name(op.signature.name, dims), self, dt.FLOATS | {dt.uint8})

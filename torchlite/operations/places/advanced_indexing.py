@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.declare import Op, publish, published, sum_to
-from ...core.machine import Tensor, array_of
+from ...core.machine import Tensor, array_of, fitting_array
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
 from ...core.values.errors import rather, warn
@@ -254,17 +254,22 @@ def _fills(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accum
 
 def _check_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> None:
     _check(self, indices)
-    if not _fills(self, indices, values, accumulate) and values.dtype is not self.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {self.dtype.legacy} for the "
-            f"destination and {values.dtype.legacy} for the source."
-        )
+    if _fills(self, indices, values, accumulate) and values.dtype is not self.dtype:
+        fitting_array(values, self.dtype, self.backend.real)
 
 
 def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, accumulate: bool) -> None:
     places = _located(xp, self.shape, indices)
-    if values.dtype != self.dtype:  # one value for a mask
-        values = values.astype(self.dtype)
+    if values.dtype != self.dtype:
+        masks = [i for i in indices if i is not None]
+        if accumulate or values.size != 1 or len(masks) != 1 or masks[0].dtype.kind != "b":
+            _check_together(xp, self.shape, places, values)
+            have, given = [dt.of_numpy(array.dtype).legacy for array in (self, values)]
+            raise RuntimeError(
+                f"Index put requires the source and destination dtypes match, got {have} for the destination and "
+                f"{given} for the source."
+            )
+        values = values.astype(self.dtype)  # one value for a mask
     try:
         if not accumulate:
             self[places] = values
@@ -313,6 +318,7 @@ def _put_by_scatter(self: Tensor, indices: Sequence[Tensor | None], values: Tens
     return made.permute(inverse(order))
 
 
+_MASKED = {"masked_fill": "mask] = scalar"}  # what one value for a mask comes to
 index_put = Writing(
     "index_put(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False)",
     _index_put,
@@ -327,7 +333,9 @@ index_put = Writing(
         (indices,) if _fills(self, indices, values, accumulate) else (indices, values)
     ),
     repeats=True,
-    warns="indices] = tensor",
+    warns=lambda self, indices, values, accumulate: {
+        "index_put": "indices] = tensor", **(_MASKED if _fills(self, indices, values, accumulate) else {}),
+    },
     linear=True,
     batch=_put_by_scatter,
     shows="accumulate",

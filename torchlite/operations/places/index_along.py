@@ -263,7 +263,8 @@ def _fill_by_scatter(self: Tensor, dim: int, index: Tensor, value: Any) -> Tenso
 
 # The value is read before anything is written.
 _IN_PLACE: dict[str, Any] = {
-    "reads": lambda self, dim, index, value: (index,), "repeats": True, "warns": "mask] = scalar",
+    "reads": lambda self, dim, index, value: (index,), "repeats": True,
+    "warns": lambda *_: {"index_fill": "mask] = scalar"},
 }  # fmt: skip
 index_fill = Writing(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",

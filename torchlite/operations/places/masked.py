@@ -46,7 +46,8 @@ def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
 
 # The value is read before anything is written.
 _IN_PLACE: dict[str, Any] = {
-    "reads": lambda self, mask, value: (mask,), "repeats": True, "exclusive": False, "warns": "mask] = scalar",
+    "reads": lambda self, mask, value: (mask,), "repeats": True, "exclusive": False,
+    "warns": lambda *_: {"masked_fill": "mask] = scalar"},
 }  # fmt: skip
 masked_fill_scalar = Writing(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",

@@ -99,6 +99,7 @@ isin = Op(
     check=_no_bool,
     promote=("elements", "test_elements"),
     batch=_is_in,
+    asks=False,
     exact_out=True,
 )
 isin_number = Op(
@@ -106,6 +107,7 @@ isin_number = Op(
     lambda xp, element, test, assume_unique, invert: (test == element).any() ^ invert,
     check=_no_bool,
     batch=lambda element, test, assume_unique, invert: (test == element).any() ^ invert,
+    asks=False,
     exact_out=True,
 )
 publish(isin, isin_number, method=False)

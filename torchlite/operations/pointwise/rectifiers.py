@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ _FLOATS: dict[str, Any] = {"dtypes": dt.FLOATS, "halves": "wide"}
 
 # ---- a fixed share
 
+def _laid_as_operand(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
+    """Where gradient and operand lie in memory in different orders, it is the operand's."""
+    return Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:]))
+
+
 leaky_relu_backward = Elementwise(
     "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result)",
     lambda xp, g, x, slope, self_is_result: xp.where(x > 0, g, g * slope),
@@ -28,7 +34,7 @@ leaky_relu_backward = Elementwise(
         "grad_output": lambda g, self, negative_slope: leaky_relu_backward.apply(g, self, negative_slope, False),
         "self": zero_gradient,
     },
-    **_FLOATS,
+    arranged=_laid_as_operand, **_FLOATS,
 )
 
 

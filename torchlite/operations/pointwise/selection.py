@@ -101,17 +101,27 @@ def _relu_backward(g: Any, result: Any) -> Any:
     return threshold_backward.apply(g, result, 0) if isinstance(g, Tensor) else _kept_bits(g, result, 0)
 
 
+def _relu_refuses(d: dt.dtype) -> Exception | None:
+    if d is dt.bool_:
+        return RuntimeError("Boolean inputs not supported for relu")
+    return NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
+
+
+def _check_relu_in_place(target: Tensor) -> None:
+    """The dtype is looked at before the memory."""
+    if (error := _relu_refuses(target.dtype)) is not None:
+        raise error
+
+
 relu = Unary(
     "relu",
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
     _relu_backward,
     dtypes=REAL,
     operators=True,
-    refuse=lambda d: (
-        RuntimeError("Boolean inputs not supported for relu") if d is dt.bool_
-        else NotImplementedError("clamp is not supported for complex types") if d.is_complex else None
-    ),
-)  # fmt: skip
+    refuse=_relu_refuses,
+    check_in_place=_check_relu_in_place,
+)
 publish(relu, inplace=True)
 threshold = Elementwise(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
@@ -313,7 +323,7 @@ def _nan_to_num(xp: Namespace, x: Array, nan: float | None, posinf: float | None
 nan_to_num = Elementwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     _nan_to_num,
-    {"self": lambda g, self: where(self.isfinite(), g, 0)},
+    {"self": lambda g, self: g.masked_fill(self.isfinite().logical_not(), 0)},
     complex_gradients=False,
     arranged=lambda op, outputs, values: in_order_of(values[0].backend.real, outputs, values[0].array),  # as a copy
 )

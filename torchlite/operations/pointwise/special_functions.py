@@ -50,18 +50,18 @@ def _gauss(self: Tensor) -> Tensor:
     return (-(self * self)).exp() * (2 / math.sqrt(math.pi))
 
 
-_function("erf", kernels.erf, lambda g, self: g * _gauss(self), label="erf_vml_cpu")
-_function("erfc", kernels.erfc, lambda g, self: g * -_gauss(self), label="erfc_vml_cpu")
+_function("erf", kernels.erf, lambda g, self: _gauss(self) * g, label="erf_vml_cpu")
+_function("erfc", kernels.erfc, lambda g, self: -_gauss(self) * g, label="erfc_vml_cpu")
 _function(
-    "erfinv", kernels.erfinv, lambda g, self: g * (self.erfinv() ** 2).exp() * (math.sqrt(math.pi) / 2),
+    "erfinv", kernels.erfinv, lambda g, self: (self.erfinv() ** 2).exp() * (math.sqrt(math.pi) / 2) * g,
     label="erfinv_vml_cpu",
 )  # fmt: skip
 _function(
-    "special_erfcx", kernels.erfcx, lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi)),
+    "special_erfcx", kernels.erfcx, lambda g, self, result: (2 * self * result - 2 / math.sqrt(math.pi)) * g,
     in_torch=False, dtypes=PRECISE, label="erfcx_cpu",
 )  # fmt: skip
 _function(
-    "special_ndtr", kernels.ndtr, lambda g, self: g * (self * self * -0.5).exp() / math.sqrt(2 * math.pi),
+    "special_ndtr", kernels.ndtr, lambda g, self: (self * self * -0.5).exp() / math.sqrt(2 * math.pi) * g,
     in_torch=False, label="erf_vml_cpu",
 )  # fmt: skip
 _function(
@@ -143,7 +143,7 @@ special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -
 xlogy = _pair(
     "xlogy", lambda xp, x, y: kernels.xlogy(xp, x, y).astype(x.dtype, copy=False),
     (
-        lambda g, self, other: where((self == 0) & (other <= 0), 0, xlogy.apply(g, other)),
+        lambda g, self, other: xlogy.apply(g, other).masked_fill((self == 0) & (other <= 0), 0),
         lambda g, self, other: g * self / other,
     ),
     in_torch=True, halves="own",
@@ -152,7 +152,7 @@ xlogy = _pair(
 xlog1py = _pair(
     "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
     (
-        lambda g, self, other: where((self == 0) & (other <= -1), 0, xlog1py.apply(g, other)),
+        lambda g, self, other: xlog1py.apply(g, other).masked_fill((self == 0) & (other <= -1), 0),
         lambda g, self, other: g * self / (other + 1),
     ),
     halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",

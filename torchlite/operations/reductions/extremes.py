@@ -142,6 +142,7 @@ def _declare_extreme(name: str) -> None:
             find,
             result=dt.int64,
             check_form=check,
+            asks=False,
             exact_out=True,
         )
     )
