@@ -539,3 +539,39 @@ def test_results_beside_others_are_recorded_alike() -> None:
             results[0].sum().backward()
             seen.append((told, None if x.grad is None else x.grad.tolist()))
         assert seen[1:] == seen[:-1]
+
+
+# ---- gradients of some leaves
+
+
+@pytest.mark.parametrize("layout", ["fresh", "turned"])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_gradients_of_some_leaves_are_those_of_the_loop_in_python(graph: str, layout: str, monkeypatch: Any) -> None:
+    from torchlite.autograd import engine
+
+    seen = []
+    for by in (engine.native, None):
+        monkeypatch.setattr(engine, "native", by)
+        x, y = leaves(torchlite.float32, layout)
+        told: list[Any] = []
+        for goals in ([x, y], [y], [x, x]):
+            loss = (GRAPHS[graph](x, y) * 2).sum()
+            told.append(described(torchlite.autograd.grad(loss, goals, retain_graph=True, allow_unused=True)))
+            loss.grad_fn.register_prehook(lambda grads, told=told: told.append(bits(grads[0])))
+            told.append(described(torchlite.autograd.grad(loss, goals[:1], allow_unused=True)))
+            told.append((x.grad, y.grad))
+            try:  # once more, which graphs bear that kept nothing
+                told.append(described(torchlite.autograd.grad(loss, goals, allow_unused=True)))
+            except RuntimeError as error:
+                told.append(str(error))
+        seen.append(told)
+    assert seen[0] == seen[1]
+
+
+def test_a_leaf_that_is_asked_for_may_not_be_asked_about() -> None:
+    x = torchlite.ones(3, requires_grad=True)
+    y = x * 2
+    accumulator = y.grad_fn.next_functions[0][0]
+    y.register_hook(lambda g: torchlite._C._will_engine_execute_node(accumulator))
+    with pytest.raises(RuntimeError, match="currently running autograd"):
+        torchlite.autograd.grad(y.sum(), x)

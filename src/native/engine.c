@@ -1,4 +1,5 @@
-// The backward loop, over arrays: autograd/engine.py's, where no graph is made and nothing but leaves is asked for.
+// The backward loop, over arrays: autograd/engine.py's, where no graph is made and nothing but leaves is asked for: all
+// of them, which accumulate, or some (`goals`), whose gradients stay in their slots.
 //
 // A pass first counts the edges that lead to each node, and gives up, having done nothing, if it meets what it does not
 // know. Then nodes run as they become ready, the latest first. What has a program (program.c) runs here; every other
@@ -20,7 +21,7 @@ typedef struct {
     Ready *heap;
     PyObject **out;   // the gradients that a node gives
     Py_ssize_t count, room, slot_count, slot_room, ready, heap_room, out_room;
-    PyObject *task, *waiting, *edge;
+    PyObject *task, *waiting, *edge, *goals;
 } Pass;
 
 // ---- memory: room for `wanted` items, twice as much as before
@@ -147,6 +148,42 @@ static int count_edges(Pass *pass)
     return 1;
 }
 
+// Leave only the goals, and the nodes from which one is reached: others have -1 edges left. 0: not for C.
+static int aim(Pass *pass)
+{
+    enum { MOST_ROUNDS = 8 };  // by which what comes late in the graph, and was met early, is found
+    char *needed = PyMem_Calloc(pass->count + 1, 1);
+    if (needed == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pass->goals); i++) {
+        const Py_ssize_t at = *place_of(pass, PyTuple_GET_ITEM(pass->goals, i));
+        if (at >= 0)
+            needed[at] = 1;
+    }
+    int changed = 1;
+    for (int round = 0; changed && round < MOST_ROUNDS; round++) {
+        changed = 0;
+        for (Py_ssize_t at = pass->count - 1; at >= 0; at--) {
+            if (needed[at] || !PyObject_TypeCheck(pass->entries[at].key, NodeClass()))
+                continue;
+            PyObject *edges = ((Node *)pass->entries[at].key)->next_edges;
+            for (Py_ssize_t i = 0; !needed[at] && i < PyTuple_GET_SIZE(edges); i++) {
+                Py_ssize_t outputs, nr;
+                PyObject *edge = PyTuple_GET_ITEM(edges, i), *to = edge == Py_None ? NULL : target(edge, &outputs, &nr);
+                needed[at] = to != NULL && needed[*place_of(pass, to)];
+                changed |= needed[at];
+            }
+        }
+    }
+    for (Py_ssize_t at = 0; !changed && at < pass->count; at++)
+        if (!needed[at])
+            pass->entries[at].left = -1;
+    PyMem_Free(needed);
+    return !changed;
+}
+
 // ---- nodes that are ready, the latest first
 
 static long long number_of(PyObject *node)
@@ -227,7 +264,8 @@ static PyObject *task_of(Pass *pass)
         return NULL;
     waiting->pass = pass;
     PyObject *keep = pass->keep_graph ? Py_True : Py_False;
-    PyObject *task = PyObject_CallFunctionObjArgs(known.make_task, pass->edge, keep, (PyObject *)waiting, NULL);
+    PyObject *task = PyObject_CallFunctionObjArgs(known.make_task, pass->edge, keep, (PyObject *)waiting,
+                                                  pass->goals == NULL ? Py_None : pass->goals, NULL);
     if (task == NULL) {
         Py_DECREF(waiting);
         return NULL;
@@ -404,8 +442,10 @@ static int reach_leaf(Pass *pass, Py_ssize_t entry)
     Tensor *leaf = (Tensor *)pass->entries[entry].key;
     Slot *slot = pass->slots + pass->entries[entry].slots;
     PyObject *grad = slot->grad;
-    slot->grad = NULL;
     pass->entries[entry].left = -1;
+    if (pass->goals != NULL)
+        return 0;
+    slot->grad = NULL;
     if (leaf->extra == Py_None) {
         const int done = grad == NULL ? 0 : accumulate(leaf, grad);
         if (done <= 0) {
@@ -441,7 +481,7 @@ static int hand_on(Pass *pass, PyObject *edges, Py_ssize_t *following)
         }
         PyObject *to = target(edge, &outputs, &nr);
         const Py_ssize_t at = to == NULL ? -1 : *place_of(pass, to);
-        if (at < 0) {
+        if (at < 0 || pass->entries[at].left < 0) {
             Py_XDECREF(grad);
             continue;
         }
@@ -530,17 +570,38 @@ static int run_callbacks(PyObject *task)
     return failed ? -1 : 0;
 }
 
-// One pass from one root, in a mode of its own. 1: done; 0: not for C, and nothing done; -1: an error. It takes the
-// gradient over, which it may not have touched where it is not for C.
-static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph)
+// The gradients of the goals, None for those that were not reached.
+static PyObject *captured(const Pass *pass)
 {
-    Pass pass = {.state = state, .keep_graph = keep_graph, .edge = Py_NewRef(edge)};
+    PyObject *found = PyList_New(PyTuple_GET_SIZE(pass->goals));
+    for (Py_ssize_t i = 0; found != NULL && i < PyTuple_GET_SIZE(pass->goals); i++) {
+        Tensor *leaf = (Tensor *)PyTuple_GET_ITEM(pass->goals, i);
+        const Py_ssize_t at = *place_of(pass, (PyObject *)leaf);
+        PyObject *grad = at < 0 ? NULL : pass->slots[pass->entries[at].slots].grad;
+        PyObject *made = grad == NULL ? Py_NewRef(Py_None)
+                       : PyArray_CheckExact(grad) ? wrap(Py_NewRef(grad), leaf->dtype) : Py_NewRef(grad);
+        if (made == NULL)
+            Py_CLEAR(found);
+        else
+            PyList_SET_ITEM(found, i, made);
+    }
+    return found;
+}
+
+// One pass from one root, in a mode of its own. 1: done; 0: not for C, and nothing done; -1: an error. It takes the
+// gradient over, which it may not have touched where it is not for C. The gradients of `goals`, if there are any, are
+// `found`.
+static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph, PyObject *goals, PyObject **found)
+{
+    Pass pass = {.state = state, .keep_graph = keep_graph, .edge = Py_NewRef(edge), .goals = goals};
     Py_ssize_t outputs, nr;
     int is_new, done = rehash(&pass, 64);
     PyObject *root = target(edge, &outputs, &nr);
     if (done == 0 && root != NULL && PyTuple_CheckExact(edge)) {
         const Py_ssize_t at = entry_of(&pass, root, outputs, &is_new);
         done = at < 0 ? -1 : count_edges(&pass);
+        if (done == 1 && goals != NULL)
+            done = aim(&pass);
         if (done == 1 && pass.entries[0].left == 0) {
             PyObject *mode = Py_NewRef(state->mode), *task = Py_XNewRef(state->task);
             pass.slots[nr].grad = grad;
@@ -553,6 +614,8 @@ static int backward(State *state, PyObject *edge, PyObject *grad, int keep_graph
             done = 0;
         }
     }
+    if (done == 1 && goals != NULL && (*found = captured(&pass)) == NULL)
+        done = -1;
     if (pass.waiting != NULL) {
         ((Waiting *)pass.waiting)->pass = NULL;
         Py_DECREF(pass.waiting);
@@ -587,10 +650,36 @@ static PyObject *call_backward(PyObject *f, PyObject *const *args, size_t nargsf
         *(float *)PyArray_DATA((PyArrayObject *)one) = 1;
     else
         *(double *)PyArray_DATA((PyArrayObject *)one) = 1;
-    const int done = backward(state, loss->edge, one, 0);
+    const int done = backward(state, loss->edge, one, 0, NULL, NULL);
     if (done < 0)
         return NULL;
     return done ? Py_NewRef(Py_None) : decline(f, args, nargsf, kwnames);
+}
+
+// ---- gradients of some leaves: gradients(edge of the root, its gradient, leaves, keep_graph), None where it is not for C
+
+static int is_goal(PyObject *value)
+{
+    Tensor *t = (Tensor *)value;
+    return PyObject_TypeCheck(value, &TensorParts) && t->edge == known.LEAF && t->extra == Py_None &&
+           t->backend == known.cpu && slot_of(t->dtype) >= 0 && slot_of(t->dtype) <= FLOAT64;
+}
+
+PyObject *gradients(PyObject *module, PyObject *args)
+{
+    PyObject *edge, *root, *goals, *found = NULL;
+    int keep;
+    if (!PyArg_ParseTuple(args, "O!OO!p", &PyTuple_Type, &edge, &root, &PyTuple_Type, &goals, &keep))
+        return NULL;
+    State *state = thread_state();
+    Tensor *t = (Tensor *)root;
+    int fine = plain_mode() != NULL && state->task == Py_None && (PyObject *)Py_TYPE(root) == known.Tensor &&
+               t->backend == known.cpu && PyArray_CheckExact(t->array) && slot_of(t->dtype) >= 0 &&
+               slot_of(t->dtype) <= FLOAT64;
+    for (Py_ssize_t i = 0; fine && i < PyTuple_GET_SIZE(goals); i++)
+        fine = is_goal(PyTuple_GET_ITEM(goals, i));
+    const int done = fine ? backward(state, edge, Py_NewRef(t->array), keep, goals, &found) : 0;
+    return done < 0 ? NULL : done ? found : Py_NewRef(Py_None);
 }
 
 PyObject *make_backward(PyObject *module, PyObject *args)

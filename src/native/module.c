@@ -43,6 +43,7 @@ static PyMethodDef methods[] = {
     {"in_place", make_in_place, METH_VARARGS, "An in-place method of two operands."},
     {"put", make_put, METH_VARARGS, "An in-place method that puts something in the place of all elements."},
     {"backward", make_backward, METH_VARARGS, "The method `backward` of tensors."},
+    {"gradients", gradients, METH_VARARGS, "Gradients of leaves, or None where they are not for C."},
     {"add_program", add_program, METH_VARARGS, "Say what nodes of a class do to a gradient."},
     {"planned", make_planned, METH_VARARGS, "A function that knows calls again by their form."},
     {"remember", remember, METH_VARARGS, "Let a function know calls of the form of this one again."},

@@ -214,6 +214,7 @@ PyObject *sum_of(PyObject *a, PyObject *b, int into_a);  // a new reference; NUL
 
 extern PyTypeObject WaitingType;
 PyObject *make_backward(PyObject *module, PyObject *args);
+PyObject *gradients(PyObject *module, PyObject *args);
 
 // ---- form.c: what is alike in calls that come to the same
 

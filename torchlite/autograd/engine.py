@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.declare import fit_gradient
 from ..core.machine import FIRST, Node, Tensor, computed, form_of, name_of
+from ..core.native import native
 from ..core.parts import know
 from ..core.state import Mode, State, local, with_grad
 from ..core.values import Backend, strided
@@ -40,6 +41,11 @@ def run(
     """
     state = local.state
     outer_mode, outer_task = state.mode, state.task
+    if native is not None and goals is not None and not (create_graph or accumulate or tensors) and len(roots) == 1:
+        edge, grad = roots[0]
+        found = native.gradients(edge, grad, tuple(goals), keep_graph) if edge.__class__ is tuple else None
+        if found is not None:
+            return found
     if outer_task is not None and outer_task.depth % _NESTED == _NESTED - 1 and not fresh_stack:
         arguments = (roots, goals, keep_graph, create_graph, accumulate, tensors, True)
         return _on_fresh_stack(functools.partial(run, *arguments), state)
@@ -62,10 +68,11 @@ def run(
     return [] if goals is None else [task.captured.get(_place(edge)) for edge in goals]
 
 
-def _task_of_pass(edge: Any, keep_graph: bool, waiting: Any) -> GraphTask:
+def _task_of_pass(edge: Any, keep_graph: bool, waiting: Any, goals: Sequence[Tensor] | None) -> GraphTask:
     """The task of a pass that the native build runs from one root; `waiting` answers what is still to be run."""
-    task = GraphTask(keep_graph, False, True, local.state.mode, None)
+    task = GraphTask(keep_graph, False, goals is None, local.state.mode, None)
     task.roots, task.waiting = ((edge, None),), waiting
+    task.captures = None if goals is None else {id(leaf): [0] for leaf in goals}
     return task
 
 
