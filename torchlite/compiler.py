@@ -101,10 +101,12 @@ def is_compiling() -> bool:
 
 
 def is_dynamo_compiling() -> bool:
+    """Whether a graph is being captured: never."""
     return False
 
 
 def is_exporting() -> bool:
+    """Whether a program is being exported: never."""
     return False
 
 
@@ -156,6 +158,7 @@ def load_compiled_function(file: Any, *, f_globals: Any = None, external_data: A
 
 
 def _all_true(guard_entries: Any, *_: Any) -> list[bool]:
+    """Keeps every guard: nothing is compiled, so there are none."""
     return [True for _ in guard_entries]
 
 

@@ -323,4 +323,5 @@ def get_ctx() -> Any:
 
 
 def fallthrough_kernel() -> None:
+    """A kernel that leaves the call to the next one."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")

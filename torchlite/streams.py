@@ -47,6 +47,7 @@ class Stream:
 
     @property
     def device_index(self) -> int:
+        """The number of the stream's device."""
         return -1 if self.device.index is None else self.device.index
 
     def query(self) -> bool:

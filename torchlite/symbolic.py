@@ -25,10 +25,12 @@ def sym_int(a: float) -> int:
 
 
 def sym_float(a: float) -> float:
+    """A number as a float."""
     return float(a)
 
 
 def sym_not(a: bool) -> bool:
+    """The logical not of a value."""
     return not a
 
 
@@ -43,19 +45,23 @@ def sym_min(a: float, b: float) -> float:
 
 
 def sym_sqrt(a: float) -> float:
+    """The square root of a number."""
     return math.sqrt(a)
 
 
 def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """One of two values, by a condition."""
     return t if b else f
 
 
 def sym_sum(*args: Any) -> int:
+    """The sum of numbers."""
     numbers = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
     return sum(numbers)
 
 
 def sym_fresh_size(size: int) -> int:
+    """A size that an exported program does not know yet: there are no such programs here."""
     return size
 
 

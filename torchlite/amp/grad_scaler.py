@@ -174,21 +174,27 @@ class GradScaler:
         return self._init_scale if self._scale is None else float(self._scale.item())
 
     def get_growth_factor(self) -> float:
+        """What the scale is multiplied by after enough steps without overflow."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
+        """Sets the growth factor."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
+        """Sets the backoff factor."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
+        """After how many steps without overflow the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
+        """Sets the growth interval."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -197,6 +203,7 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def is_enabled(self) -> bool:
+        """Whether gradients are scaled at all."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..core.values.pickling import live_here
 from . import grad_mode, tensor_hooks
 from .backward import backward, grad
 from .grad_mode import (
@@ -25,6 +26,8 @@ __all__ = [
     "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+
+live_here(globals(), "backward", "grad")
 
 # Loaded when first used: modules, and names with the module that has them.
 _MODULES = frozenset(

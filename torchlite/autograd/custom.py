@@ -104,6 +104,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
 
     @property
     def materialize_grads(self) -> bool:
+        """Whether gradients that are missing come as zeros."""
         return self._materializes
 
     @materialize_grads.setter
@@ -127,6 +128,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
+        """The older name of `saved_tensors`."""
         warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
@@ -135,6 +137,7 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
         return tuple([raw(self, at) for at in range(len(self._entries()))])
 
     def maybe_clear_saved_tensors(self) -> None:
+        """Let go of what was saved, when a graph is not kept."""
         if self._forward_cls.clear_saved_tensors_on_access:
             self.saved_entries = _ACCESSED
 

@@ -193,16 +193,20 @@ class profile(Switch):
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def table(self, *args: Any, **kwargs: Any) -> str:
+        """The events as a table."""
         return self.function_events.table(*args, **kwargs)
 
     def total_average(self) -> FunctionEventAvg:
+        """One event that stands for all."""
         return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
+        """The time of all events without what they called, in microseconds."""
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the events to a file that Perfetto and Chrome open."""
         self.function_events.export_chrome_trace(path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
@@ -249,7 +253,9 @@ class record_function:
 
 def _elsewhere(name: str, tool: str) -> type:
     class Elsewhere:
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """What another tool would see of PyTorch: to make one is refused."""
+
+        def __init__(self, *_: Any, **__: Any) -> None:
             raise NotImplementedError(
                 f"torchlite has no torch.autograd.profiler.{name}: it runs no code that {tool} sees"
             )

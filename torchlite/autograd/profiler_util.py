@@ -100,20 +100,25 @@ class FunctionEvent(_Timed):
 
     @property
     def key(self) -> str:
+        """The name under which events are averaged."""
         return self.name
 
     @property
     def cpu_parent(self) -> FunctionEvent | None:
+        """The event that called this one."""
         return None if self.parent is None else self.parent()
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Note an event that this one called."""
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Note the event that called this one."""
         self.parent = weakref.ref(parent)
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
+        """The time from beginning to end, in microseconds."""
         return self.time_range.elapsed_us()
 
     @property
@@ -188,6 +193,7 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
+        """The time of all events without what they called, in microseconds."""
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(
@@ -213,6 +219,7 @@ class EventList(list[Any]):
         return EventList(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
+        """One event that stands for all."""
         total = FunctionEventAvg("Total", input_shapes=[])
         for event in self:
             total.add(event)

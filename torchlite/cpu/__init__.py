@@ -30,11 +30,14 @@ class Stream:
 
     def __init__(self, priority: int = -1) -> None: ...
 
-    def wait_stream(self, stream: Any) -> None: ...
+    def wait_stream(self, stream: Any) -> None:
+        """Does nothing: work on the CPU is done when a call returns."""
 
-    def record_event(self) -> None: ...
+    def record_event(self) -> None:
+        """An event: there is nothing to wait for."""
 
-    def wait_event(self, event: Any) -> None: ...
+    def wait_event(self, event: Any) -> None:
+        """Does nothing: work on the CPU is done when a call returns."""
 
 
 class Event:
@@ -44,11 +47,14 @@ class Event:
         """Whether it is past."""
         return True
 
-    def record(self, stream: Any = None) -> None: ...
+    def record(self, stream: Any = None) -> None:
+        """Does nothing: work on the CPU is done when a call returns."""
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        """Does nothing: work on the CPU is done when a call returns."""
 
-    def wait(self, stream: Any = None) -> None: ...
+    def wait(self, stream: Any = None) -> None:
+        """Does nothing: work on the CPU is done when a call returns."""
 
 
 _stream = Stream()
@@ -78,14 +84,17 @@ def stream(stream: Stream) -> StreamContext:
 
 
 def current_stream(device: DeviceLike = None) -> Stream:
+    """The one stream of the CPU."""
     return _stream
 
 
 def is_available() -> bool:
+    """Whether there is a CPU."""
     return True
 
 
 def is_initialized() -> bool:
+    """Whether the CPU is ready."""
     return True
 
 
@@ -94,10 +103,12 @@ def synchronize(device: DeviceLike = None) -> None:
 
 
 def device_count() -> int:
+    """How many CPUs there are as devices: one."""
     return 1
 
 
 def current_device() -> str:
+    """The name of the CPU as a device."""
     return "cpu"
 
 

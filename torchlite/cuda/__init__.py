@@ -213,6 +213,7 @@ def get_arch_list() -> list[str]:
 
 
 def get_gencode_flags() -> str:
+    """The flags for NVCC with which PyTorch was compiled: none."""
     return ""
 
 
@@ -234,6 +235,7 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
+    """What is said of calls that wait for the device: 0 nothing, 1 a warning, 2 an error."""
     _needed()
     from ..backends import cupy_waits
 

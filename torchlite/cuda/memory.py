@@ -50,11 +50,13 @@ def _renamed(old: str, new: str) -> None:
 
 
 def memory_cached(device: DeviceLike = None) -> int:
+    """The older name of `memory_reserved`."""
     _renamed("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
 def max_memory_cached(device: DeviceLike = None) -> int:
+    """The older name of `max_memory_reserved`."""
     _renamed("max_memory_cached", "max_memory_reserved")
     return memory_reserved(device)
 
@@ -95,10 +97,12 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
 
 
 def host_memory_stats() -> dict[str, Any]:
+    """Figures of the pinned memory of the host."""
     return OrderedDict()
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """The same, nested as their names are."""
     return {}
 
 
@@ -108,10 +112,12 @@ def reset_peak_memory_stats(device: DeviceLike = None) -> None:
 
 
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
+    """Begin the sums of the device's memory anew."""
     _needed()
 
 
 def reset_peak_host_memory_stats() -> None:
+    """Begin the figures of the host's pinned memory anew."""
     _needed()
 
 
@@ -126,16 +132,19 @@ def _resets(name: str) -> None:
 
 
 def reset_max_memory_allocated(device: DeviceLike = None) -> None:
+    """The older form of `reset_peak_memory_stats`."""
     _resets("reset_max_memory_allocated")
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: DeviceLike = None) -> None:
+    """The older form of `reset_peak_memory_stats`."""
     _resets("reset_max_memory_cached")
     reset_peak_memory_stats(device)
 
 
 def get_allocator_backend() -> str:
+    """The name of what allocates memory."""
     return "cupy"
 
 
@@ -171,6 +180,7 @@ def caching_allocator_enable(value: bool = True) -> None:
 
 @contextlib.contextmanager
 def caching_allocator_disabled() -> Iterator[None]:
+    """Inside, memory that is given back goes to CUDA at once."""
     caching_allocator_enable(False)
     try:
         yield
@@ -179,6 +189,7 @@ def caching_allocator_disabled() -> Iterator[None]:
 
 
 def _none(*_: Any, **__: Any) -> NoReturn:
+    """Raises an error: memory is CuPy's."""
     raise NotImplementedError("torchlite leaves the memory of CUDA devices to CuPy: see cupy.cuda.MemoryPool")
 
 
@@ -186,4 +197,5 @@ caching_allocator_alloc = caching_allocator_delete = memory_snapshot = _none
 
 
 def list_gpu_processes(device: DeviceLike = None) -> str:
+    """The processes that use the device, as text."""
     return "pynvml module not found, please install nvidia-ml-py"

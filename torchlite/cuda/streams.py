@@ -36,6 +36,7 @@ class Stream(streams.Stream):
 
     @property
     def cuda_stream(self) -> int:
+        """The address of CUDA's own stream."""
         return int(self.inner.ptr)
 
     def query(self) -> bool:

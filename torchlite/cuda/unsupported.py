@@ -19,11 +19,12 @@ def _class(name: str, said: str) -> type:
             raise RuntimeError(f"Tried to instantiate dummy base class {name}")
         raise NotImplementedError(f"torchlite has no torch.cuda.{name}: {said}")
 
-    return type(name, (), {"__new__": new, "__module__": "torch.cuda"})
+    return type(name, (), {"__new__": new, "__module__": "torch.cuda", "__doc__": f"Not there: {said}."})
 
 
 def _function(name: str, said: str) -> Any:
     def call(*_: Any, **__: Any) -> NoReturn:
+        """Raises an error: CuPy offers nothing that this could be made of."""
         _needed()
         raise NotImplementedError(f"torchlite has no torch.cuda.{name}: {said}")
 

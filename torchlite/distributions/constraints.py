@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,7 +75,7 @@ class _DependentProperty(property, _Dependent):
         is_discrete: Any = NotImplemented,
         event_dim: Any = NotImplemented,
     ) -> None:
-        property.__init__(self, fn)
+        property.__init__(self, fn, doc=(fn and fn.__doc__) or "The region, which depends on the parameters.")
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
@@ -83,6 +84,7 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
+    """Whether a constraint depends on other parameters."""
     return isinstance(constraint, _Dependent)
 
 
@@ -162,6 +164,8 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
+    """What is joined along a dimension, each part in its own region."""
+
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
@@ -178,6 +182,8 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
+    """What is stacked along a dimension, each part in its own region."""
+
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         super().__init__(cseq, dim)
 
@@ -205,6 +211,10 @@ class _Bounded(Constraint):
 
     bounds: tuple[str, ...] = ("lower_bound", "upper_bound")
 
+    def __init_subclass__(cls) -> None:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        cls.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in cls.bounds])
+
     def __init__(self, *values: Any, **named: Any) -> None:
         given = dict(zip(self.bounds, values), **named)
         if len(values) + len(named) != len(self.bounds) or set(given) != set(self.bounds):
@@ -216,6 +226,8 @@ class _Bounded(Constraint):
 
 
 class _GreaterThan(_Bounded):
+    """Numbers above a bound."""
+
     bounds = ("lower_bound",)
 
     def check(self, value: Tensor) -> Tensor:
@@ -223,6 +235,8 @@ class _GreaterThan(_Bounded):
 
 
 class _GreaterThanEq(_Bounded):
+    """Numbers not below a bound."""
+
     bounds = ("lower_bound",)
 
     def check(self, value: Tensor) -> Tensor:
@@ -230,6 +244,8 @@ class _GreaterThanEq(_Bounded):
 
 
 class _LessThan(_Bounded):
+    """Numbers below a bound."""
+
     bounds = ("upper_bound",)
 
     def check(self, value: Tensor) -> Tensor:
@@ -237,11 +253,15 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
+    """Numbers between two bounds, which are in."""
+
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Bounded):
+    """Numbers between two bounds, of which the upper is out."""
+
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
@@ -254,6 +274,8 @@ class _Boolean(Constraint):
 
 
 class _IntegerInterval(_Bounded):
+    """Whole numbers between two bounds, which are in."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:

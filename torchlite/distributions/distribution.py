@@ -104,34 +104,42 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
+        """The shape of the batch of distributions that the parameters make."""
         return self._batch_shape
 
     @property
     def event_shape(self) -> Size:
+        """The shape of one sample."""
         return self._event_shape
 
     @property
     def arg_constraints(self) -> dict[str, Constraint]:
+        """The constraint of each parameter, by name."""
         raise NotImplementedError
 
     @property
     def support(self) -> Any:
+        """The constraint that samples satisfy."""
         raise NotImplementedError
 
     @property
     def mean(self) -> Tensor:
+        """The mean."""
         raise NotImplementedError
 
     @property
     def mode(self) -> Tensor:
+        """The most likely value."""
         raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
+        """The variance."""
         raise NotImplementedError
 
     @property
     def stddev(self) -> Tensor:
+        """The standard deviation."""
         return self.variance.sqrt()
 
     # ---- draws
@@ -146,6 +154,7 @@ class Distribution:
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
+        """So many samples (deprecated: `sample((n,))`)."""
         warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning)
         return self.sample(Size((n,)))
 
@@ -168,9 +177,11 @@ class Distribution:
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
+        """The entropy, in nats."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
+        """The exponential of the entropy."""
         return self.entropy().exp()
 
     # ---- checks

@@ -63,7 +63,7 @@ class Chi2(Gamma):
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args)
 
-    df = property(lambda self: self.concentration * 2)
+    df = property(lambda self: self.concentration * 2, doc="The degrees of freedom.")
 
 
 class Exponential(ExponentialFamily):
@@ -173,8 +173,8 @@ class Beta(ExponentialFamily):
     def _expand_rest(self, new: Any, batch_shape: Size) -> None:
         new._dirichlet = self._dirichlet.expand(batch_shape)
 
-    concentration1 = property(lambda self: self._dirichlet.concentration[..., 0])
-    concentration0 = property(lambda self: self._dirichlet.concentration[..., 1])
+    concentration1 = property(lambda self: self._dirichlet.concentration[..., 0], doc="How much there is at 1.")
+    concentration0 = property(lambda self: self._dirichlet.concentration[..., 1], doc="How much there is at 0.")
 
     mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
     mode = property(lambda self: self._dirichlet.mode[..., 0])

@@ -277,10 +277,12 @@ class GeneralizedPareto(Distribution):
         return self._by_tail(lambda k: -(1 / k + 1) * (k * z).log1p(), -z) - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of a greater value."""
         z = self._z(self._checked(value))
         return self._by_tail(lambda k: -(k * z).log1p() / k, -z)
 
     def log_cdf(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of a value that is not greater."""
         return (-self.log_survival_function(value).exp()).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ _OVER_CATEGORIES = each(probs=constraints.simplex, logits=constraints.real_vecto
 
 def _of_base(name: str) -> Any:
     """A parameter that is the base distribution's."""
-    return property(lambda self: getattr(self.base_dist, name))
+    return property(lambda self: getattr(self.base_dist, name), doc=f"The {name} of the base distribution.")
 
 
 class LogNormal(TransformedDistribution):
@@ -73,8 +73,8 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args)
 
-    loc = property(lambda self: self.base_dist.base_dist.loc)
-    scale = property(lambda self: self.base_dist.base_dist.scale)
+    loc = property(lambda self: self.base_dist.base_dist.loc, doc="The means of the normal numbers.")
+    scale = property(lambda self: self.base_dist.base_dist.scale, doc="The deviations of the normal numbers.")
 
 
 class _Half(TransformedDistribution):

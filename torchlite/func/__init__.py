@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from ..core.values.pickling import live_here
 from .dual import jvp
 from .functionalization import debug_unwrap, functionalize
 from .jacobians import hessian, jacfwd, jacrev, linearize
@@ -16,10 +17,12 @@ __all__ = [
 ]  # fmt: skip
 
 _OF_MODULES = ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state")
+live_here(globals())
 
 
 def __getattr__(name: str) -> Any:
     if name not in _OF_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module("..nn.utils.functional_call", __name__), name)
+    found.__module__ = __name__
     return found

@@ -18,6 +18,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
+    """How memory travels between processes: "file_descriptor" or "file_system"."""
     return reductions.strategy
 
 

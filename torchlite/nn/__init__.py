@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.values.pickling import live_here
 from ..faces import later
 from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
@@ -11,3 +12,4 @@ from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __getattr__ = later(__name__)
+live_here(globals())

@@ -134,6 +134,7 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self) -> Any:
+        """There is none yet: raises an error that says so."""
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
@@ -141,6 +142,7 @@ class UninitializedTensorMixin:
         )
 
     def share_memory_(self) -> Any:
+        """There is no memory to be shared yet: raises an error that says so."""
         raise RuntimeError(
             f"Can't share memory on an uninitialized parameter or buffer. {_TOO_EARLY}calling `module.share_memory()`."
         )

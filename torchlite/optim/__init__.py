@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.values.pickling import live_here
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -25,6 +26,8 @@ __all__ = [
     "Adafactor", "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD", "LBFGS", "lr_scheduler", "Muon", "NAdam",
     "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "swap_in_optimizer_params_and_state", "swa_utils",
 ]  # fmt: skip
+
+live_here(globals())
 
 # Where PyTorch has them, which is how their names are shown and pickled.
 for _name in __all__:

@@ -134,6 +134,7 @@ class Elementwise(Optimizer):
         return found
 
     def lacks_state(self, state: dict[str, Any]) -> bool:
+        """Whether a parameter has no state yet."""
         return not state
 
     def _prepare(self) -> None:

@@ -50,6 +50,7 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
+    """What can be recorded: the CPU, and CUDA where there is a device."""
     return {ProfilerActivity.CPU}
 
 
@@ -156,9 +157,11 @@ class profile(Context):
         self.stop()
 
     def start(self) -> None:
+        """Begin to record."""
         self._begin_step()
 
     def stop(self) -> None:
+        """Stop recording."""
         self._end_step()
         if self._recording:
             self._save()

@@ -230,7 +230,12 @@ publish(
     ),
     function=False,
 )
-method("to_sparse_coo")(lambda self: to_sparse(self, None, None, None))
+
+
+@method("to_sparse_coo")
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """A copy of layout `torch.sparse_coo`."""
+    return to_sparse(self, None, None, None)
 
 
 def _publish_to(laid: layout, blocks: str) -> None:
@@ -247,6 +252,7 @@ def _publish_to(laid: layout, blocks: str) -> None:
             return self
         return op.apply(self, *((block,) if blocks else ()), more[-1])
 
+    call.__doc__ = f"A copy of layout `{laid}`."
     publish_python(op.signature.text.removeprefix("_"), call, function=False)
 
 
@@ -264,6 +270,7 @@ def _publish_part(name: str, kind: str, layouts: Any, part: str) -> None:
         found: Tensor = getattr(self.array, part)
         return found.alias()
 
+    read.__doc__ = f"The {name} of a sparse tensor of {kind}s."
     method(name)(read)
 
 

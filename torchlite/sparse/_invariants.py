@@ -19,6 +19,7 @@ class check_sparse_tensor_invariants(Context, ContextDecorator):
 
     @staticmethod
     def is_enabled() -> bool:
+        """Whether invariants are checked."""
         return check_sparse_tensor_invariants._on
 
     @classmethod
@@ -27,10 +28,12 @@ class check_sparse_tensor_invariants(Context, ContextDecorator):
 
     @staticmethod
     def enable() -> None:
+        """Check invariants from now on."""
         check_sparse_tensor_invariants._say(True)
 
     @staticmethod
     def disable() -> None:
+        """Check no invariants from now on."""
         check_sparse_tensor_invariants._say(False)
 
     def _take(self, state: State) -> tuple[bool, bool]:

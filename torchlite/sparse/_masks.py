@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..backends.sparse import coo, like
-from ..core.declare import publish
+from ..core.declare import describe, publish
 from ..core.machine import Tensor
 from ._compressed import as_coo, values_there
 from ._coo import at_places, coalesced, matched, places
@@ -49,3 +49,4 @@ sparse_mask = OfTensors(
     linear=True,
 )  # fmt: skip
 publish(sparse_mask, function=False)
+describe(sparse_mask="The values of the tensor at the places of `mask`.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
-from ..core.declare import Op, publish, publish_python
+from ..core.declare import Op, describe, publish, publish_python
 from ..core.machine import NOT_IMPLEMENTED, Tensor, functions
 from ..core.values import dt
 from ..core.values.errors import missing_kernel_of
@@ -350,6 +350,8 @@ sspaddmm = OfTensors(
     {"self": unknown, "mat1": unknown, "mat2": unknown}, node=NOT_IMPLEMENTED,
 )  # fmt: skip
 publish(sspaddmm)
+describe(hspmm="The product of a sparse matrix and a dense one, sparse in its rows.")
+describe(sspaddmm="`beta * input + alpha * (mat1 @ mat2)`, sparse as `input` and `mat1` are.")
 
 
 def smm(self: Tensor, mat2: Tensor) -> Tensor:

@@ -19,10 +19,12 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
+        """Set the type of device of whose random state checkpoints take care."""
         DefaultDeviceType._chosen = device
 
     @staticmethod
     def get_device_type() -> str:
+        """The type of device of whose random state checkpoints take care."""
         return DefaultDeviceType._chosen or "cpu"
 
 

@@ -22,4 +22,5 @@ from .publishing import (
 )
 from .reduction import Along, Reduction, all_dims, reduced_count, refused
 from .schema import Signature, is_tensor, longs, taking
+from .told import describe, signatures_of, tell
 from .view_op import ViewOp

@@ -10,6 +10,7 @@ from ..machine import ALONG_DIMS, dispatch, needs_dispatch, planned, public, ref
 from ..state import local
 from .misfits import invalid_combination
 from .op import Op
+from .told import tell
 
 
 def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -56,8 +57,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
         if any(op.by_form for op in ops) and not inplace:
             made = planned(functools.partial(found, method), call)
             public[call] = made
-        made.__name__ = made.__qualname__ = name
-        return made
+        return tell(made, name, [op.signature for op in ops], method)
 
     def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The op that a call comes to, and its bound arguments; None where it comes to no single one."""

@@ -18,6 +18,7 @@ from ..machine.write import into
 from ..state import local
 from .in_place import InPlace
 from .schema import Signature
+from .told import tell
 
 
 def left_to_other(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +69,7 @@ class PublicForms(InPlace):
     def function(self, method: bool = False) -> Callable[..., Any]:
         """The public function, or a method that is called just like it."""
         if self.fast is not None:
-            return self.named(self.fast(self, method))
+            return self.told(self.fast(self, method), method)
         return self.general_function(method)
 
     def general_function(self, method: bool = False) -> Callable[..., Any]:
@@ -82,7 +83,7 @@ class PublicForms(InPlace):
                     return op.apply(*values)
             return op.call(call, args, kwargs, method)
 
-        return self.named(self.by_plan(call, method))
+        return self.told(self.by_plan(call, method), method)
 
     def by_plan(self, general: Callable[..., Any], method: bool) -> Callable[..., Any]:
         """`general`, or a way around it where calls can be planned."""
@@ -102,7 +103,7 @@ class PublicForms(InPlace):
         def call(*args: Any, **kwargs: Any) -> Any:
             return op.call(call, args, kwargs, True)
 
-        return self.named(self.by_plan(call, True))
+        return self.told(self.by_plan(call, True), True)
 
     def operator(self, name: str = "") -> Callable[..., Any]:
         """The method as an operator calls it: operands that do not fit are left to the other one's reflected method."""
@@ -140,7 +141,7 @@ class PublicForms(InPlace):
     def inplace(self) -> Callable[..., Any]:
         """The in-place method."""
         if self.fast_in_place is not None:
-            return self.named(self.fast_in_place(self), "_")
+            return self.told(self.fast_in_place(self), True, "_")
         op, at_once = self, self.signature.at_once
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -150,8 +151,7 @@ class PublicForms(InPlace):
                     return op.apply_in_place(values)
             return op.call_in_place(call, args, kwargs)
 
-        return self.named(call, "_")
+        return self.told(call, True, "_")
 
-    def named(self, call: Callable[..., Any], suffix: str = "") -> Callable[..., Any]:
-        call.__name__ = call.__qualname__ = self.signature.name + suffix
-        return call
+    def told(self, call: Callable[..., Any], method: bool, suffix: str = "") -> Callable[..., Any]:
+        return tell(call, self.signature.name + suffix, [self.signature], method)

@@ -9,7 +9,7 @@ from ..machine.out_forms import refuse_out
 from ..machine.out_history import refuse_history
 from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
-from ..machine.registry import functions
+from ..machine.registry import aten, functions
 from ..machine.tensor import Tensor
 from ..machine.view import ask_for_histories
 from ..machine.write import into
@@ -18,17 +18,20 @@ from .op import Op
 from .overload import overloaded
 from .public_forms import left_to_other
 from .schema import Signature
+from .told import dwell, signatures_of, tell
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-aten: dict[str, Callable[..., Any]] = {}  # what there is under `torch.ops.aten` alone
 
-
-def function(name: str) -> Callable[[F], F]:
-    """Publish a Python function as `torch.<name>`."""
+def function(name: str, *signatures: Signature) -> Callable[[F], F]:
+    """Publish a Python function as `torch.<name>`; the signatures are those by which it binds its arguments, if any."""
 
     def publish_(f: F) -> F:
         functions[name] = f
+        if signatures:
+            tell(f, name, signatures, doc=f.__doc__)
+        else:
+            dwell(f, name)
         return f
 
     return publish_
@@ -39,7 +42,9 @@ def method(*names: str) -> Callable[[F], F]:
 
     def publish_(f: F) -> F:
         if hasattr(f, "__name__"):
-            f.__name__ = names[0]
+            dwell(f, names[0], method=True)
+        if f.__doc__ is None and hasattr(f, "general"):
+            f.__doc__ = f.general.__doc__
         for name in names:
             setattr(Tensor, name, f)
         return f
@@ -47,9 +52,12 @@ def method(*names: str) -> Callable[[F], F]:
     return publish_
 
 
-def publish_as(name: str, f: Callable[..., Any], function: bool = True, method: bool = True) -> None:
-    """Publish a function made from the public function of an op, e.g. a faster way to call it."""
-    f.__name__ = f.__qualname__ = name
+def publish_as(
+    name: str, f: Callable[..., Any], function: bool = True, method: bool = True, general: Any = None
+) -> None:
+    """Publish a function made from the public function of an op, `general`: a faster way to call it."""
+    if general is not None:
+        tell(f, name, signatures_of(general), not function).__doc__ = general.__doc__
     if function:
         functions[name] = f
     if method:
@@ -126,10 +134,9 @@ def publish_python(
         public[call] = made
         return made
 
-    call, call_method = caller(False), caller(True)
-    for made in (call, call_method):
-        made.__name__ = made.__qualname__ = signature.name
-        made.__doc__ = f.__doc__
+    call, call_method = [
+        tell(caller(as_method), signature.name, [signature], as_method, doc=f.__doc__) for as_method in (False, True)
+    ]
     if function:
         functions[signature.name] = call
     else:

@@ -207,7 +207,7 @@ def binary_in_place(op: Any) -> Callable[..., Any]:
 def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[..., Any]:
     """A callable in C that computes the plain cases, and calls `general` in all others."""
     made = make(general, data)
-    made.__name__, made.__qualname__, made.__module__ = general.__name__, general.__qualname__, general.__module__
+    made.__name__ = general.__name__
     public[general] = made
     return made
 

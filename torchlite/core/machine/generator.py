@@ -23,6 +23,7 @@ class Generator:
 
     @property
     def device(self) -> device:
+        """The device whose numbers it draws."""
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:

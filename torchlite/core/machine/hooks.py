@@ -43,6 +43,7 @@ class RemovableHandle:
         self.extra_dict_ref: tuple[Any, ...] = tuple([weakref.ref(d) for d in extras])
 
     def remove(self) -> None:
+        """Take the hook away."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:

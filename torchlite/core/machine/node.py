@@ -161,9 +161,11 @@ class Node(NodeParts):
             anomaly.note(self)
 
     def name(self) -> str:
+        """The name of the node, such as `MulBackward0`."""
         return type(self).__name__
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
+        """The gradients of what the node was made of, given those of its results."""
         raise NotImplementedError
 
     def on_arrays(self, grad: Any, quiet: Callable[..., Any]) -> Sequence[Any] | None:
@@ -202,6 +204,7 @@ class Node(NodeParts):
 
     @property
     def metadata(self) -> dict[Any, Any]:
+        """A dictionary for whatever a user wants to note."""
         if self.node_metadata is None:
             self.node_metadata = {}
         return self.node_metadata
@@ -222,6 +225,7 @@ class Node(NodeParts):
 
     @property
     def requires_grad(self) -> bool:
+        """Whether it takes part in a backward pass: always."""
         return True
 
     def __reduce_ex__(self, protocol: Any) -> Any:

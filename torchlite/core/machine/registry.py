@@ -10,3 +10,4 @@ if TYPE_CHECKING:
 
 registry: dict[str, Op] = {}
 functions: dict[str, Callable[..., Any]] = {}
+aten: dict[str, Callable[..., Any]] = {}  # what there is under `torch.ops.aten` alone

@@ -48,7 +48,7 @@ def _offered(plain: property) -> property:
         else:
             write(self, value)
 
-    return property(get, set_, plain.__delete__)
+    return property(get, set_, plain.__delete__, plain.__doc__)
 
 
 def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -96,6 +96,7 @@ class Tensor(TensorBase):
 
     @property
     def shape(self) -> Size:
+        """The size of each dimension."""
         return size(self.array.shape)
 
     def size(self, dim: int | None = None) -> Any:
@@ -112,28 +113,34 @@ class Tensor(TensorBase):
         return shape[wrap_dim(_as_dim("size", dim), len(shape))]
 
     def dim(self) -> int:
+        """The number of dimensions."""
         return len(self.array.shape)
 
     ndimension = dim
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.array.shape)
 
     def numel(self) -> int:
+        """The number of elements."""
         return self.array.size
 
     nelement = numel
 
     def element_size(self) -> int:
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         if not self.backend.shows:
             raise RuntimeError(
                 "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
@@ -152,6 +159,7 @@ class Tensor(TensorBase):
         return strides[wrap_dim(_as_dim("stride", dim), len(strides))]
 
     def storage_offset(self) -> int:
+        """The first element's place in the storage, in elements."""
         return self.backend.offset(self.array)
 
     def data_ptr(self) -> int:
@@ -160,52 +168,64 @@ class Tensor(TensorBase):
 
     @property
     def device(self) -> device:
+        """The device on which the tensor's memory lies."""
         return self.backend.device
 
     @property
     def layout(self) -> Any:
+        """How the elements lie in memory: `torch.strided`, or a sparse layout."""
         return self.backend.layout
 
     def get_device(self) -> int:
+        """The number of the device that the tensor is on; -1 for the CPU."""
         index = self.backend.device.index
         return -1 if index is None else index
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the tensor is on a CUDA device."""
         return self.backend.device.type == "cuda"
 
     @property
     def is_cpu(self) -> bool:
+        """Whether the tensor is on the CPU."""
         return self.backend.device.type == "cpu"
 
     @property
     def is_meta(self) -> bool:
+        """Whether the tensor has a shape and a dtype, but no memory."""
         return self.backend.device.type == "meta"
 
     @property
     def is_sparse(self) -> bool:
+        """Whether the layout is `torch.sparse_coo`."""
         return self.backend.layout is sparse_coo
 
     @property
     def is_sparse_csr(self) -> bool:
+        """Whether the layout is `torch.sparse_csr`."""
         return self.backend.layout is sparse_csr
 
     is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = False
     is_ipu = is_mtia = is_maia = False
 
     def is_floating_point(self) -> bool:
+        """Whether the elements are floating-point numbers (real ones)."""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Whether the elements are complex."""
         return self.dtype.is_complex
 
     def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
         return self.dtype.is_signed
 
     # ---- place in the graph
 
     @property
     def requires_grad(self) -> bool:
+        """Whether gradients are wanted for the tensor."""
         return requires_grad(self)
 
     @requires_grad.setter
@@ -257,11 +277,13 @@ class Tensor(TensorBase):
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operation made the tensor: `backward` fills the `grad` of leaves that require one."""
         edge = self.edge
         return (current_edge(self, edge) if edge.__class__ is View else edge).__class__ is not tuple
 
     @property
     def grad_fn(self) -> Node | None:
+        """The node of the autograd graph that made the tensor; None for leaves."""
         edge = self.edge
         if edge.__class__ is View:
             edge = current_edge(self, edge)
@@ -271,11 +293,13 @@ class Tensor(TensorBase):
 
     @property
     def output_nr(self) -> int:
+        """Which of its node's results the tensor is."""
         edge = last_edge(self)  # to ask for a number brings no history up to date
         return edge[1] if edge.__class__ is tuple else 0
 
     @property
     def grad(self) -> Tensor | None:
+        """The gradient that `backward` added up; None before, and for what is no leaf and does not retain it."""
         retains = self.extra is not None and self.extra.retains_grad
         if self._grad is None and not retains and last_edge(self).__class__ is tuple:
             warn(
@@ -350,6 +374,7 @@ class Tensor(TensorBase):
 
     @property
     def data(self) -> Tensor:
+        """The same memory as a tensor without history; writes to it go unnoticed. `detach()` is safer."""
         refuse_batch((self,), "accessing `data` under vmap transform is not allowed")
         t = wrap(self.array, self.dtype, self.backend.real)
         t.counter = UNVERSIONED if self.is_inference() else None

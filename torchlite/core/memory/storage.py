@@ -101,9 +101,11 @@ class UntypedStorage(StorageBase):
 
     @property
     def device(self) -> device:
+        """The device on which the memory lies."""
         return self.backend.device
 
     def nbytes(self) -> int:
+        """The bytes of the memory."""
         return self.bytes.size
 
     size = __len__ = nbytes
@@ -112,9 +114,11 @@ class UntypedStorage(StorageBase):
         return object.__sizeof__(self) + self.nbytes()
 
     def element_size(self) -> int:
+        """The bytes of one element: 1."""
         return 1
 
     def data_ptr(self) -> int:
+        """The address of the first byte."""
         return self.backend.pointer(self.bytes) if self.bytes.size else 0
 
     @property
@@ -122,6 +126,7 @@ class UntypedStorage(StorageBase):
         return self.data_ptr()
 
     def untyped(self) -> UntypedStorage:
+        """The storage itself."""
         return self
 
     def as_array(self, d: dt.dtype) -> Any:
@@ -129,6 +134,7 @@ class UntypedStorage(StorageBase):
         return self.bytes[: self.bytes.size // d.itemsize * d.itemsize].view(d.numpy)
 
     def tolist(self) -> list[int]:
+        """The bytes as a list of numbers."""
         return self.backend.to_host(self.bytes).tolist()
 
     def __iter__(self) -> Iterator[int]:
@@ -155,12 +161,14 @@ class UntypedStorage(StorageBase):
         self.backend.write(self.bytes[part], value & 255)
 
     def fill_(self, value: int) -> UntypedStorage:
+        """Sets every byte to a value."""
         if not isinstance(value, int):
             raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
         self.backend.write(self.bytes, value & 255)
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Copies the bytes of another storage into this one."""
         source = source.untyped()
         if source.nbytes() != self.nbytes():
             raise RuntimeError(
@@ -170,6 +178,7 @@ class UntypedStorage(StorageBase):
         return self
 
     def clone(self) -> UntypedStorage:
+        """A copy of the storage."""
         return UntypedStorage.over(self.backend.copy(self.bytes), self.backend)
 
     def to(self, *, device: DeviceLike, non_blocking: bool = False) -> UntypedStorage:
@@ -180,12 +189,15 @@ class UntypedStorage(StorageBase):
         return UntypedStorage.over(backend.bring(self.bytes, self.backend), backend)
 
     def cpu(self) -> UntypedStorage:
+        """A copy on the CPU, or the storage itself if it is there."""
         return self.to(device=CPU)
 
     def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> UntypedStorage:
+        """A copy on a CUDA device, or the storage itself if it is there."""
         return self.to(device=_device("cuda", device))
 
     def new(self) -> UntypedStorage:
+        """An empty storage on the same device."""
         return UntypedStorage(device=self.device)
 
     def byteswap(self, dtype: dt.dtype) -> None:
@@ -208,6 +220,7 @@ class UntypedStorage(StorageBase):
         return self
 
     def is_shared(self) -> bool:
+        """Whether other processes can share the memory."""
         return self.is_cuda or pages_behind(self.bytes) is not None
 
     def share_memory_(self) -> UntypedStorage:
@@ -222,20 +235,25 @@ class UntypedStorage(StorageBase):
         return pages and pages.filename
 
     def is_pinned(self, device: DeviceLike = None) -> bool:
+        """Whether the memory is pinned for transfers to a device."""
         return wrap(self.bytes, dt.uint8, self.backend).is_pinned(device)
 
     def pin_memory(self, device: DeviceLike = None) -> UntypedStorage:
+        """A copy in pinned memory."""
         return UntypedStorage.of(wrap(self.bytes, dt.uint8, self.backend).pin_memory(device))
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the memory is on a CUDA device."""
         return self.device.type == "cuda"
 
     @property
     def is_hpu(self) -> bool:
+        """Whether the memory is on an HPU."""
         return self.device.type == "hpu"
 
     def get_device(self) -> int | None:
+        """The number of the CUDA device."""
         return self.device.index
 
     def __eq__(self, other: object) -> bool:

@@ -78,22 +78,27 @@ class TypedStorage:
         return storage_name(self.dtype)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the storage's type; with a type, the elements converted to it."""
         kind = self.device.type
         if dtype is None:
             return f"torch.{storage_name(self.dtype)}" if kind == "cpu" else f"torch.{kind}.{storage_name(self.dtype)}"
         return _of_type(self, dtype)
 
     def untyped(self) -> UntypedStorage:
+        """The same memory without a type."""
         return self._untyped_storage
 
     @property
     def device(self) -> device:
+        """The device on which the memory lies."""
         return self._untyped_storage.device
 
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return len(self._untyped_storage)
 
     def size(self) -> int:
+        """The number of elements."""
         return self.nbytes() // self.dtype.itemsize
 
     __len__ = size
@@ -102,12 +107,15 @@ class TypedStorage:
         return object.__sizeof__(self) + self.nbytes()
 
     def element_size(self) -> int:
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     def data_ptr(self) -> int:
+        """The address of the first element."""
         return self._untyped_storage.data_ptr()
 
     def tolist(self) -> list[Any]:
+        """The elements as a list of numbers."""
         host = self._untyped_storage.backend.to_host(self._untyped_storage.as_array(self.dtype))
         return (host.astype(np.float32) if host.dtype.kind == "V" else host).tolist()
 
@@ -134,6 +142,7 @@ class TypedStorage:
         self._untyped_storage.backend.write(self._untyped_storage.as_array(self.dtype)[index], value)
 
     def fill_(self, value: Any) -> TypedStorage:
+        """Sets every element to a value."""
         self[:] = value
         return self
 
@@ -143,6 +152,7 @@ class TypedStorage:
         return self
 
     def resizable(self) -> bool:
+        """Whether the memory can be resized."""
         return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> None:
@@ -150,12 +160,15 @@ class TypedStorage:
         self._untyped_storage.resize_(size * self.dtype.itemsize)
 
     def is_pinned(self, device: DeviceLike = None) -> bool:
+        """Whether the memory is pinned for transfers to a device."""
         return self._untyped_storage.is_pinned(device)
 
     def pin_memory(self, device: DeviceLike = None) -> TypedStorage:
+        """A copy in pinned memory."""
         return _typed_again(self._untyped_storage.pin_memory(device), self.dtype)
 
     def get_device(self) -> int | None:
+        """The number of the CUDA device."""
         return self._untyped_storage.get_device()
 
     def to(self, *, device: DeviceLike, non_blocking: bool = False) -> TypedStorage:
@@ -163,6 +176,7 @@ class TypedStorage:
         return _typed_again(self._untyped_storage.to(device=device), self.dtype)
 
     def is_shared(self) -> bool:
+        """Whether other processes can share the memory."""
         return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
@@ -171,12 +185,15 @@ class TypedStorage:
         return self
 
     def cpu(self) -> TypedStorage:
+        """A copy on the CPU, or the storage itself if it is there."""
         return _typed_again(self._untyped_storage.cpu(), self.dtype)
 
     def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> TypedStorage:
+        """A copy on a CUDA device, or the storage itself if it is there."""
         return _typed_again(self._untyped_storage.cuda(device), self.dtype)
 
     def clone(self) -> TypedStorage:
+        """A copy of the storage."""
         return _typed_again(self._untyped_storage.clone(), self.dtype)
 
     __copy__ = clone
@@ -206,6 +223,7 @@ def _of_type(storage: UntypedStorage | TypedStorage, kind: Any) -> TypedStorage:
 
 
 def _type(self: UntypedStorage, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the storage's type; with a type, its elements converted to it."""
     if dtype is None:
         kind = self.device.type
         return f"torch.{'storage' if kind == 'cpu' else kind}.UntypedStorage"
@@ -222,6 +240,7 @@ def _converted(d: dt.dtype) -> Any:
         backend = self.untyped().backend
         return _typed_again(UntypedStorage.over(backend.cast(array, d.numpy).view(_BYTE), backend), d)
 
+    convert.__doc__ = f"A copy with elements of {d}."
     return convert
 
 
@@ -283,7 +302,9 @@ def storage_name(d: dt.dtype) -> str:
 
 
 STORAGES: dict[str, Any] = {
-    storage_name(d): _OfDtype(storage_name(d), (), {"dtype": d, "__module__": "torch"})
+    storage_name(d): _OfDtype(
+        storage_name(d), (), {"dtype": d, "__module__": "torch", "__doc__": f"Storages with elements of {d}."}
+    )
     for d in dt.DTYPES
     if d.promotable
 }

@@ -46,14 +46,17 @@ class dtype:
 
     @property
     def abbr(self) -> str:
+        """The short name: `f32` for float32."""
         name = self.name
         short = name.replace("uint", "u").replace("int", "i").replace("float", "f")
         return _ABBREVIATED.get(name, name if self in _NAMED_ONLY else short)
 
     def to_real(self) -> dtype:
+        """The dtype of the real part of its elements."""
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
+        """The complex dtype whose parts are of this dtype."""
         if self.category < FLOAT:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
         return _COMPLEX_OF.get(self, complex64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from types import FunctionType
 from typing import Any
 
 
@@ -17,6 +18,15 @@ def bear_name(cls: type, module: str) -> None:
     cls.__module__ = module
     if line is not None:
         cls.__firstlineno__ = line  # type: ignore[attr-defined]
+
+
+def live_here(room: dict[str, Any], *names: str) -> None:
+    """Let functions that a module hands on from files in it be shown, and pickled, as its own; all, or those named."""
+    home = room["__name__"]
+    for name in names or room:
+        f = room[name]
+        if (isinstance(f, FunctionType) or hasattr(f, "general")) and f.__module__.startswith(home + "."):
+            f.__module__ = home
 
 
 def reduce_ex(self: Any, protocol: Any) -> Any:

@@ -154,6 +154,7 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> constraints.Constraint:
+        """Where the transform is defined, or where its values lie."""
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     codomain = domain
@@ -206,7 +207,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
-    domain = property(lambda self: self.distribution.support)
+    domain = property(lambda self: self.distribution.support, doc="Where the transform is defined.")
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)

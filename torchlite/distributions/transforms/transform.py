@@ -37,6 +37,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
+        """How many dimensions, from the last, are transformed together."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
@@ -52,6 +53,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same transform, which remembers so many results."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -96,6 +98,7 @@ class Transform:
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
+        """The shape of what has results of this shape."""
         return shape
 
 
@@ -160,12 +163,14 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> constraints.Constraint:
+        """Where the transform is defined."""
         if not self.parts:
             return constraints.real
         return self._end(self.parts[0], self.parts[::-1], ("domain", "codomain"))
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> constraints.Constraint:
+        """Where its values lie."""
         if not self.parts:
             return constraints.real
         return self._end(self.parts[-1], self.parts, ("codomain", "domain"))
@@ -242,10 +247,12 @@ class IndependentTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> constraints.Constraint:
+        """Where the transform is defined."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> constraints.Constraint:
+        """Where its values lie."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     bijective = property(lambda self: self.base_transform.bijective)
@@ -287,10 +294,12 @@ class ReshapeTransform(Transform):
 
     @constraints.dependent_property
     def domain(self) -> constraints.Constraint:
+        """Where the transform is defined."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
     def codomain(self) -> constraints.Constraint:
+        """Where its values lie."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:

@@ -181,7 +181,7 @@ class CatTransform(Transform):
         self.dim = dim
 
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
-    length = property(lambda self: sum(self.lengths))
+    length = property(lambda self: sum(self.lengths), doc="How long the parts are together.")
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
     def with_cache(self, cache_size: int = 1) -> Transform:

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from ...core.machine import Tensor
+from ...core.values.pickling import live_here
 from ...operations.products.linear import linear
 from .. import _reduction as _Reduction
 from ._activation import *
@@ -22,7 +23,7 @@ from ._normalization import _verify_batch_size, _verify_spatial_size
 from ._sparse import *
 from ._sparse import _no_grad_embedding_renorm_
 from ._spatial import *
-from ._spatial import _unpool_output_size
+from ._spatial import _unpool_output_size, pad
 
 # Found where they are when asked for: they are made after this module.
 _LATER = {
@@ -31,6 +32,9 @@ _LATER = {
         ("handle_torch_function", *[f"has_torch_function{of}" for of in ("", "_unary", "_variadic")]), "overrides"
     ),
 }
+
+live_here(globals())
+pad.__module__ = __name__
 
 
 def __getattr__(name: str) -> Any:

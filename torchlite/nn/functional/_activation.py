@@ -22,6 +22,8 @@ __all__ = [
 relu_, threshold_ = functions["relu_"], functions["threshold_"]
 celu_, selu_, rrelu_ = functions["celu_"], functions["selu_"], functions["rrelu_"]
 elu_, hardtanh_, leaky_relu_ = ops.elu_in_place, ops.hardtanh_in_place, leaky.leaky_relu_inplace
+for _f in (elu_, hardtanh_, leaky_relu_):
+    _f.__doc__ = f"`{_f.__name__[:-1]}`, written into the tensor itself."
 hardshrink, prelu = functions["hardshrink"], functions["prelu"]
 _threshold, _celu, _rrelu = functions["threshold"], functions["celu"], functions["rrelu"]
 

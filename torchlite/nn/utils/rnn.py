@@ -85,31 +85,40 @@ class PackedSequence(PackedSequence_):
         return self._on("cpu", *args, **kwargs)
 
     def double(self) -> Self:
+        """The sequences in float64."""
         return self.to(dtype=dt.float64)
 
     def float(self) -> Self:
+        """The sequences in float32."""
         return self.to(dtype=dt.float32)
 
     def half(self) -> Self:
+        """The sequences in float16."""
         return self.to(dtype=dt.float16)
 
     def long(self) -> Self:
+        """The sequences in int64."""
         return self.to(dtype=dt.int64)
 
     def int(self) -> Self:
+        """The sequences in int32."""
         return self.to(dtype=dt.int32)
 
     def short(self) -> Self:
+        """The sequences in int16."""
         return self.to(dtype=dt.int16)
 
     def char(self) -> Self:
+        """The sequences in int8."""
         return self.to(dtype=dt.int8)
 
     def byte(self) -> Self:
+        """The sequences in uint8."""
         return self.to(dtype=dt.uint8)
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the data is on a CUDA device."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:

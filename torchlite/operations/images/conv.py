@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, Op, conj, publish, publish_python, published
+from ...core.declare import Composite, LaidOp, Op, conj, describe, publish, publish_python, published
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Backend, dt, errors
 from ...kernels.summing import widened
@@ -472,3 +472,15 @@ conv_tbc = LaidOp(
     ).permute((2, 0, 1)),
 )
 publish(conv_tbc, method=False)
+
+
+describe(
+    conv1d="The convolution of signals of shape `(batch, channels, length)` with filters.",
+    conv2d="The convolution of images of shape `(batch, channels, height, width)` with filters.",
+    conv3d="The convolution of volumes of shape `(batch, channels, depth, height, width)` with filters.",
+    conv_tbc="The convolution of signals of shape `(length, batch, channels)` with filters.",
+    conv_transpose1d="The transpose of `conv1d`: the gradient of one with respect to its input, as an op of its own.",
+    conv_transpose2d="The transpose of `conv2d`: the gradient of one with respect to its input, as an op of its own.",
+    conv_transpose3d="The transpose of `conv3d`: the gradient of one with respect to its input, as an op of its own.",
+    convolution="The convolution, or its transpose, in as many dimensions as the filters have.",
+)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import LaidOp, publish, publish_python
+from ...core.declare import LaidOp, describe, publish, publish_python
 from ...core.machine import LEADING, Tensor, fitting_array
 from ...core.values import Array, Backend, dt, errors
 from ..making.windows import like
@@ -201,4 +201,10 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: float | None) -> Tensor:
 
 pad = publish_python(
     'pad(Tensor self, int[] pad, str mode="constant", float? value=None)', _pad, function=False, method=False
+)
+
+
+describe(
+    constant_pad_nd="The tensor with a border of one value; widths are given from the last dimension on, before "
+    "and after.",
 )

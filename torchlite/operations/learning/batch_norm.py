@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, publish, published
+from ...core.declare import Op, describe, publish, published
 from ...core.machine import Tensor, requires_grad, tensors_in
 from ...core.machine.write import write
 from ...core.values import Array, Namespace, wrap_dim
@@ -276,3 +276,8 @@ def instance_norm(
                 mean = mean.array.main
             write(running, mean)
     return made.view(input.shape)
+
+
+describe(
+    native_batch_norm="Batch normalization: the result, and the mean and inverse deviation that it used.",
+)

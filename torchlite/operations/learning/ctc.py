@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, publish
+from ...core.declare import Composite, LaidOp, describe, publish
 from ...core.machine import NOT_IMPLEMENTED, Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for
 from ..formulas import Formula, tensors
@@ -214,3 +214,8 @@ for _default, _function in ((1, False), (0, True)):  # as `publish_loss` does
         names="ctc_loss", function=_function, method=False,
     )  # fmt: skip
 publish(ctc, method=False)
+
+
+describe(
+    ctc_loss="The loss of sequences whose alignment with their targets is not known.",
+)

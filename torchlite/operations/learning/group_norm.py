@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, publish, published
+from ...core.declare import Op, describe, publish, published
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace
 from ..reductions.summing import CHANNELS, ROWS, sum_along, sum_of_products
@@ -217,3 +217,8 @@ def group_norm(
         input = input.contiguous()
     n, c, *rest = input.shape
     return native_group_norm.apply(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
+
+
+describe(
+    native_group_norm="Group normalization: the result, and the mean and inverse deviation of each group.",
+)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Op, publish, published, sum_to
+from ...core.declare import Op, describe, publish, published, sum_to
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ...kernels.summing import add_reduce, widened
@@ -351,3 +351,8 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Any, eps:
     if weight is not None:
         made = made * weight
     return (made if made.dtype is input.dtype else made.to(input.dtype)).contiguous()
+
+
+describe(
+    native_layer_norm="Layer normalization: the result, and the mean and inverse deviation of each row.",
+)

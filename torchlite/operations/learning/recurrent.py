@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Composite, Op, publish, publish_python
+from ...core.declare import Composite, Op, describe, publish, publish_python
 from ...core.machine import Tensor, TensorBase, functions
 from ...core.state import local
 from ...core.values import Namespace, dt
@@ -294,3 +294,15 @@ def _declare_cell(name: str, mode: str) -> None:
 for _name, _mode in (("rnn_tanh", "RNN_TANH"), ("rnn_relu", "RNN_RELU"), ("gru", "GRU"), ("lstm", "LSTM")):
     _declare(_name, _mode)
     _declare_cell(f"{_name}_cell", _mode)
+
+
+describe(
+    gru="Layers of gated recurrent units over a sequence: the outputs and the last state.",
+    gru_cell="One step of a gated recurrent unit.",
+    lstm="Layers of long short-term memory over a sequence: the outputs and the last states.",
+    lstm_cell="One step of a long short-term memory: the hidden state and the cell's.",
+    rnn_relu="Layers of recurrent units with `relu` over a sequence: the outputs and the last state.",
+    rnn_relu_cell="One step of a recurrent unit with `relu`.",
+    rnn_tanh="Layers of recurrent units with `tanh` over a sequence: the outputs and the last state.",
+    rnn_tanh_cell="One step of a recurrent unit with `tanh`.",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, published
+from ...core.declare import Op, describe, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, warn
 from ..products.matmul import H, into_exactly
@@ -173,3 +173,10 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     if self.dtype in dt.HALVES:
         raise not_implemented_for("cholesky_inverse_out_cpu", self.dtype)
     return _cholesky_inverse_op.apply(self, upper)
+
+
+describe(
+    cholesky="The lower triangular factor `L` of a positive definite matrix, `A = L @ L.mH`; with `upper`, its "
+    "adjoint.",
+    linalg_cholesky_ex="As `cholesky`, with numbers that say where it failed instead of an error: `(L, info)`.",
+)

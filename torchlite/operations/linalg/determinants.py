@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.declare import conj, publish, publish_python, published
+from ...core.declare import conj, describe, publish, publish_python, published
 from ...core.machine import LEADING, Tensor
 from ...core.state import local
 from ...core.values import dt
@@ -92,3 +92,11 @@ def logdet(self: Tensor) -> Tensor:
     if self.is_complex():
         return sign.log() + logabsdet
     return where(sign == -1, math.nan, logabsdet)
+
+
+describe(
+    linalg_det="The determinant of a square matrix, or of each of a batch.",
+    linalg_slogdet="The sign and the logarithm of the absolute value of a determinant: `(sign, logabsdet)`.",
+    det="The determinant of a square matrix, or of each of a batch.",
+    slogdet="The sign and the logarithm of the absolute value of a determinant: `(sign, logabsdet)`.",
+)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, fit_gradient
+from ...core.declare import Op, describe, fit_gradient
 from ...core.machine import LEADING, LEAF, Tensor
 from ...core.values import Array, Namespace, dt, return_type
 from ..products.matmul import H, into_exactly
@@ -157,3 +157,9 @@ def eigvals(self: Tensor) -> Tensor:
 
 
 offer_op(eig)
+
+
+describe(
+    linalg_eig="The eigenvalues and eigenvectors of a square matrix, complex: `(eigenvalues, eigenvectors)`.",
+    linalg_eigh="The eigenvalues, in ascending order, and eigenvectors of a symmetric or Hermitian matrix.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, Op, publish_python
+from ...core.declare import Composite, Op, describe, publish_python
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.state import local
 from ...core.values import Array, Namespace, broadcast_shapes, dt, return_type
@@ -245,3 +245,9 @@ def lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> A
     A, b = spread(self, (*batch, *self.shape[-2:])), spread(b, (*batch, *b.shape[vectors - 2 :]))
     solution, residuals, rank, values = _least_squares.apply(A, b, bool(vectors), rcond, driver)
     return _SOLUTION((solution, residuals, rank, values.detach()))
+
+
+describe(
+    pinverse="The pseudoinverse of a matrix.",
+    linalg_pinv="The pseudoinverse of a matrix, by its singular values or, if `hermitian`, its eigenvalues.",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, method, published
+from ...core.declare import Op, describe, method, published
 from ...core.machine import LEADING, Tensor, functions, overridable
 from ...core.values import Array, Namespace, dt, return_type, warn
 from ..images.padding import constant_pad_nd
@@ -353,3 +353,9 @@ def _old_lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         "should be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"
     )
     return lu_solve(LU_data, LU_pivots, self, True, False)
+
+
+describe(
+    lu="Factors of a matrix by elimination: a permutation, a lower and an upper triangle.",
+    lu_solve="The solution of `A @ X = B` for a matrix whose LU factors are known.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Composite
+from ...core.declare import Composite, describe
 from ...core.machine import Tensor
 from ...core.values import dt, wrap_dim
 from ..reductions.vector_norms import check_norm_dtype, vector_norm
@@ -116,4 +116,11 @@ def cond(self: Tensor, p: Any) -> Tensor:
 
 offer_op(
     Composite("linalg_cond(Tensor self, Scalar? p=None)", cond), Composite("linalg_cond(Tensor self, str p)", cond)
+)
+
+
+describe(
+    linalg_cond="The condition number of a matrix: how much it may magnify errors.",
+    linalg_matrix_norm="The norm of a matrix along two dimensions: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.",
+    linalg_vector_norm="The norm of vectors: of all elements, or along dimensions.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, publish_python
+from ...core.declare import Op, describe, publish_python
 from ...core.machine import LEADING, Tensor, functions
 from ...core.values import Array, Namespace
 from ..products.matmul import H
@@ -51,3 +51,9 @@ matrix_exp = Op(
 )  # fmt: skip
 offer_op(matrix_exp)
 publish_python("matrix_exp(Tensor self)", linalg["matrix_exp"])
+
+
+describe(
+    linalg_matrix_exp="The exponential of a square matrix.",
+    matrix_exp="The exponential of a square matrix.",
+)

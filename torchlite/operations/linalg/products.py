@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...core.declare import describe
 from ...core.machine import Tensor, functions
 from ...core.values import dt
 from ..products.einsum import chain, matrix_power
@@ -71,3 +72,10 @@ def vander(x: Tensor, N: int | None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return functions["cat"]((powers.new_ones((*x.shape, 1)), powers), -1)
+
+
+describe(
+    linalg_cross="The cross product of vectors of three elements.",
+    linalg_diagonal="A view of a diagonal of matrices, which becomes the last dimension.",
+    linalg_matmul="The product of matrices: `torch.matmul`.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...core.declare import conj, publish, publish_python, published
+from ...core.declare import conj, describe, publish, publish_python, published
 from ...core.machine import LEADING, Tensor, functions
 from ...core.values import Array, Namespace, dt, not_implemented_for
 from ..products.matmul import Exact, H, into_exactly
@@ -206,3 +206,10 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool
 
 offer("linalg_householder_product(Tensor input, Tensor tau)", householder_product)
 publish_python("orgqr(Tensor self, Tensor input2)", householder_product)
+
+
+describe(
+    linalg_qr="Factors of a matrix, orthonormal columns `Q` and an upper triangle `R`; `mode` says how many columns.",
+    geqrf="The QR decomposition in LAPACK's own form, reflectors and their factors: `(a, tau)`.",
+    qr="Factors of a matrix: orthonormal columns `Q` and an upper triangle `R`.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import published
+from ...core.declare import describe, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Namespace, return_type
 from ..products.matmul import H, into_exactly
@@ -90,3 +90,8 @@ def _old_svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
         return _OLD_SVD((U, S, H(Vh)))
     (*batch, m, n) = self.shape
     return _OLD_SVD((self.new_zeros((*batch, m, m)), svdvals(self), self.new_zeros((*batch, n, n)).mT))
+
+
+describe(
+    svd="The singular value decomposition of a matrix: `(U, S, Vh)`, and `V` instead in `torch.svd`.",
+)

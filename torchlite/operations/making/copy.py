@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import cast_array, get_backend
-from ...core.declare import LaidOp, Op, Signature, fit_gradient, method, publish, published
+from ...core.declare import LaidOp, Op, Signature, describe, fit_gradient, method, publish, published, tell
 from ...core.machine.batching import LEADING, refuse_batch
 from ...core.machine.fast import put
 from ...core.machine.node import UNVERSIONED
@@ -194,7 +194,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return convert(*_asked(self, *args, **kwargs))
 
 
-method("to")(_by_plan(_asked, to))
+method("to")(tell(_by_plan(_asked, to), "to", [_TO_DTYPE, _TO_DEVICE, _TO_OTHER], method=True, doc=to.__doc__))
 
 
 def _conversion(name: str, d: dt.dtype | None, where: device | None = None) -> None:
@@ -209,9 +209,9 @@ def _conversion(name: str, d: dt.dtype | None, where: device | None = None) -> N
             return dispatch(call, (self, *args), kwargs)
         return convert(*asked(self, *args, **kwargs)) if args or kwargs else convert(self, d, where)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"This tensor {f'as {d!r}' if d else 'in host memory'}."
-    method(name)(_by_plan(asked, call))
+    call.__name__ = name
+    said = f"This tensor {f'as {d!r}' if d else 'in host memory'}."
+    method(name)(tell(_by_plan(asked, call), name, [signature], method=True, doc=said))
 
 
 for _name in ("half", "bfloat16", "float", "double", "bool", "short", "int", "long", "chalf", "cfloat", "cdouble"):
@@ -403,3 +403,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 zero = Op("zero(Tensor self)", _filled, {"self": zero_gradient}, batch=LEADING, repeats=True, **_FILLING)
 publish(zero, function=False, method=False, inplace=True)
 put("zero_", zeros=True)
+
+
+describe(
+    clone="A copy of the tensor, through which gradients flow.",
+    copy_="The values of another tensor written into this one, broadcast and converted.",
+    fill_="Every element set to a value.",
+    zero_="Every element set to zero.",
+)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...backends.base import get_backend
-from ...core.declare import Op, function, publish
+from ...core.declare import Op, Signature, describe, function, publish, signatures_of
 from ...core.machine import FILLING, Counter, Tensor, bump, default_generator, drawn, overridable, wrap
 from ...core.state import local
 from ...core.values import CPU, Backend, contiguous_strides, dt
@@ -274,7 +274,7 @@ def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, bac
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
 
-@function("randint")
+@function("randint", *signatures_of(_randint_between), Signature("randint(int high, int[] size)"))
 @overridable
 def randint(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high."""
@@ -293,7 +293,7 @@ def _randint_like_between(
     return random_between.fresh_like(self, format_, d, backend, low, high, generator)
 
 
-@function("randint_like")
+@function("randint_like", *signatures_of(_randint_like_between), Signature("randint_like(Tensor self, int high)"))
 @overridable
 def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high, in a tensor's form."""
@@ -321,3 +321,15 @@ def randperm(n: int, generator: Any, d: Any, backend: Backend) -> Tensor:
     if not backend.values:
         return make(())
     return wrap(backend.from_fresh(stream_of(generator, backend).randperm(n, d.numpy), (n,)), d, backend)
+
+
+describe(
+    bernoulli="Ones and zeros by chance: each element is the probability of a one, or `p` is.",
+    cauchy_="Filled with numbers drawn from a Cauchy distribution.",
+    exponential_="Filled with numbers drawn from an exponential distribution of rate `lambd`.",
+    geometric_="Filled with the numbers of trials up to a first success of probability `p`.",
+    log_normal_="Filled with numbers whose logarithms are drawn from a normal distribution.",
+    normal_="Filled with numbers drawn from a normal distribution.",
+    random_="Filled with whole numbers, each as likely as any other, from `from` up to before `to`.",
+    uniform_="Filled with numbers drawn evenly from `from` up to `to`.",
+)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...core.declare import Signature, publish_as
+from ...core.declare import Signature, publish_as, tell
 from ...core.machine import Tensor, accelerated, dispatch, form_of_call, needs_dispatch, refuse_history, write_out
 from ...core.native import native
 from ...core.state import local
@@ -108,11 +108,9 @@ class Factory:
                 self.remember(form, values)
             return result
 
-        call.__name__ = call.__qualname__ = self.name
-        call.__doc__ = self.make.__doc__
+        call.__name__ = self.name
         public = accelerated(native.planned, call) if same and native is not None else call
-        public.__doc__ = call.__doc__
-        return public
+        return tell(public, self.name, [self.signature], self.method, self.takes_out, self.spread, self.make.__doc__)
 
     def made(self, *values: Any) -> Tensor:
         try:

@@ -182,7 +182,7 @@ _NEW = "ScalarType? dtype=None, Device? device=None, bool requires_grad=False"
 _tensor = Signature(f"tensor(any data, *, {_NEW}, bool pin_memory=False)")
 
 
-@function("tensor")
+@function("tensor", _tensor)
 def tensor(*args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of the values of `data`."""
     if needs_dispatch(args, kwargs):
@@ -236,7 +236,7 @@ def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 _as_tensor = Signature("as_tensor(any data, ScalarType? dtype=None, Device? device=None)")
 
 
-@function("as_tensor")
+@function("as_tensor", _as_tensor)
 def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """`data` as a tensor, sharing its memory where that is possible."""
     if needs_dispatch(args, kwargs):
@@ -260,7 +260,7 @@ _asarray = Signature(
 )
 
 
-@function("asarray")
+@function("asarray", _asarray)
 def asarray(*args: Any, **kwargs: Any) -> Tensor:
     """`obj` as a tensor; `copy` says whether its memory must or must not be shared."""
     obj, d, where, copy, requires_grad = _asarray.bind(args, kwargs)
@@ -365,7 +365,7 @@ _frombuffer = Signature(
 )
 
 
-@function("frombuffer")
+@function("frombuffer", _frombuffer)
 def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
     """A 1-dim tensor over the memory of a buffer."""
     buffer, d, count, offset, requires_grad = _frombuffer.bind(args, kwargs)

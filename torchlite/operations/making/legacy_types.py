@@ -140,7 +140,9 @@ TYPES: dict[str, tensortype] = {}
 for _d in dt.DTYPES:
     if _d.promotable and not _d.is_complex:
         for _kind, _module in (("cpu", "torch"), ("cuda", "torch.cuda")):
-            _made = tensortype(f"{_d.legacy}Tensor", (), {"dtype": _d, "kind": _kind, "__module__": _module})
+            _doc = f"Tensors of {_d} on the device {_kind}: an older form of `torch.tensor(..., dtype={_d})`."
+            _of = {"dtype": _d, "kind": _kind, "__module__": _module, "__doc__": _doc}
+            _made = tensortype(f"{_d.legacy}Tensor", (), _of)
             TYPES[f"{_module}.{_d.legacy}Tensor"] = _made
             if _kind == "cpu":
                 functions[f"{_d.legacy}Tensor"] = _made  # type: ignore[assignment]

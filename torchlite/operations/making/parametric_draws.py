@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import OnBackend, Op, function, publish, publish_python
+from ...core.declare import OnBackend, Op, describe, function, publish, publish_python, signatures_of
 from ...core.machine import NOT_IMPLEMENTED, RANDOM, Tensor, drawn, into, public
 from ...core.state import local
 from ...core.values import Backend, broadcast_shapes, dt
@@ -182,10 +182,16 @@ def _sized_normal(mean: float, std: float, size: Any, generator: Any, d: Any, ba
     return normal_.fresh(size, _floating(d), backend, mean, std, generator)
 
 
-@function("normal")
+@function("normal", *signatures_of(_each_normal), *signatures_of(_sized_normal))
 def normal(*args: Any, **kwargs: Any) -> Tensor:
     """Normal numbers with a mean and deviation for each, or one for all and a size."""
     return (_sized_normal if "size" in kwargs or len(args) > 2 else _each_normal)(*args, **kwargs)
 
 
 public[_each_normal] = public[_sized_normal] = normal
+
+
+describe(
+    binomial="Numbers of successes by chance, for so many trials (`count`) of probability `prob`.",
+    poisson="Numbers drawn from Poisson distributions of these rates.",
+)

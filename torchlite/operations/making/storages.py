@@ -56,7 +56,7 @@ _from_file = Signature(
 )
 
 
-@function("from_file")
+@function("from_file", _from_file)
 def from_file(*args: Any, **kwargs: Any) -> Tensor:
     """A 1-dim tensor over the first elements of a file. If `shared`, writes go to the file."""
     filename, shared, size, dtype, _, _, _, requires_grad = _from_file.bind(args, kwargs)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, publish, published, sum_to
+from ...core.declare import Op, describe, publish, published, sum_to
 from ...core.machine import Tensor, array_of, fitting_array
 from ...core.values import dtype as dt
 from ...core.values.arrays import Array, Backend, Namespace
@@ -369,3 +369,8 @@ def _unsafe_masked_index_put_accumulate(
     if not self.numel():
         return self.clone()
     return index_put.apply(self, _within(self, indices), values.masked_fill(mask.logical_not(), 0), True)
+
+
+describe(
+    index_put="A copy with these values at `indices`; with `accumulate` they are added.",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, publish, publish_python, published
+from ...core.declare import Op, describe, publish, publish_python, published
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, type_text
 from ...kernels.summing import widened
@@ -305,3 +305,8 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
 
 
 one_hot_ = publish_python("one_hot(Tensor self, int num_classes=-1)", one_hot, function=False, method=False)
+
+
+describe(
+    embedding="The rows of `weight` at these indices.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import publish, published
+from ...core.declare import describe, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor, TensorBase
 from ...core.native import in_c
 from ...core.values import Array, Namespace, broadcast_shapes, dt, not_implemented_for, warn_once, wrap_dim
@@ -357,3 +357,23 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = indices.new_tensor(shape, dtype=dt.int64)
     steps = indices.new_tensor([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=dt.int64)
     return indices.to(dt.int64).unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)
+
+
+describe(
+    gather="""The elements at these indices along a dimension: `out[i][j] = input[index[i][j]][j]` for `dim=0`.
+
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """,
+    put="A copy with these values at indices into the flattened tensor.",
+    scatter="""A copy with `src` written to these indices along a dimension; `reduce` adds or multiplies.
+
+    >>> torch.zeros(2, 3).scatter(1, torch.tensor([[2], [0]]), 1.0)
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
+    """,
+    scatter_add="A copy to which `src` is added at these indices along a dimension.",
+    scatter_reduce="A copy reduced with `src` at these indices, by 'sum', 'prod', 'mean', 'amax' or 'amin'.",
+    take="The elements at indices into the flattened tensor.",
+)

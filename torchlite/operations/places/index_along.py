@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import publish
+from ...core.declare import describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
 from ...core.values import Array, Backend, Namespace, dt, warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
@@ -332,3 +332,17 @@ index_reduce = Writing(
     ),
 )
 publish(index_reduce, inplace=True)
+
+
+describe(
+    index_add="""A copy to which the rows of `source` are added at these indices along a dimension.
+
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 2]), torch.ones(3))
+    tensor([1., 0., 2.])
+    """,
+    index_copy="A copy with the rows of `source` at these indices along a dimension.",
+    index_fill="A copy with a value in the rows at these indices along a dimension.",
+    index_reduce="A copy in which rows at these indices are reduced with those of `source`, by 'prod', 'mean', "
+    "'amax' or 'amin'.",
+    index_select="The rows at these indices along a dimension, as a copy.",
+)

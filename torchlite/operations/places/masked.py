@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Signature, function, method, publish, published, sum_to
+from ...core.declare import Signature, describe, function, method, publish, published, sum_to
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt
 from ..pointwise.selection import where
@@ -235,3 +235,16 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
         left = (rows * columns - offset // max(self.stride(1), 1) + columns) // (columns + 1)
         self.as_strided((left,), (step,), self.storage_offset() + offset).fill_(fill_value)
     return self
+
+
+describe(
+    argwhere="The indices of the elements that are not zero, one row for each.",
+    masked_fill="""A copy with a value where the mask is true.
+
+    >>> torch.tensor([1, 2]).masked_fill(torch.tensor([True, False]), 0)
+    tensor([0, 2])
+    """,
+    masked_scatter="A copy with elements of `source`, in their order, where the mask is true.",
+    masked_select="The elements where the mask is true, as a vector.",
+    nonzero_static="The indices of elements that are not zero, in a result of a size known beforehand.",
+)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Elementwise, Op, Unary, contiguous, function, publish, published
+from ...core.declare import Along, Elementwise, Op, Unary, contiguous, describe, function, publish, published
 from ...core.machine import LEADING, NOT_IMPLEMENTED, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, result_strides, wrap_dim
 from ...kernels.summing import widened
@@ -474,3 +474,13 @@ glu_ = Along(
     refuse=lambda d: None if d in dt.FLOATS else not_implemented_for("glu_cpu", d),
 )  # fmt: skip
 glu = publish(glu_, function=False, method=False)
+
+
+describe(
+    gelu="Each element times the area under the normal density up to it.",
+    log_sigmoid="The logarithm of `sigmoid` of each element, computed stably.",
+    softplus="`log(1 + exp(beta * x)) / beta` of each element: a smooth `relu`.",
+    softshrink="Each element moved towards zero by `lambd`, and no further.",
+    celu="`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))` of each element.",
+    hardshrink="Each element, but zero between `-lambd` and `lambd`.",
+)

@@ -12,6 +12,7 @@ from ...core.declare import (
     Scaled,
     Unary,
     conj,
+    describe,
     left_to_other,
     method,
     publish,
@@ -493,3 +494,34 @@ ldexp = Elementwise(
     result="float", halves="wide", prepare=_with_exponent, by_form=True, check_form=_check_exponent,
 )  # fmt: skip
 publish(ldexp, inplace=True)
+
+
+describe(
+    abs="The absolute value of each element; of a complex number, its distance from zero.",
+    add="The sum of a tensor and another, or a number, which `alpha` multiplies first.",
+    addcdiv="`input + value * tensor1 / tensor2`, element by element.",
+    addcmul="`input + value * tensor1 * tensor2`, element by element.",
+    copysign="The size of each element with the sign of the other's.",
+    div="The quotient of a tensor and another, or a number; `rounding_mode` 'trunc' or 'floor' makes it whole.",
+    floor_divide="The quotient, rounded down.",
+    fmod="The remainder of a division that has the sign of the dividend.",
+    gcd="The greatest common divisor of whole numbers.",
+    heaviside="0 for negative elements, 1 for positive ones, `values` at zero.",
+    hypot="The length of the hypotenuse over legs of these lengths.",
+    lcm="The least common multiple of whole numbers.",
+    ldexp="`input * 2 ** other`.",
+    lerp="""The point between `input` (weight 0) and `end` (weight 1): `input + weight * (end - input)`.
+
+    >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.3)
+    tensor([3.])
+    """,
+    mul="The product of a tensor and another, or a number, element by element.",
+    neg="Each element with its sign turned.",
+    nextafter="The floating-point number next to each element, towards the other's.",
+    reciprocal="One divided by each element.",
+    remainder="The remainder of a division that has the sign of the divisor.",
+    rsub="`other - alpha * input`.",
+    sgn="The sign of each element; of a complex number, the number of size 1 in its direction.",
+    sign="-1, 0 or 1 by the sign of each element.",
+    sub="A tensor less another, or a number, which `alpha` multiplies first.",
+)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.declare import Binary, Elementwise, Op, Unary, publish, published
+from ...core.declare import Binary, Elementwise, Op, Unary, describe, publish, published
 from ...core.machine import Tensor, bump, refuse_batch, resolve
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
@@ -227,3 +227,32 @@ def _invert(self: Tensor) -> Tensor:
 
 
 Tensor.__invert__ = _invert
+
+
+describe(
+    bitwise_and="The bits that are set in both operands; of booleans, the logical and.",
+    bitwise_left_shift="The bits of each element moved to the left by so many places.",
+    bitwise_not="The bits of each element turned over; of booleans, the logical not.",
+    bitwise_or="The bits that are set in either operand; of booleans, the logical or.",
+    bitwise_right_shift="The bits of each element moved to the right by so many places; the sign stays.",
+    bitwise_xor="The bits that are set in one operand only; of booleans, the exclusive or.",
+    eq="Where elements are equal.",
+    ge="Where elements are greater than the other's, or equal.",
+    gt="Where elements are greater than the other's.",
+    isclose="Where two tensors agree: `abs(input - other) <= atol + rtol * abs(other)`.",
+    isfinite="Where elements are neither infinite nor NaN.",
+    isin="Where elements are among `test_elements`.",
+    isinf="Where elements are infinite.",
+    isnan="Where elements are NaN.",
+    isneginf="Where elements are negative infinity.",
+    isposinf="Where elements are positive infinity.",
+    isreal="Where elements have no imaginary part.",
+    le="Where elements are less than the other's, or equal.",
+    logical_and="Where both elements are true, that is not zero.",
+    logical_not="Where elements are false, that is zero.",
+    logical_or="Where either element is true, that is not zero.",
+    logical_xor="Where one of two elements is true, that is not zero, but not both.",
+    lt="Where elements are less than the other's.",
+    ne="Where elements differ.",
+    signbit="Where the sign is negative, that of zeros included.",
+)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, NEG, flipped
-from ...core.declare import Elementwise, Op, Unary, ViewOp, publish, publish_python
+from ...core.declare import Elementwise, Op, Unary, ViewOp, describe, publish, publish_python
 from ...core.machine import Tensor, functions, values_in_inference
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt
 from ..making.copy import clone
@@ -100,7 +100,7 @@ for _name, _part in (("real", real), ("imag", imag)):
     def _set(self: Tensor, value: Any, part: Any = _part) -> None:
         part(self).copy_(value) if isinstance(value, Tensor) else part(self).fill_(value)
 
-    setattr(Tensor, _name, property(functions[_name], _set))
+    setattr(Tensor, _name, property(functions[_name], _set, doc=_part.__doc__))
 
 
 # ---- conjugates
@@ -230,3 +230,14 @@ polar = Elementwise(
     check=_check_parts, check_out=_check_made, result="complex", dtypes=frozenset((dt.float32, dt.float64)),
 )  # fmt: skip
 publish(polar, method=False)
+
+
+describe(
+    angle="The angle of each element in the complex plane, in radians: 0 for positive real numbers, pi for "
+    "negative ones.",
+    complex="The complex tensor of these real and imaginary parts.",
+    conj_physical="The complex conjugate of each element, computed at once.",
+    polar="The complex numbers of these absolute values and angles.",
+    view_as_complex="A view of pairs of real numbers, the last dimension, as complex ones.",
+    view_as_real="A view of complex numbers as pairs of real ones, in a new last dimension.",
+)

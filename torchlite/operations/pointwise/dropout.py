@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...core.declare import Elementwise, publish_python, published
+from ...core.declare import Elementwise, describe, publish_python, published
 from ...core.machine import Tensor, wrap
 from ...core.state import local
 from ...core.values import cannot_cast, dt
@@ -77,3 +77,12 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         return _masked.apply(input, mask, 1.0), mask
     mask = bernoulli_number.fresh_like(input, None, dt.bool_, input.backend.home, 1 - p, None)
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
+
+
+describe(
+    alpha_dropout="Dropout that keeps mean and variance of what SELU gives: dropped elements become its negative "
+    "limit.",
+    dropout="Each element set to zero with probability `p`, the others scaled by `1 / (1 - p)`, while training.",
+    feature_alpha_dropout="`alpha_dropout` of whole channels.",
+    feature_dropout="Dropout of whole channels.",
+)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Binary, Elementwise, Unary, conj, publish
+from ...core.declare import Binary, Elementwise, Unary, conj, describe, publish
 from ...core.machine import Tensor, fitting_array
 from ...core.values import Array, Namespace, dt
 from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
@@ -219,3 +219,40 @@ def _sinc_vjp(g: Tensor, self: Tensor) -> Tensor:
 
 sinc = Unary("sinc", special_kernels.sinc, _sinc_vjp, result="float", halves="wide")
 publish(sinc, inplace=True)
+
+
+describe(
+    acos="The arcus cosine of each element, in radians.",
+    acosh="The inverse hyperbolic cosine of each element.",
+    asin="The arcus sine of each element, in radians.",
+    asinh="The inverse hyperbolic sine of each element.",
+    atan="The arcus tangent of each element, in radians.",
+    atan2="The angle of the point `(other, input)` in the plane, in radians from -pi to pi.",
+    atanh="The inverse hyperbolic tangent of each element.",
+    ceil="The smallest whole number that is not less than each element.",
+    cos="The cosine of each element, in radians.",
+    cosh="The hyperbolic cosine of each element.",
+    deg2rad="Degrees made radians.",
+    exp="e to the power of each element.",
+    exp2="2 to the power of each element.",
+    expm1="`exp(x) - 1` of each element, precise near zero.",
+    trunc="The whole part of each element: rounded towards zero.",
+    floor="The largest whole number that is not more than each element.",
+    frac="What is left of each element without its whole part; the sign stays.",
+    frexp="The mantissa and the exponent of each element: `(mantissa, exponent)`, `input = mantissa * 2 ** exponent`.",
+    log="The natural logarithm of each element.",
+    log10="The logarithm to base 10 of each element.",
+    log1p="`log(1 + x)` of each element, precise near zero.",
+    log2="The logarithm to base 2 of each element.",
+    logaddexp="`log(exp(x) + exp(y))`, computed stably.",
+    logaddexp2="`log2(2 ** x + 2 ** y)`, computed stably.",
+    logit="`log(x / (1 - x))` of each element, which `eps` keeps away from 0 and 1.",
+    rad2deg="Radians made degrees.",
+    round="Each element rounded to the nearest whole number, or to so many decimals; halves to the even one.",
+    sigmoid="`1 / (1 + exp(-x))` of each element.",
+    sin="The sine of each element, in radians.",
+    sinc="`sin(pi * x) / (pi * x)` of each element; 1 at 0.",
+    sinh="The hyperbolic sine of each element.",
+    tan="The tangent of each element, in radians.",
+    tanh="The hyperbolic tangent of each element.",
+)

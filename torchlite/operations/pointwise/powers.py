@@ -8,9 +8,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.declare import describe, publish_as
 from ...core.declare.elementwise import Binary, Elementwise, Unary, conj, contiguous
 from ...core.declare.public_forms import left_to_other
-from ...core.declare.publishing import function, method, publish, publish_python, published
+from ...core.declare.publishing import method, publish, publish_python, published
 from ...core.machine import (
     Tensor,
     TensorBase,
@@ -150,10 +151,8 @@ def _number_power(args: Any, kwargs: Any) -> Any:
 
 
 pow_ = planned(_number_power, pow_)
-pow_.__name__ = pow_.__qualname__ = "pow"
 public[any_pow] = public[number_pow] = pow_
-function("pow")(pow_)
-method("pow")(pow_)
+publish_as("pow", pow_, general=any_pow)
 method("__pow__")(left_to_other(pow_))
 
 
@@ -202,3 +201,11 @@ rsqrt = Unary(
     result="float", halves="wide", operators=True,
 )  # fmt: skip
 publish(rsqrt, inplace=True)
+
+
+describe(
+    pow="Each element to the power of the exponent.",
+    rsqrt="One divided by the square root of each element.",
+    sqrt="The square root of each element.",
+    square="Each element times itself.",
+)

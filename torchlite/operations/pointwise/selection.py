@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Binary, Elementwise, Op, Signature, Unary, invalid_combination, publish, publish_python
+from ...core.declare import (
+    Binary,
+    Elementwise,
+    Op,
+    Signature,
+    Unary,
+    describe,
+    invalid_combination,
+    publish,
+    publish_python,
+)
 from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
@@ -328,3 +338,27 @@ nan_to_num = Elementwise(
     arranged=lambda op, outputs, values: in_order_of(values[0].backend.real, outputs, values[0].array),  # as a copy
 )
 publish(nan_to_num, inplace=True)
+
+
+describe(
+    clamp="""Each element, but no less than `min` and no more than `max`.
+
+    >>> torch.tensor([-2, 0, 7]).clamp(0, 5)
+    tensor([0, 0, 5])
+    """,
+    clamp_max="Each element, but no more than `max`.",
+    clamp_min="Each element, but no less than `min`.",
+    fmax="The larger of two elements; a NaN counts only where both are.",
+    fmin="The smaller of two elements; a NaN counts only where both are.",
+    maximum="The larger of two elements; NaN where either is.",
+    minimum="The smaller of two elements; NaN where either is.",
+    nan_to_num="Each element, with other numbers for NaN and the infinities.",
+    relu="Each element, but zero for negative ones.",
+    threshold="Each element that is more than `threshold`, and `value` for all others.",
+    where="""Elements of `input` where the condition is true, of `other` where not; alone, the indices
+    where it is true.
+
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), 0)
+    tensor([1, 0])
+    """,
+)

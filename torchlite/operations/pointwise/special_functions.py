@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Binary, Elementwise, Unary, contiguous, publish, publish_python
+from ...core.declare import Binary, Elementwise, Unary, contiguous, describe, publish, publish_python
 from ...core.machine import NOT_IMPLEMENTED, Tensor, functions
 from ...core.values import dt
 from ..vocabulary import TENSORS, undifferentiable
@@ -227,4 +227,54 @@ special["round"] = publish_python(
     lambda self, decimals: round_decimals.apply(self, decimals),
     function=False,
     method=False,
+)
+
+
+describe(
+    special_round="Each element rounded to the nearest whole number, or to so many decimals.",
+    igamma="The regularized lower incomplete gamma function.",
+    igammac="The regularized upper incomplete gamma function.",
+    special_airy_ai="The Airy function Ai of each element.",
+    special_bessel_j0="The Bessel function of the first kind of order 0.",
+    special_bessel_j1="The Bessel function of the first kind of order 1.",
+    special_bessel_y0="The Bessel function of the second kind of order 0.",
+    special_bessel_y1="The Bessel function of the second kind of order 1.",
+    special_chebyshev_polynomial_t="The Chebyshev polynomial of the first kind of degree `n`, at each element.",
+    special_chebyshev_polynomial_u="The Chebyshev polynomial of the second kind of degree `n`, at each element.",
+    special_chebyshev_polynomial_v="The Chebyshev polynomial of the third kind of degree `n`, at each element.",
+    special_chebyshev_polynomial_w="The Chebyshev polynomial of the fourth kind of degree `n`, at each element.",
+    digamma="The logarithmic derivative of the gamma function at each element.",
+    special_entr="`-x * log(x)` of each element; 0 at 0.",
+    erf="The error function of each element.",
+    erfc="`1 - erf(x)` of each element, precise where that is small.",
+    special_erfcx="`exp(x ** 2) * erfc(x)` of each element, precise where that overflows.",
+    erfinv="The inverse of the error function at each element.",
+    special_hermite_polynomial_h="The physicist's Hermite polynomial of degree `n`, at each element.",
+    special_hermite_polynomial_he="The probabilist's Hermite polynomial of degree `n`, at each element.",
+    i0="The modified Bessel function of the first kind of order 0.",
+    special_i0e="`exp(-abs(x)) * i0(x)` of each element.",
+    special_i1="The modified Bessel function of the first kind of order 1.",
+    special_i1e="`exp(-abs(x)) * i1(x)` of each element.",
+    special_laguerre_polynomial_l="The Laguerre polynomial of degree `n`, at each element.",
+    special_legendre_polynomial_p="The Legendre polynomial of degree `n`, at each element.",
+    lgamma="The logarithm of the absolute value of the gamma function at each element.",
+    special_log_ndtr="The logarithm of the area under the normal density up to each element.",
+    special_modified_bessel_i0="The modified Bessel function of the first kind of order 0.",
+    special_modified_bessel_i1="The modified Bessel function of the first kind of order 1.",
+    special_modified_bessel_k0="The modified Bessel function of the second kind of order 0.",
+    special_modified_bessel_k1="The modified Bessel function of the second kind of order 1.",
+    mvlgamma="The logarithm of the multivariate gamma function of dimension `p`, at each element.",
+    special_ndtr="The area under the normal density up to each element.",
+    special_ndtri="The point up to which the area under the normal density is each element.",
+    polygamma="The `n`-th derivative of `digamma` at each element.",
+    special_scaled_modified_bessel_k0="`exp(x) * modified_bessel_k0(x)` of each element.",
+    special_scaled_modified_bessel_k1="`exp(x) * modified_bessel_k1(x)` of each element.",
+    special_shifted_chebyshev_polynomial_t="The Chebyshev polynomial of the first kind of degree `n`, at `2 * x - 1`.",
+    special_shifted_chebyshev_polynomial_u="The Chebyshev polynomial of the second kind of degree `n`, at `2 * x - 1`.",
+    special_shifted_chebyshev_polynomial_v="The Chebyshev polynomial of the third kind of degree `n`, at `2 * x - 1`.",
+    special_shifted_chebyshev_polynomial_w="The Chebyshev polynomial of the fourth kind of degree `n`, at `2 * x - 1`.",
+    special_spherical_bessel_j0="The spherical Bessel function of the first kind of order 0: `sin(x) / x`.",
+    special_xlog1py="`input * log1p(other)`; 0 where `input` is 0.",
+    xlogy="`input * log(other)`; 0 where `input` is 0.",
+    special_zeta="The Hurwitz zeta function of exponent `input` and offset `other`.",
 )

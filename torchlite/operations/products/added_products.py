@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, conj, publish, sum_to
+from ...core.declare import Op, conj, describe, publish, sum_to
 from ...core.machine import Tensor, bump, result_type
 from ...core.machine.write import write
 from ...core.values import Array, Namespace, dt, errors
@@ -206,3 +206,12 @@ addbmm = Exact(
     shows="alpha beta batch1_sym_argsize_0 batch1_sym_argsize_1 batch2_sym_argsize_2",
 )
 publish(addbmm, inplace=True)
+
+
+describe(
+    addbmm="The sum over a batch of the products of its matrices, added to `input`; scaled by `alpha` and `beta`.",
+    addmm="`beta * input + alpha * (mat1 @ mat2)`.",
+    addmv="`beta * input + alpha * (mat @ vec)`.",
+    addr="`beta * input + alpha * outer(vec1, vec2)`.",
+    baddbmm="`beta * input + alpha * (batch1 @ batch2)`, for each matrix of a batch.",
+)

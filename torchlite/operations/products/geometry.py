@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Op, conj, published, sum_to
+from ...core.declare import Op, conj, describe, published, sum_to
 from ...core.machine import BROADCAST, LEADING, Tensor
 from ...core.values import Array, Namespace, dt, errors, warn_once
 from ..reductions.vector_norms import largest_known
@@ -146,3 +146,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Tensor:
     if any_distance and x1.dtype in dt.HALVES:
         raise errors.not_implemented_for("cdist", x1.dtype)
     return _by_differences.apply(x1, x2, p)
+
+
+describe(
+    cross="The cross product of vectors of three elements along a dimension.",
+)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, flipped
-from ...core.declare import Op, conj, exchanged, method, publish, publish_python, published
+from ...core.declare import Op, conj, describe, exchanged, method, publish, publish_python, published
 from ...core.machine import Leading, Tensor, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
@@ -443,3 +443,18 @@ trace = Op(
     linear=True, batch=lambda self: self.diagonal().sum(),
 )  # fmt: skip
 publish(trace)
+
+
+describe(
+    bmm="The products of the matrices of two batches, `(b, n, m)` by `(b, m, p)`.",
+    dot="The sum of the products of two vectors' elements.",
+    matmul="""The product of matrices: of two vectors, their dot product; leading dimensions are broadcast.
+
+    >>> torch.ones(2, 3).matmul(torch.ones(3)).shape
+    torch.Size([2])
+    """,
+    mm="The product of two matrices.",
+    mv="The product of a matrix and a vector.",
+    trace="The sum of a matrix's diagonal.",
+    vdot="The sum of the products of two vectors' elements, those of the first conjugated.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Composite, Reduction, publish, refused
+from ...core.declare import Composite, Reduction, describe, publish, refused
 from ...core.machine import Tensor
 from ...core.values import Array, Namespace, dt
 from ..vocabulary import no_complex
@@ -260,3 +260,18 @@ mode = Reduction(
     exact_out=True,
 )
 publish(mode)
+
+
+describe(
+    amax="The largest element along dimensions; gradients are shared by all elements that are equal to it.",
+    amin="The smallest element along dimensions; gradients are shared by all elements that are equal to it.",
+    aminmax="The smallest and the largest element, `(min, max)`, of the whole tensor or along a dimension.",
+    argmax="The index of the largest element along a dimension, or in the flattened tensor.",
+    argmin="The index of the smallest element along a dimension, or in the flattened tensor.",
+    max="The largest element of all; along a dimension, `(values, indices)`; of two tensors, the larger of each pair.",
+    median="The median of all elements, the lower of two; along a dimension, `(values, indices)`.",
+    min="The smallest element of all; along a dimension, `(values, indices)`; of two tensors, the smaller of each "
+    "pair.",
+    mode="The most frequent value along a dimension, and an index of it: `(values, indices)`.",
+    nanmedian="As `median`, of those elements that are no NaN.",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, publish
+from ...core.declare import Op, describe, publish
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Namespace, dt, not_implemented_for, wrap_dims
 
@@ -63,3 +63,8 @@ hash_tensor = Op(
     batch=Leading(call=_hash_batch),
 )
 publish(hash_tensor)
+
+
+describe(
+    hash_tensor="A number that tells tensors apart by their bits.",
+)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Op, publish
+from ...core.declare import Op, describe, publish
 from ...core.machine import Tensor, fitting_array
 from ...core.values import Array, Namespace, dt, errors
 from ..shapes.shape import along_dim
@@ -224,4 +224,13 @@ publish(
         check=_check_histogram,
     ),
     method=False,
+)
+
+
+describe(
+    bincount="How often each number occurs in a vector of whole numbers that are not negative; `weights` are "
+    "summed instead.",
+    histc="How many elements lie in each of `bins` equal intervals from `min` to `max`.",
+    histogram="How many elements, or how much weight, lie in each bin: `(hist, bin_edges)`.",
+    histogramdd="The histogram of points in several dimensions: `(hist, bin_edges)`.",
 )

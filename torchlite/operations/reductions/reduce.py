@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Reduction, conj, publish, publish_as, published, reduced_count, sum_to
+from ...core.declare import Reduction, conj, describe, publish, publish_as, published, reduced_count, sum_to
 from ...core.machine import Tensor, TensorBase, fast, share_on_arrays, spread_on_arrays
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
@@ -40,9 +40,10 @@ sum_dim = Reduction(
 
 def publish_total(whole: Any, along: Any) -> None:
     """Publish a reduction whose result is mostly one number."""
-    name = whole.signature.name
-    publish_as(name, fast.total(whole, publish(whole, along)), method=False)
-    publish_as(name, fast.total(whole, getattr(Tensor, name)), function=False)
+    name, general = whole.signature.name, publish(whole, along)
+    publish_as(name, fast.total(whole, general), method=False, general=general)
+    general = getattr(Tensor, name)
+    publish_as(name, fast.total(whole, general), function=False, general=general)
 
 
 publish_total(sum_all, sum_dim)
@@ -262,3 +263,19 @@ def _count_nonzero(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any
 count_nonzero = Reduction("count_nonzero(Tensor self, int? dim=None)", _count_nonzero, result=dt.int64)
 count_nonzero_dims = Reduction("count_nonzero.dim_IntList(Tensor self, int[] dim)", _count_nonzero, result=dt.int64)
 publish(count_nonzero, count_nonzero_dims)
+
+
+describe(
+    all="Whether all elements are true, of the whole tensor or along dimensions.",
+    any="Whether any element is true, of the whole tensor or along dimensions.",
+    count_nonzero="How many elements are not zero, of all or along dimensions.",
+    logsumexp="""The logarithm of the sum of exponentials along dimensions, computed stably.
+
+    >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6932)
+    """,
+    mean="The mean of the elements, of all or along dimensions.",
+    nansum="The sum of the elements that are no NaN.",
+    prod="The product of the elements, of all or along a dimension.",
+    sum="The sum of the elements, of all or along dimensions.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Along, Composite, conj, publish, published, refused
+from ...core.declare import Along, Composite, conj, describe, publish, published, refused
 from ...core.machine import Tensor
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, wrap_dim
 from ..pointwise.arithmetic import divide_by, multiply_by
@@ -304,3 +304,18 @@ publish(
     ),
     method=False,
 )  # fmt: skip
+
+
+describe(
+    cummax="The largest element so far along a dimension, and where it was: `(values, indices)`.",
+    cummin="The smallest element so far along a dimension, and where it was: `(values, indices)`.",
+    cumprod="The product of all elements so far along a dimension.",
+    cumsum="""The sum of all elements so far along a dimension.
+
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), dim=0)
+    tensor([1, 3, 6])
+    """,
+    cumulative_trapezoid="The integral up to each point along a dimension, by trapezoids.",
+    logcumsumexp="The logarithm of the sum of exponentials so far along a dimension.",
+    trapezoid="The integral along a dimension, by trapezoids.",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Along, Op, publish, refused
+from ...core.declare import Along, Op, describe, publish, refused
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, Namespace, dt, wrap_dim
 from ...kernels.summing import add_reduce
@@ -133,3 +133,13 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
 
 softmax = _declare("softmax", _softmax, softmax_backward, _softmax_vjp, "softmax_kernel_impl")
 log_softmax = _declare("log_softmax", _log_softmax, log_softmax_backward, _log_softmax_vjp, "log_softmax_kernel_impl")
+
+
+describe(
+    log_softmax="The logarithm of `softmax` along a dimension, computed stably.",
+    softmax="""Exponentials along a dimension, divided by their sum: positive numbers that add up to 1.
+
+    >>> torch.softmax(torch.tensor([0.0, 0.0, 0.0, 0.0]), dim=0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """,
+)

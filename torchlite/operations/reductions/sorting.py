@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Along, Op, Reduction, publish, published, refused
+from ...core.declare import Along, Op, Reduction, describe, publish, published, refused
 from ...core.machine import LEADING, Tensor, check_apart, converted, resolve, result_type, write_out
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dense_strides, dt, errors, warn_once
@@ -352,3 +352,24 @@ def bucketize(input: Any, boundaries: Tensor, out_int32: bool, right: bool) -> T
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
     return searchsorted.apply(boundaries, input, out_int32, right, None, None)
+
+
+describe(
+    argsort="The indices that sort a tensor along a dimension.",
+    kthvalue="The `k`-th smallest element along a dimension, and its index: `(values, indices)`.",
+    searchsorted="""Where numbers would have to stand in a sorted sequence so that it stays sorted.
+
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 6]))
+    tensor([0, 1, 3])
+    """,
+    sort="""The elements sorted along a dimension, and where they were: `(values, indices)`.
+
+    >>> torch.tensor([3, 1, 2]).sort().indices
+    tensor([1, 2, 0])
+    """,
+    topk="""The `k` largest (or smallest) elements along a dimension, and where they are: `(values, indices)`.
+
+    >>> torch.tensor([3, 9, 4]).topk(2).values
+    tensor([9, 4])
+    """,
+)

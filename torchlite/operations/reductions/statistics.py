@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.declare import Composite, Reduction, all_dims, conj, publish, published, reduced_count
+from ...core.declare import Composite, Reduction, all_dims, conj, describe, publish, published, reduced_count
 from ...core.machine import Tensor
 from ...core.values import Array, Backend, Namespace, dt, warn, wrap_dim
 from ...kernels.summing import add_reduce
@@ -283,3 +283,13 @@ def corrcoef(input: Tensor) -> Tensor:
     if c.is_complex():
         return c.real.clip(-1, 1) + c.imag.clip(-1, 1) * 1j
     return c.clip(-1, 1)
+
+
+describe(
+    nanquantile="As `quantile`, of those elements that are no NaN.",
+    quantile="The quantiles `q` of the elements, of all or along a dimension.",
+    std="The standard deviation, of all elements or along dimensions; `correction` 1 divides by n - 1.",
+    std_mean="The standard deviation and the mean: `(std, mean)`.",
+    var="The variance, of all elements or along dimensions; `correction` 1 divides by n - 1.",
+    var_mean="The variance and the mean: `(var, mean)`.",
+)

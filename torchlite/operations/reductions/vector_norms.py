@@ -10,6 +10,7 @@ from ...core.declare import (
     Reduction,
     all_dims,
     conj,
+    describe,
     fit_gradient,
     publish,
     published,
@@ -314,3 +315,10 @@ def weight_norm(v: Tensor, g: Tensor, dim: int) -> Tensor:
     if dim in (0, v.dim() - 1) and not v.is_complex():
         return weight_norm_interface.apply(v, g, dim)[0]
     return v * (g / norm_except_dim(v, 2, dim))
+
+
+describe(
+    dist="The `p`-norm of the difference of two tensors.",
+    norm="The norm of a matrix or a vector, of all elements or along dimensions.",
+    renorm="Each slice along a dimension scaled down to a `p`-norm of no more than `maxnorm`.",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import LaidView, publish
+from ...core.declare import LaidView, describe, publish
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Backend
 from ..making.factories import arange
@@ -118,3 +118,13 @@ as_strided = LaidView(
     by_form=False,  # a form does not tell where in memory its operand begins
 )
 publish(as_strided)
+
+
+describe(
+    as_strided="""A view of the memory with any size, strides and offset, counted in elements.
+
+    >>> torch.arange(4).as_strided((2, 3), (1, 1))
+    tensor([[0, 1, 2],
+            [1, 2, 3]])
+    """,
+)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...backends.base import get_backend
-from ...core.declare import Composite, LaidOp, LaidView, Op, ViewOp, publish, publish_python
+from ...core.declare import Composite, LaidOp, LaidView, Op, ViewOp, describe, publish, publish_python
 from ...core.machine import LEADING, Tensor, TensorBase
 from ...core.values import CPU, Array, Backend, Namespace, dt, wrap_dim
 from .joining import cat, stack
@@ -215,3 +215,16 @@ def _stacked(grads: Sequence[Tensor | None], dim: int) -> Tensor:
 
 unbind = ViewOp("unbind.int(Tensor self, int dim=0)", _unbind, {"self": _stacked}, multi=True)
 publish(unbind)
+
+
+describe(
+    dsplit="The pieces of a tensor along its third dimension: so many, or cut at these places.",
+    hsplit="The pieces of a tensor along its second dimension (of a vector, its first): so many, or cut at these "
+    "places.",
+    split_with_sizes="Views of pieces of these sizes along a dimension.",
+    tensor_split="Views of so many pieces along a dimension, of nearly one size, or cut at these places.",
+    unbind="Views of all slices along a dimension.",
+    unsafe_split="As `split`, with pieces that may be written to although they share a history.",
+    unsafe_split_with_sizes="As `split_with_sizes`, with pieces that may be written to although they share a history.",
+    vsplit="The pieces of a tensor along its first dimension: so many, or cut at these places.",
+)

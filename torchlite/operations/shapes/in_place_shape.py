@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, Op, publish, publish_python, published
+from ...core.declare import Composite, Op, describe, publish, publish_python, published
 from ...core.machine.node import DetachedCounter, shared_counter
 from ...core.machine.operands import requires_grad
 from ...core.machine.overrides import PLAIN
@@ -263,3 +263,15 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
         and self.data_ptr() == tensor.data_ptr()
         and not (self.backend.lazy or tensor.backend.lazy)
     )
+
+
+describe(
+    as_strided_="Shows the memory with another size, strides and offset.",
+    squeeze_="Takes dimensions of size 1 away.",
+    swapaxes_="Exchanges two dimensions.",
+    swapdims_="Exchanges two dimensions.",
+    t_="Transposes a matrix.",
+    transpose_="Exchanges two dimensions.",
+    unsqueeze_="Adds a dimension of size 1.",
+    set_="Makes the tensor show the memory of another, or of a storage.",
+)

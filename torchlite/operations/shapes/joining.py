@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import LaidOp, Op, fit_gradient, function, publish, publish_python, published
+from ...core.declare import LaidOp, Op, describe, fit_gradient, function, publish, publish_python, published
 from ...core.machine import Leading, Tensor, TensorBase, dispatch, into, needs_dispatch, overridable, result_type
 from ...core.state import NO_GRAD, local
 from ...core.values import Backend, Namespace, channels_last_strides, dt, warn, wrap_dim
@@ -321,3 +321,19 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     for a, b in itertools.pairwise(chosen):
         mask = mask & (a <= b if with_replacement else a < b)
     return stack.apply(tuple([grid.masked_select(mask) for grid in meshgrid(*[self] * r, indexing="ij")]), 1)
+
+
+describe(
+    cat="""The tensors joined along a dimension that is there; the others must agree.
+
+    >>> torch.cat([torch.ones(2, 1), torch.zeros(2, 2)], dim=1)
+    tensor([[1., 0., 0.],
+            [1., 0., 0.]])
+    """,
+    stack="""The tensors, of one size, joined along a new dimension.
+
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """,
+)

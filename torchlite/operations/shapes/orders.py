@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import ViewOp, publish, publish_python
+from ...core.declare import ViewOp, describe, publish, publish_python
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Namespace, wrap_dim, wrap_dims
 from .shape import Ints, alias
@@ -93,3 +93,10 @@ t = ViewOp(
     batch=lambda self: transpose.apply(self, 0, 1) if self.dim() == 2 else alias.apply(self),
 )
 publish(t)
+
+
+describe(
+    permute="A view with the dimensions in another order.",
+    t="The transpose of a matrix, as a view; vectors are left as they are.",
+    transpose="A view with two dimensions exchanged.",
+)

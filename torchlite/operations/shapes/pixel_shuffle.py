@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import LaidOp, publish
+from ...core.declare import LaidOp, describe, publish
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend
 from ..making.windows import like
@@ -112,3 +112,11 @@ def _declare(name: str) -> None:
 
 _declare("channel_shuffle")
 _declare("native_channel_shuffle")
+
+
+describe(
+    channel_shuffle="The channels of a batch of images taken in turn from so many groups.",
+    native_channel_shuffle="As `channel_shuffle`.",
+    pixel_shuffle="Channels made pixels: `(c * r * r, h, w)` becomes `(c, h * r, w * r)`.",
+    pixel_unshuffle="Pixels made channels: `(c, h * r, w * r)` becomes `(c * r * r, h, w)`.",
+)

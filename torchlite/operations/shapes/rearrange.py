@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, Op, publish, publish_python, published
+from ...core.declare import Composite, LaidOp, Op, describe, publish, publish_python, published
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, contiguous_format, dt, not_implemented_for, wrap_dim, wrap_dims
 from ..making.copy import clone, in_order_of
@@ -239,3 +239,18 @@ def _triangle(name: str) -> Op:
 
 tril = _triangle("tril")
 triu = _triangle("triu")
+
+
+describe(
+    flip="The tensor with the order of its elements reversed along these dimensions.",
+    repeat="The tensor copied so many times along each dimension.",
+    repeat_interleave="""Each element, or row along a dimension, repeated so many times in its place.
+
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """,
+    roll="The elements moved along dimensions; those that leave at one end come in at the other.",
+    rot90="The tensor turned by quarters of a circle in the plane of two dimensions.",
+    tril="The lower triangle of matrices, with zeros above a diagonal.",
+    triu="The upper triangle of matrices, with zeros below a diagonal.",
+)

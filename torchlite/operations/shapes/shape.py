@@ -11,6 +11,7 @@ from ...core.declare.on_backend import LaidOp, LaidView
 from ...core.declare.op import Op
 from ...core.declare.publishing import function, publish, publish_as, publish_python, published
 from ...core.declare.schema import is_tensor
+from ...core.declare.told import describe
 from ...core.declare.view_op import ViewOp
 from ...core.machine import fast
 from ...core.machine.batching import LEADING, Leading
@@ -215,7 +216,8 @@ def _viewed(input: Tensor, shape: Ints) -> tuple[Op, tuple[Any, ...]] | None:
 
 publish_python("reshape(Tensor self, int[] shape)", reshape, comes_to=_viewed)
 for _name in ("view", "reshape"):
-    publish_as(_name, fast.reshape(view, getattr(Tensor, _name)), function=False)
+    _general = getattr(Tensor, _name)
+    publish_as(_name, fast.reshape(view, _general), function=False, general=_general)
 publish_python(
     "reshape_as(Tensor self, Tensor other)", lambda self, other: reshape(self, other.array.shape), function=False
 )
@@ -448,3 +450,25 @@ _at_least(3, at_least_3d)
 
 publish_python("is_same_size(Tensor self, Tensor other)", lambda self, other: self.array.shape == other.array.shape)
 publish_python("numel(Tensor self)", lambda self: self.array.size, method=False)
+
+
+describe(
+    broadcast_to="A view of the tensor with the size that it is broadcast to.",
+    detach="The same memory as a tensor without history: no gradient flows through it.",
+    expand="""A view in which dimensions of size 1 are repeated to a larger size without copying; -1 keeps
+    a size.
+
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """,
+    expand_as="A view expanded to the size of another tensor.",
+    is_same_size="Whether two tensors have the same size.",
+    numel="The number of elements.",
+    ravel="The elements as a vector; a view where memory allows.",
+    reshape_as="The elements in the shape of another tensor.",
+    squeeze="A view without dimensions of size 1: all of them, or those that are named.",
+    unsqueeze="A view with a new dimension of size 1.",
+    view="The same memory in another shape, or read as another dtype; -1 stands for the size that is left.",
+    view_as="A view in the shape of another tensor.",
+)

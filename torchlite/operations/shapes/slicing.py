@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.declare import Composite, LaidOp, LaidView, publish
+from ...core.declare import Composite, LaidOp, LaidView, describe, publish
 from ...core.machine import LEADING, Leading, Tensor, TensorBase
 from ...core.values import Array, Backend, contiguous_format, dt, wrap_dim
 from ..making.copy import clone
@@ -324,3 +324,22 @@ as_strided_scatter = LaidOp(
     shows="size stride storage_offset",
 )
 publish(as_strided_scatter)
+
+
+describe(
+    as_strided_scatter="A copy of the tensor with `src` at the places that `as_strided` shows.",
+    diag_embed="Matrices that have the last dimension on a diagonal and zeros elsewhere.",
+    diagonal="A view of a diagonal of two dimensions, which becomes the last one.",
+    diagonal_scatter="A copy of the tensor with `src` on a diagonal.",
+    narrow="A view of `length` elements from `start` along a dimension.",
+    select="A view of one slice along a dimension, which goes away.",
+    select_scatter="A copy with `src` in place of one slice.",
+    slice_scatter="A copy with `src` in place of a slice.",
+    unfold="""A view of all windows of `size` along a dimension, `step` apart; they become the last dimension.
+
+    >>> torch.arange(5).unfold(0, 3, 1)
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """,
+)

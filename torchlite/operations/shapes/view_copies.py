@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import LaidOp, Op, publish, publish_python, published
+from ...core.declare import LaidOp, Op, describe, publish, publish_python, published
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend
 from ..pointwise.complex_numbers import view_as_complex, view_as_real
@@ -99,3 +99,13 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
 
 
 publish_python("diagflat(Tensor self, int offset=0)", lambda self, offset: diag(reshape(self, (-1,)), offset))
+
+describe(diagflat="The matrix that has the flattened tensor on a diagonal.")
+describe(**{
+    f"{_name}_copy": f"As `{_name}`, but a copy."
+    for _name in (
+        "alias", "as_strided", "detach", "diagonal", "expand", "narrow", "permute", "select", "slice", "split",
+        "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as_complex",
+        "view_as_real",
+    )
+})  # fmt: skip

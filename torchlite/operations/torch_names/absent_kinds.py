@@ -49,6 +49,7 @@ def is_distributed(self: Tensor) -> bool:
 for _name in ("xpu", "ipu", "mtia"):
 
     def _to_device(self: Tensor, *_: Any, _type: str = _name, **__: Any) -> NoReturn:
+        """A copy on a device that there is not: raises PyTorch's error for that."""
         raise AssertionError(f"Torch not compiled with {_type.upper()} enabled")
 
     method(_name)(_to_device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.declare import Composite, publish, publish_python, published
+from ...core.declare import Composite, describe, publish, publish_python, published
 from ...core.machine.registry import functions, registry
 from ...core.machine.tensor import Tensor
 from ...core.values import dt, wrap_dim
@@ -125,4 +125,9 @@ publish(
         ),
     ),
     function=False, method=False,
+)
+
+
+describe(
+    slice_inverse="The view of `src` of which `input` is a slice.",
 )

@@ -114,6 +114,7 @@ def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
             f"of `torch.linalg.{instead}`."
         )
 
+    call.__doc__ = f"Raises an error: `torch.linalg.{instead}` does this."
     return call
 
 

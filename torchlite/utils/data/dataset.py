@@ -114,6 +114,7 @@ class ConcatDataset(Dataset[_T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """How many samples there are up to the end of each data set."""
         return list(itertools.accumulate([len(part) for part in sequence]))
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
@@ -137,6 +138,7 @@ class ConcatDataset(Dataset[_T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
+        """The older, misspelt name of `cumulative_sizes`."""
         warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning)
         return self.cumulative_sizes
 

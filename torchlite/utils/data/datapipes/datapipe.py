@@ -109,6 +109,7 @@ class DataChunk(list[Any]):
         self.items = list(self)
 
     def as_str(self, indent: str = "") -> str:
+        """The items as text."""
         return f"{indent}[{', '.join(str(item) for item in self)}]"
 
     def raw_iterator(self) -> Iterator[Any]:

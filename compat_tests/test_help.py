@@ -1,0 +1,163 @@
+"""What `help` says of public names: a text and a signature for each, at the place where PyTorch has it."""
+
+import doctest
+import inspect
+import pickle
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import torchlite
+from torchlite.absent import Missing
+from torchlite.core.machine.registry import functions
+
+pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+
+import torch
+
+from .coverage import _NAMESPACES, public_names
+from .parity import samples
+from .parity.library import Library
+
+OURS, THEIRS = Library(torchlite), Library(torch, native=True)
+EVERYTHING = [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]
+
+
+def named(namespace: str) -> Iterator[tuple[str, Any, Any]]:
+    """The public names of a namespace that both have, each with what stands for it here and in PyTorch."""
+    if not OURS.has(namespace):
+        return
+    owner, model = OURS.get(namespace), THEIRS.get(namespace)
+    for name in public_names(namespace):
+        find = inspect.getattr_static if inspect.isclass(owner) else getattr
+        if name in dir(owner) and not isinstance(find(owner, name), Missing):
+            yield name, find(owner, name), find(model, name, None)
+
+
+def unwrapped(value: Any) -> Any:
+    return value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+
+
+def explained(cls: type, name: str) -> bool:
+    """Whether a member of a class has a text, or one that it overrides has."""
+    return any(inspect.getdoc(vars(base)[name]) for base in cls.__mro__ if name in vars(base))
+
+
+def is_ours(value: Any) -> bool:
+    home = getattr(value, "__module__", None) or ""
+    return home.startswith("torch") and not isinstance(value, ModuleType)
+
+
+def members(cls: type) -> Iterator[tuple[str, Any]]:
+    for name, value in vars(cls).items():
+        value = unwrapped(value)
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+            yield name, value
+
+
+@pytest.mark.parametrize("namespace", _NAMESPACES)
+def test_every_public_name_has_a_text(namespace: str) -> None:
+    silent = []
+    for name, value, _ in named(namespace):
+        value = unwrapped(value)
+        if inspect.isclass(value) and is_ours(value):
+            silent += [name] if not value.__doc__ else []
+            silent += [f"{name}.{member}" for member, _ in members(value) if not explained(value, member)]
+        elif (inspect.isroutine(value) or isinstance(value, property)) and (
+            isinstance(value, property) or is_ours(value)
+        ):
+            owner = OURS.get(namespace)
+            told = inspect.getdoc(value) or (inspect.isclass(owner) and explained(owner, name))
+            silent += [] if told else [name]
+    assert not silent
+
+
+def says_nothing(value: Any) -> bool:
+    try:
+        parameters = list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    names = [p.name for p in parameters]
+    return [p.kind for p in parameters] == EVERYTHING and names[0] != "_"  # `*_` takes what it is given, to refuse it
+
+
+@pytest.mark.parametrize("namespace", _NAMESPACES)
+def test_every_public_name_has_a_signature(namespace: str) -> None:
+    silent = []
+    for name, value, model in named(namespace):
+        value, model = unwrapped(value), unwrapped(model)
+        if inspect.isclass(value):
+            silent += [name] if is_ours(value) and says_nothing(value) and not says_nothing(model) else []
+        elif inspect.isroutine(value) and is_ours(value):
+            silent += [name] if says_nothing(value) else []
+    assert not silent
+
+
+# Of other namespaces, files are not as PyTorch has them.
+@pytest.mark.parametrize(
+    "namespace",
+    [
+        "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim",
+        "torch.optim.lr_scheduler", "torch.func", "torch.linalg", "torch.fft", "torch.special", "torch.utils.data",
+    ],
+)  # fmt: skip
+def test_names_live_where_pytorch_has_them(namespace: str) -> None:
+    """Where PyTorch's own module is private or made in C, ours is a public one."""
+    elsewhere = {}
+    for name, value, model in named(namespace):
+        value, model = unwrapped(value), unwrapped(model)
+        theirs = getattr(model, "__module__", None) or ""
+        if not (inspect.isroutine(value) or inspect.isclass(value)) or not is_ours(value):
+            continue
+        if namespace == "torch" and name not in functions:  # what is loaded when first used
+            continue
+        if theirs.startswith("torch") and "._" not in theirs:
+            ours = "torch" + value.__module__.removeprefix("torchlite").removeprefix("torch")
+            elsewhere |= {name: (ours, theirs)} if ours != theirs else {}
+    assert not elsewhere
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "max", "std", "where", "clamp", "randint", "normal", "permute", "scatter", "pow"]
+)
+def test_signatures_take_the_calls_of_all_overloads(name: str) -> None:
+    signature = inspect.signature(getattr(torchlite, name))
+    infos = [info for info in samples.op_infos().values() if info.name == name]
+    for info in infos:
+        for sample in info.sample_inputs("cpu", torch.float32):
+            signature.bind(sample.input, *sample.args, **sample.kwargs)
+
+
+def test_signatures_and_overloads_are_in_pytorchs_words() -> None:
+    assert str(inspect.signature(torchlite.softmax)) == "(input, dim, dtype=None, *, out=None)"
+    assert str(inspect.signature(torchlite.Tensor.add_)) == "(self, other, *, alpha=1)"
+    assert str(inspect.signature(torchlite.ones(2).permute)) == "(*dims)"
+    assert str(inspect.signature(torchlite.sum)) == "(input, dim=..., keepdim=False, *, dtype=None, out=None)"
+    assert "sum(Tensor input, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)" in torchlite.sum.__doc__
+    assert "written into the tensor itself" in torchlite.Tensor.add_.__doc__
+
+
+@pytest.mark.parametrize(
+    "path", ["softmax", "add", "zeros", "einsum", "Tensor.add", "Tensor.sum", "linalg.norm", "nn.functional.relu"]
+)
+def test_public_functions_are_pickled_by_their_names(path: str) -> None:
+    value = OURS.get(f"torch.{path}")
+    assert pickle.loads(pickle.dumps(value)) is value
+
+
+def test_examples_in_texts_run() -> None:
+    finder, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    texts: dict[str, str] = {}
+    for namespace in _NAMESPACES:
+        for name, value, _ in named(namespace):
+            text = getattr(unwrapped(value), "__doc__", None) or ""
+            if is_ours(unwrapped(value)) and ">>>" in text:
+                texts[f"{namespace}.{name}"] = inspect.cleandoc(text)
+    assert texts
+    for path, text in texts.items():
+        torchlite.manual_seed(0)
+        known = {"torch": torchlite, "nn": torchlite.nn, "F": torchlite.nn.functional}
+        runner.run(finder.get_doctest(text, known, path, None, 0))
+    assert not runner.failures

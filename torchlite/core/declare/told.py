@@ -1,0 +1,144 @@
+"""What `help` says of public functions: texts, and signatures in PyTorch's words, worked out when asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from ..machine.out_forms import takes_out
+from ..machine.registry import aten, functions
+from ..machine.tensor import Tensor
+from .schema import Param, Signature
+
+_IN_PLACE = "The result is written into the tensor itself."
+# What PyTorch has in `torch.functional`, and hands on.
+_FUNCTIONAL = frozenset((
+    "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+    "cartesian_prod", "cdist", "chain_matmul", "einsum", "lu", "meshgrid", "norm", "split", "stft", "tensordot",
+    "unique", "unique_consecutive", "unravel_index",
+))  # fmt: skip
+
+
+class _LeftOut:
+    """Stands for the default of what some overloads do without."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_LEFT_OUT = _LeftOut()
+_ROOMS = ("fft_", "linalg_", "special_")
+
+
+class Told(tuple[Any, ...]):
+    """Stands at the end of a public function's `__wrapped__`, where `inspect.signature` looks for `__signature__`.
+
+    Its items: the signatures, whether it is a method, whether it takes `out=` (None: as functions of its name do), and
+    whether a lone list of ints may be spread over its arguments.
+    """
+
+    __slots__ = ()
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return merged(*self)
+
+
+def _overloads(signatures: Sequence[Signature], method: bool) -> str:
+    """The schemas that a call may fit, as a paragraph of a text."""
+    first = "Tensor self" if method else "Tensor input"
+    forms = [s.text.partition("(")[2].replace("Tensor self", first, 1) for s in signatures]
+    return "\n\nOverloads:\n" + "".join([f"\n    {signatures[0].name}({form}" for form in forms])
+
+
+def dwell(call: Any, name: str, method: bool = False) -> None:
+    """Give a public function its name, and the place where PyTorch's users find it."""
+    call.__name__ = name
+    call.__module__ = "torchlite"
+    if method:
+        call.__qualname__ = "Tensor." + name
+        return
+    call.__qualname__ = name
+    if name in _FUNCTIONAL:
+        call.__module__ = "torchlite.functional"
+    elif name.startswith(_ROOMS):
+        room, _, call.__qualname__ = name.partition("_")
+        call.__module__ = f"torchlite.{room}"
+
+
+def tell(
+    call: Any,
+    name: str,
+    signatures: Sequence[Signature],
+    method: bool = False,
+    out: bool | None = None,
+    spread: bool = False,
+    doc: str | None = None,
+) -> Any:
+    """Give a public function its name, and what is told of it."""
+    dwell(call, name, method)
+    in_python = call if call.__class__ is FunctionType else call.general  # for which what is in C stands
+    in_python.__wrapped__ = Told((signatures, method, out, spread))
+    if len(signatures) > 1:
+        doc = (doc or "") + _overloads(signatures, method)
+    if doc is not None:
+        call.__doc__ = doc
+    return call
+
+
+def describe(**texts: str) -> None:
+    """Say what the functions and methods of these names do, and so what their in-place forms do."""
+    methods = vars(Tensor)
+    for name, text in texts.items():
+        in_place = name + "_"
+        known = False
+        for f in (functions.get(name), aten.get(name), methods.get(name)):
+            if f is not None:
+                known = True
+                f.__doc__ = text + (f.__doc__ or "")  # which has the overloads
+        if not known:
+            raise ValueError(f"there is no op '{name}' to be described")
+        for f in (functions.get(in_place), methods.get(in_place)):
+            if f is not None:
+                f.__doc__ = f"{text}\n\n{_IN_PLACE}"
+
+
+def signatures_of(call: Any) -> Any:
+    """Those of the ops that a public function stands for."""
+    return getattr(call, "general", call).__wrapped__[0]
+
+
+def merged(signatures: Sequence[Signature], method: bool, out: bool | None, spread: bool) -> inspect.Signature:
+    """One signature to which calls of all overloads can be bound: that of the longest, and what others add.
+
+    What an overload does without may be left out; where no value stands for that, the default is shown as `...`.
+    """
+    first, *others = sorted(signatures, key=lambda s: -len(s.params))
+    known = {p.name: _shown(p, method, all(p.name in s.by_name for s in others)) for p in first.params}
+    for p in [p for s in others for p in s.params if p.name not in known]:
+        known[p.name] = _shown(p, method, False).replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    if not (not method and takes_out(signatures[0].name) if out is None else out):
+        known.pop("out", None)
+    elif "out" not in known:
+        known["out"] = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    for s in signatures:
+        if spread or (method and s.variadic):
+            name = next(p.name for p in s.params if p.sequence)
+            known[name] = inspect.Parameter(name, inspect.Parameter.VAR_POSITIONAL)
+    shown = sorted(known.values(), key=lambda p: p.kind)
+    optional = False
+    for i, p in enumerate(shown):  # after one that may be left out, all may be
+        if p.kind is p.POSITIONAL_OR_KEYWORD:
+            optional = optional or p.default is not p.empty
+            shown[i] = p.replace(default=_LEFT_OUT) if optional and p.default is p.empty else p
+    return inspect.Signature(shown)
+
+
+def _shown(p: Param, method: bool, everywhere: bool) -> inspect.Parameter:
+    """A parameter as users name it, which is no word of Python's."""
+    name = "input" if p.name == "self" and not method else "from_" if p.name == "from" else p.name
+    kind = inspect.Parameter.KEYWORD_ONLY if p.kwonly else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    default = p.default if not p.required else inspect.Parameter.empty if everywhere else _LEFT_OUT
+    return inspect.Parameter(name, kind, default=default)
