@@ -42,8 +42,8 @@ def twin_of(name):
     if name.startswith("optim."):
         return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
     twin = Backend.kernel(get_backend("cpu"), registry[name])
-    if name in ("cumsum", "cumprod"):  # whose totals are in double precision at first
-        return lambda array, axis: twin(array, axis).astype(array.dtype)
+    if name in ("cumsum", "cumprod", "var.correction"):  # which are in double precision at first
+        return lambda array, *rest: np.asarray(twin(array, *rest)).astype(array.dtype)
     return twin
 
 
@@ -657,6 +657,19 @@ def test_sums(isa, shape):
         Pair("sum.dim_IntList").agree((x, None, False), taken=True)
 
 
+@pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (70, 33), (5, 6, 40), (40, 4, 3)])
+def test_variances(isa, shape):
+    pair, x = Pair("var.correction"), numbers(shape) + 100
+    for axis in (None, (0,), (len(shape) - 1,), tuple(range(1, len(shape))) or (0,)):
+        for correction in (None, 0, 1, 3):
+            for keepdim in (False, True):
+                for laid, _ in layouts(x):
+                    pair.agree((laid, axis, keepdim, correction), 1e-4, 1e-6, taken=None)
+    pair.agree((x, None, False, 1), 1e-4, 1e-6)
+    x.reshape(-1)[3] = np.inf
+    pair.agree((x, None, False, 1), taken=False)
+
+
 @pytest.mark.parametrize("name", ("cumsum", "cumprod"))
 @pytest.mark.parametrize("shape", [(1,), (65,), (3, 17), (8, 33), (19, 5), (4, 5, 7), (2, 9, 300), (0, 3), (3, 0)])
 def test_running_totals(isa, name, shape):
@@ -701,6 +714,7 @@ def good_calls():
         yield name, (numbers((4, 40)), 0, False)
     for name in ("cumsum", "cumprod"):
         yield name, (image, 2)
+    yield "var.correction", (numbers((4, 40)), (1,), False, 1)
     yield "_to_copy", (x, np.dtype(np.float16), None)
     yield "native_layer_norm", (x, (6,), w, w, 1e-5)
     yield "native_layer_norm_backward", (x, y, (6,), rows, rows, w, w, (True, True, True))

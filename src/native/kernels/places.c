@@ -54,7 +54,7 @@ static PyObject *add_at(PyObject *const *a, Py_ssize_t count)
     const N size = PyArray_DIM(to, 0), n = product(PyArray_DIMS(to) + 1, PyArray_NDIM(to) - 1);
     PyArrayObject *at = places_below(a[3], size), *values = (PyArrayObject *)a[4];
     if (!at || PyArray_NDIM(at) != 1 || !PyArray_CheckExact(values) || PyArray_TYPE(values) != NPY_FLOAT32 ||
-        PyArray_SIZE(values) != PyArray_SIZE(at) * n || PyArray_NDIM(values) != PyArray_NDIM(to))
+        !PyArray_ISNOTSWAPPED(values) || PyArray_SIZE(values) != PyArray_SIZE(at) * n || PyArray_NDIM(values) != PyArray_NDIM(to))
         return NULL;
     values = laid_out(a[4]);
     if (!values || !is_apart(to, values)) {

@@ -59,6 +59,34 @@ static PyObject *mean(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)y;
 }
 
+// `var.correction(array, axis, keepdim, correction)`, over the last dimensions or all.
+static PyObject *var(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 4 ? floats(a[0]) : NULL;
+    int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, kept = 0;
+    N correction = 1;
+    if (!x || PyArray_SIZE(x) < FEW || !PyBool_Check(a[2]) || !marked(a[1], ndim, over) ||
+        (a[3] != Py_None && !whole_number(a[3], &correction)))
+        return NULL;
+    npy_intp shape[NPY_MAXDIMS], each = 1;
+    if (a[1] != Py_None && !PyTuple_Check(a[1])) return NULL;
+    for (Py_ssize_t i = 0; a[1] != Py_None && i < PyTuple_GET_SIZE(a[1]); i++)
+        if (PyLong_AsLong(PyTuple_GET_ITEM(a[1], i)) < 0) return NULL;  // the twin takes them from the front
+    for (int d = 0; d < ndim; d++) {
+        if (d && over[d - 1] && !over[d]) return NULL;
+        if (over[d]) each *= PyArray_DIM(x, d);
+        if (!over[d] || a[2] == Py_True) shape[kept++] = over[d] ? 1 : PyArray_DIM(x, d);
+    }
+    const N rows = PyArray_SIZE(x) / each;
+    if (each < NARROW || correction < 0 || correction >= each || !all_finite(x)) return NULL;
+    double *mean = PyMem_Malloc((size_t)rows * 16);
+    PyArrayObject *y = mean ? fresh(kept, shape) : (PyArrayObject *)PyErr_NoMemory();
+    if (y) WORK(PyArray_SIZE(x), loops->channel_statistics(data_of(x), mean, mean + rows, 1, rows, each));
+    for (N r = 0; y && r < rows; r++) data_of(y)[r] = (float)(mean[rows + r] * ((double)each / (double)(each - correction)));
+    PyMem_Free(mean);
+    return (PyObject *)y;
+}
+
 typedef void RunningLoop(const float *, float *, N, N, N);
 
 static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop)
@@ -83,6 +111,7 @@ const KernelDef sum_kernels[] = {
     {"sum.dim_IntList", sum},
     {"mean", mean},
     {"mean.dim", mean},
+    {"var.correction", var},
     {"cumsum", cumsum},
     {"cumprod", cumprod},
     {NULL},
