@@ -350,8 +350,10 @@ sspaddmm = OfTensors(
     {"self": unknown, "mat1": unknown, "mat2": unknown}, node=NOT_IMPLEMENTED,
 )  # fmt: skip
 publish(sspaddmm)
-describe(hspmm="The product of a sparse matrix and a dense one, sparse in its rows.")
-describe(sspaddmm="`beta * input + alpha * (mat1 @ mat2)`, sparse as `input` and `mat1` are.")
+describe(
+    hspmm="The product of a sparse matrix and a dense one, sparse in its rows.",
+    sspaddmm="`beta * input + alpha * (mat1 @ mat2)`, sparse as `input` and `mat1` are.",
+)
 
 
 def smm(self: Tensor, mat2: Tensor) -> Tensor:
