@@ -91,6 +91,7 @@ def test_calls_that_were_accepted(call):
         "torch.linalg.matrix_rank(torch.ones(2, 2), atol=x, rtol=1.0)",
         "torch.linalg.pinv(torch.ones(2, 2), atol=1.0, rtol=x)",
         "torch.masked.argmax(x, 0, dtype=x)",
+        "torch.eye(3).new(torch.eye(3).to_sparse())",
         "torch.count_nonzero(x, out=torch.empty((), dtype=torch.int64))",
     ],
 )

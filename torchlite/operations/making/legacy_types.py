@@ -68,7 +68,8 @@ def constructed(
         s = first.untyped()
         return over_storage(s, d, 0, (len(s) // d.itemsize,), (1,))
     if isinstance(first, TensorBase):
-        if (first.dtype is not d or first.device.type != own.type) and not any_dtype:
+        alike = first.dtype is d and first.device.type == own.type and first.layout is strided
+        if not alike and not any_dtype:
             raise TypeError(f"expected {_options(d, own)} (got {_options(first.dtype, first.device)})")
         return alias.apply(first)
     if isinstance(first, Size):
