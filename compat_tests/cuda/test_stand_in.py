@@ -32,6 +32,13 @@ def test_reductions_meet_at_barriers(cp):
         np.testing.assert_array_equal(a.argmax(axis).get(), x.argmax(axis))
 
 
+def test_scans_meet_in_warps_within_blocks(cp):
+    for size in (5, 160, 3000):
+        mask = np.random.default_rng(0).random(size) < 0.2
+        np.testing.assert_array_equal(cp.asarray(mask).nonzero()[0].get(), mask.nonzero()[0])
+        np.testing.assert_array_equal(cp.asarray(mask).cumsum().get(), mask.cumsum())
+
+
 def test_a_return_ends_one_element_and_not_the_grid(cp):
     kernel = cp.ElementwiseKernel("T x", "T y", "if (x < 0) { y = 0; return; } y = x * 2;", "host_returning")
     np.testing.assert_array_equal(kernel(cp.asarray([-1.0, 3.0, -2.0, 4.0])).get(), [0, 6, 0, 8])

@@ -12,6 +12,7 @@ import numpy as np
 from cupy import _core
 from cupy._core import _routines_linalg
 
+from ..core.values import dt
 from ..core.values.arrays import Array
 from ..core.values.device import device
 from ..core.values.precision import follow_tf32
@@ -28,9 +29,12 @@ _PINNED = 1  # cudaMemoryTypeHost
 _ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write")
 
 
+_ABSENT = frozenset([d.numpy for d in dt.DTYPES if d.numpy.name.startswith("float8")])
+
+
 def _held(dtype: np.dtype) -> np.dtype:
     """The dtype, if CuPy has arrays of it."""
-    if dtype.kind == "V" and dtype.name.startswith("float8"):
+    if dtype in _ABSENT:
         raise NotImplementedError(f"torchlite has no tensors of {dtype.name} on CUDA: CuPy has no arrays of it")
     return dtype
 

@@ -106,6 +106,12 @@ def _on_bits(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _eye(*sizes: Any, dtype: Any = float, **named: Any) -> Any:
+    if np.dtype(dtype).kind == "V":
+        return cupy.eye(*sizes, dtype=np.float32, **named).astype(dtype)
+    return cupy.eye(*sizes, dtype=dtype, **named)
+
+
 def _isin(elements: Any, tests: Any, *options: Any, **named: Any) -> Any:
     wide = [a.astype(np.float32) if getattr(a, "dtype", np.bool_).kind == "V" else a for a in (elements, tests)]
     return cupy.isin(*wide, *options, **named)
@@ -121,5 +127,6 @@ xp = Namespace(
     fmod=_for_kinds("iu", _fmod, cupy.fmod),
     tril=_on_bits(cupy.tril),
     triu=_on_bits(cupy.triu),
+    eye=_eye,
     isin=_isin,
 )

@@ -6,6 +6,7 @@ words are kept in `_block` with the place of the next one, so a small draw is a 
 
 from __future__ import annotations
 
+import contextvars
 import math
 import sys
 import threading
@@ -17,7 +18,6 @@ from typing import Self
 
 import numpy as np
 
-from ...core.state import local
 from .arithmetic import long_words, unit_doubles
 from .normals import polar
 
@@ -42,8 +42,8 @@ class MT19937Engine:
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self._lock = threading.RLock()
-        # To make one changes NumPy's handling of errors for a while.
-        self._generator = local.state.quiet(np.random.MT19937, 0)
+        # To make one changes NumPy's handling of errors for a while; a kernel that draws first may be running.
+        self._generator = contextvars.copy_context().run(np.random.MT19937, 0)
         self._bulk = np.random.RandomState(self._generator)
         self.seed(seed)
 

@@ -32,15 +32,16 @@ void submit(void* stream, std::function<void()> work) {
   else work();
 }
 
-// ---- a block whose threads wait for each other: each is a fiber, and runs up to where it waits
+// ---- a block whose threads wait for each other: each is a fiber, and runs up to a barrier
 
 namespace {
 
+enum State : char { READY, AT_WARP, AT_BLOCK, DONE };
 constexpr size_t STACK = 64 * 1024;
 ucontext_t outside;
 std::vector<ucontext_t> fibers;
 std::vector<std::vector<char>> stacks;
-std::vector<char> done;
+std::vector<State> states;
 unsigned running, size;
 void (*body)(void**);
 void** arguments;
@@ -54,7 +55,25 @@ void enter(unsigned thread) {
 
 void fiber() {
   body(arguments);
-  done[running] = 1;
+  states[running] = DONE;
+}
+
+// Lets go of those at a barrier which all the others have reached or will not reach; whether anybody goes on. After a
+// round, nobody is ready: all threads of a warp have come to its barrier, or further.
+bool release() {
+  bool any = false;
+  for (auto& state : states)
+    if (state == AT_WARP) state = READY, any = true;
+  if (any) return true;
+  for (auto& state : states)
+    if (state == AT_BLOCK) state = READY, any = true;
+  return any;
+}
+
+void wait(State barrier) {
+  if (size == 1) return;
+  states[running] = barrier;
+  swapcontext(&fibers[running], &outside);
 }
 
 void run_together() {
@@ -62,7 +81,7 @@ void run_together() {
     fibers.resize(size);
     stacks.resize(size, std::vector<char>(STACK));
   }
-  done.assign(size, 0);
+  states.assign(size, READY);
   for (unsigned t = 0; t < size; t++) {
     getcontext(&fibers[t]);
     fibers[t].uc_stack.ss_sp = stacks[t].data();
@@ -70,13 +89,13 @@ void run_together() {
     fibers[t].uc_link = &outside;
     makecontext(&fibers[t], fiber, 0);
   }
-  for (unsigned left = size; left;)
+  do {
     for (unsigned t = 0; t < size; t++)
-      if (!done[t]) {
+      if (states[t] == READY) {
         enter(t);
         swapcontext(&outside, &fibers[t]);
-        left -= done[t];
       }
+  } while (release());
 }
 
 void run(const Kernel& kernel, Dim grid, Dim block, unsigned shared, void** given) {
@@ -109,9 +128,8 @@ using namespace host_device;
 
 extern "C" {
 
-void host_wait_for_block() {
-  if (size > 1) swapcontext(&fibers[running], &outside);
-}
+void host_wait_for_block() { wait(AT_BLOCK); }
+void host_wait_for_warp() { wait(AT_WARP); }
 
 int host_lane() { return running % 32; }
 
@@ -119,19 +137,19 @@ unsigned long long host_shuffle(unsigned long long value, int lane, int width) {
   const int mine = running % 32, first = mine / width * width;
   exchanged[running] = value;
   const unsigned from = running - mine + (lane < first || lane >= first + width ? mine : lane);
-  host_wait_for_block();
+  host_wait_for_warp();
   const unsigned long long found = exchanged[from < size ? from : running];
-  host_wait_for_block();
+  host_wait_for_warp();
   return found;
 }
 
 unsigned long long host_vote(bool mine) {
   const unsigned first = running - running % 32;
   exchanged[running] = mine;
-  host_wait_for_block();
+  host_wait_for_warp();
   unsigned long long votes = 0;
   for (unsigned lane = 0; lane < 32 && first + lane < size; lane++) votes |= exchanged[first + lane] << lane;
-  host_wait_for_block();
+  host_wait_for_warp();
   return votes;
 }
 

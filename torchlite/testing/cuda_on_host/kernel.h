@@ -29,6 +29,7 @@ extern "C" {
 extern host_device::Dim host_threadIdx, host_blockIdx, host_blockDim, host_gridDim;
 extern char* host_dynamic_shared;
 void host_wait_for_block();
+void host_wait_for_warp();
 int host_lane();
 unsigned long long host_shuffle(unsigned long long value, int lane, int width);
 unsigned long long host_vote(bool mine);  // the answers of a warp, a bit for each lane
@@ -40,7 +41,7 @@ unsigned long long host_vote(bool mine);  // the answers of a warp, a bit for ea
 #define warpSize 32
 
 inline void __syncthreads() { host_wait_for_block(); }
-inline void __syncwarp(unsigned = ~0u) { host_wait_for_block(); }
+inline void __syncwarp(unsigned = ~0u) { host_wait_for_warp(); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 

@@ -1,0 +1,24 @@
+"""The conformance suite in every dtype: a share of the ops that is another each day, or all of them.
+
+`TORCHLITE_CUDA_SHARE=all` takes them all, as `python -m torchlite.testing.backend cuda` does in fewer dtypes.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from compat_tests.conftest import SEED
+from torchlite.backends.base import get_backend
+from torchlite.core.machine.registry import registry
+from torchlite.core.values import dt
+from torchlite.testing.backend import run_op
+
+SHARES = 1 if os.environ.get("TORCHLITE_CUDA_SHARE") == "all" else 40
+DTYPES = (dt.float32, dt.float64, dt.float16, dt.bfloat16, dt.int64, dt.uint8, dt.bool_, dt.complex64)
+
+
+@pytest.mark.parametrize("name", list(registry)[sum(SEED.encode()) % SHARES :: SHARES])
+def test_an_op_computes_what_the_cpu_does(name: str) -> None:
+    assert not run_op(get_backend("cuda"), registry[name], DTYPES).failures
