@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.values.arrays import Array, Namespace
 
+_SHORT = 8  # runs of no more rows than this are added up row by row
 _AT_ONCE = 1 << 20  # elements of products that are made before they are added up
 
 
@@ -61,12 +62,19 @@ def sum_runs(xp: Namespace, values: Array, starts: Array) -> Any:
         return values[:0]
     kind = values.dtype.kind
     ufunc = xp.logical_or if kind == "b" else xp.add
+    lengths = xp.diff(xp.concatenate([starts, xp.full(1, len(values), starts.dtype)]))
+    longest = int(lengths.max())
+    if longest <= _SHORT:
+        sums = values[starts]
+        for at in range(1, longest):
+            longer = xp.flatnonzero(lengths > at)
+            sums[longer] = ufunc(sums[longer], values[starts[longer] + at])
+        return sums
     if hasattr(ufunc, "reduceat") and kind != "V":
         return ufunc.reduceat(values, starts, axis=0, dtype=values.dtype)
     sums = values.astype(xp.float32) if kind == "V" else values.astype(xp.int64) if kind == "b" else values
     sums = xp.concatenate([xp.zeros((1, *sums.shape[1:]), sums.dtype), sums.cumsum(0)])
-    ends = xp.concatenate([starts[1:], xp.full(1, len(values), starts.dtype)])
-    return (sums[ends] - sums[starts]).astype(values.dtype)
+    return (sums[starts + lengths] - sums[starts]).astype(values.dtype)
 
 
 def combined(xp: Namespace, flat: Array, values: Array) -> tuple[Any, Any]:

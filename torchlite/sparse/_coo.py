@@ -49,6 +49,8 @@ def dense(array: Coo) -> Tensor:
 
 def at_places(t: Tensor, indices: Tensor) -> Tensor:
     """The values of a dense tensor at columns of indices."""
+    if indices.shape[0] == 1:
+        return t.index_select(0, indices[0])
     return t[tuple(indices.unbind(0))] if indices.shape[0] else t.unsqueeze(0).expand(indices.shape[1], *t.shape)
 
 
