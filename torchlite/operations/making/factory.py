@@ -52,16 +52,15 @@ def factory(
     return publish
 
 
-def refuse_pinned(backend: Any) -> None:
+def refuse_pinned() -> None:
     """Only for a device with memory of its own is memory of the host pinned."""
-    if backend.values:
-        try:
-            get_backend("cuda")
-        except AssertionError:
-            raise RuntimeError(
-                "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available "
-                "on this system."
-            ) from None
+    try:
+        get_backend("cuda")
+    except AssertionError:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on "
+            "this system."
+        ) from None
 
 
 class Factory:
@@ -139,8 +138,9 @@ class Factory:
         if local.state.mode.seer is not None:
             return local.state.mode.seer.factory(self, values)
         d, backend = self.options(own, d, where)
+        pinned = pinned and backend.values  # else there is no memory to pin
         if pinned:
-            refuse_pinned(backend)
+            refuse_pinned()
         laid = self.laid(own, laid)
         result = self.made(*own, d, backend) if laid is strided else self.of_layout(laid, own, d, backend)
         if pinned:

@@ -188,8 +188,9 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
     if needs_dispatch(args, kwargs):
         return dispatch(tensor, args, kwargs)
     data, d, where, requires_grad, pinned = _tensor.bind(args, kwargs)
+    pinned = pinned and get_backend(where or get_default_device()).values
     if pinned:
-        refuse_pinned(get_backend(where or get_default_device()))
+        refuse_pinned()
     made = _made(data, d, where, requires_grad and not pinned)
     return made.pin_memory().requires_grad_(requires_grad) if pinned else made
 
