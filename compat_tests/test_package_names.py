@@ -165,3 +165,30 @@ def test_modules_whole_can_be_pickled_by_both():
     torchlite.save(torchlite.nn.Linear(2, 2), saved)
     saved.seek(0)
     assert isinstance(torch.load(saved, weights_only=False), torch.nn.Linear)
+
+
+@BOTH
+def test_a_subclass_with_properties_of_a_tensors_own_names(lib):
+    class Boxes(lib.Tensor):
+        @property
+        def dtype(self):
+            with lib._C.DisableTorchFunctionSubclass():
+                return super().dtype
+
+    boxes = lib.ones(2, 3).as_subclass(Boxes)
+    assert boxes.dtype is lib.float32
+    assert type(boxes.sum(1)) is Boxes
+    assert (boxes * 2).sum(1).tolist() == [6, 6]
+    assert boxes.to(lib.float64).dtype is lib.float64
+
+
+@BOTH
+def test_a_modules_tensors_are_swapped(lib):
+    accessor = importlib.import_module(f"{lib.__name__}.nn.utils._named_member_accessor")
+    layer = lib.nn.Linear(2, 1)
+    before, mine = layer.weight, lib.ones(1, 2)
+    assert accessor.swap_tensor(layer, "weight", mine) is before
+    assert layer.weight is mine
+    for name in ("a.b", "", "nothing"):
+        with pytest.raises((KeyError, AttributeError)):
+            accessor.swap_tensor(layer, name, mine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Dict, Final, List, Optional, Tuple, TypeVar, Union  # noqa: F401, UP035, some for others
 
 from .futures import Future
 from .jit import _overload, _overload_method, export, ignore, is_scripting, unused

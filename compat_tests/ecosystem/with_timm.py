@@ -1,13 +1,7 @@
 """Models of timm, forward and backward."""
 
+import timm
 import torch
-
-# timm imports torchvision, which wants its own compiled operators; where those cannot be loaded, they are declared.
-library = torch.library.Library("torchvision", "DEF")
-for name in ("nms", "qnms"):
-    library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-
-import timm  # noqa: E402
 
 x, target = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)), torch.tensor([1, 3])
 for name, options in (

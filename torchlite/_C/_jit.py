@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+from ..absent import placeholder
+
 _BUILT_WITH = ("cuda", "cudnn", "cusparselt", "eigen_sparse", "kleidiai", "magma", "mkldnn", "mkldnn_acl", "mps", "xpu")
 _SWITCHES = (
     "can_fuse_on_cpu", "can_fuse_on_gpu", "llga_enabled", "nvfuser_enabled", "nvfuser_guard_mode",
@@ -13,6 +15,9 @@ _SWITCHES = (
 )  # fmt: skip
 _on: dict[str, bool] = dict.fromkeys(_SWITCHES, False)
 
+# What graphs are made of.
+_GRAPHS = ("Block", "Graph", "Node", "Value")
+globals().update({name: placeholder("torch._C", name) for name in _GRAPHS})
 globals().update({f"_has_{library}": False for library in _BUILT_WITH})
 
 
@@ -46,4 +51,4 @@ def _ExcludeDispatchKeyGuard(keys: Any) -> nullcontext[None]:
     return nullcontext()
 
 
-__all__ = [name for name in globals() if name.startswith(("_has_", "_jit_", "_get_", "_set_", "_Exclude"))]
+__all__ = [*_GRAPHS, *(name for name in globals() if name.startswith(("_has_", "_jit_", "_get_", "_set_", "_Exclude")))]

@@ -147,7 +147,8 @@ FACES = {
         "faces.graphs: Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace wrap",
     ),
     "jit.annotations": Face(
-        "", "_jit_internal: BroadcastingList1 BroadcastingList2 BroadcastingList3 is_dict is_list is_tuple"
+        "", "_jit_internal: Any BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict List Optional Tuple Union"
+        " is_dict is_list is_tuple",
     ),
     "mtia": Face(
         "Devices of Meta's, of which there is none.",

@@ -228,6 +228,10 @@ def export_opnames(m: Any) -> NoReturn:
     _none("name the operators of a program", "the module is plain Python")
 
 
+def _get_trace_graph(f: Any, args: Any = (), kwargs: Any = None, *_: Any, **__: Any) -> NoReturn:
+    _none("trace it", "nothing writes down what a function does")
+
+
 class CompilationUnit:
     """A piece of TorchScript."""
 

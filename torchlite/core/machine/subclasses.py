@@ -60,13 +60,16 @@ def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(plain)(call)
 
 
+_PARTS = [getattr(TensorParts, slot) for slot in TensorParts.__slots__]
+
+
 def as_class(t: Tensor, cls: type) -> Tensor:
     """`t`'s parts in an instance of `cls`."""
     if type(t) is cls:
         return t
     made = object.__new__(cls)
-    for slot in TensorParts.__slots__:
-        setattr(made, slot, getattr(t, slot))
+    for part in _PARTS:  # a class may have properties of the same names
+        part.__set__(made, part.__get__(t))
     real = t.backend.real
     made.backend = real.guarded if overrides(cls) else real
     return made
