@@ -261,7 +261,9 @@ static int keep_above(Value *operands)
         else \
             for (npy_intp i = 0; i < count; i++) to[i] = values[i] <= limit ? 0 : *from; \
     }
-    if (slot_in(g) == FLOAT32)
+    if (slot_in(g) == FLOAT32 && step && operands[2].number == 0)
+        keep_positive(PyArray_DATA(g), PyArray_DATA(x), PyArray_DATA((PyArrayObject *)made), count);
+    else if (slot_in(g) == FLOAT32)
         KEEP(float)
     else
         KEEP(double)
