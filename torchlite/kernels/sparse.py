@@ -16,11 +16,16 @@ _SHORT = 8  # runs of no more rows than this are added up row by row
 _AT_ONCE = 1 << 20  # elements of products that are made before they are added up
 
 
+def _name(xp: Namespace) -> str:
+    return getattr(xp, "__name__", "")
+
+
 @functools.cache
 def library(xp: Namespace) -> Any:
     """The sparse matrices that go with an array namespace; None where they are not installed."""
+    name = _name(xp)
     try:
-        return importlib.import_module("scipy.sparse" if xp.__name__ == "numpy" else f"{xp.__name__}x.scipy.sparse")
+        return importlib.import_module("scipy.sparse" if name == "numpy" else f"{name}x.scipy.sparse")
     except ImportError:
         return None
 
@@ -106,7 +111,7 @@ def product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Ar
     if kind in "fV" and values.dtype.itemsize <= 2:
         wide = product(xp, rows, columns, values.astype(xp.float32), dense.astype(xp.float32), count)
         return wide.astype(values.dtype)
-    if sparse is not None and (xp.__name__ == "numpy" or kind in "fc"):
+    if sparse is not None and (_name(xp) == "numpy" or kind in "fc"):
         places = rows.astype(xp.int64, copy=False), columns.astype(xp.int64, copy=False)
         return sparse.coo_matrix((values, places), (count, len(dense))) @ dense
     if rows.size and not bool((rows[1:] >= rows[:-1]).all()):

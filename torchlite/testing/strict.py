@@ -21,7 +21,9 @@ from .surface import Parameters, listed
 
 _SURFACE = listed()
 _WEAK = (bool, int, float, complex)
-_SORTING = frozenset(("sort", "argsort", "lexsort", "partition", "argpartition", "unique", "median", "percentile"))
+_NOT_IN_BFLOAT16 = frozenset((
+    "sort", "argsort", "lexsort", "partition", "argpartition", "unique", "median", "percentile", "cumsum", "cumprod",
+))  # fmt: skip
 _STABLE = frozenset(("sort", "argsort"))
 _ARRAYS_FROM_ANYTHING = frozenset(("array", "asarray", "asanyarray", "ascontiguousarray"))
 _ANSWERS = frozenset(("allclose", "array_equal", "array_equiv"))  # NumPy gives a bool for these
@@ -196,7 +198,7 @@ class Function:
         self.parameters.check(self.name, args, kwargs)
         operands = (*sources, *args)
         sources = (*operands, *kwargs.values())
-        if self.name in _SORTING and any(getattr(s, "dtype", None) == ml_dtypes.bfloat16 for s in sources):
+        if self.name in _NOT_IN_BFLOAT16 and any(getattr(s, "dtype", None) == ml_dtypes.bfloat16 for s in sources):
             raise TypeError(f"CuPy's {self.name}() does not take bfloat16")
         if self.name in _STABLE and kwargs.setdefault("kind", "stable") not in (None, "stable"):
             raise ValueError(f"CuPy's {self.name}() has no kind '{kwargs['kind']}'")
