@@ -14,7 +14,7 @@ from .._C._functorch import (
     _vmap_level,
     is_batchedtensor,
 )
-from ..core.machine import TensorBase
+from ..core.machine import Tensor, TensorBase  # noqa: F401, one is for packages that take it from here
 from ..func.mapping import Dims as in_dims_t
 from ..func.mapping import _arguments, _check_randomness, _moved_to, _name, _out_dims, _size, _unbatched, vmap
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
