@@ -21,9 +21,15 @@ from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, t
 # ---- the one product that the others are made of
 
 
+def _rows_of_a_matrix(starts: Tensor, columns: Tensor, values: Tensor, dense: Tensor) -> None:
+    if [t.dim() for t in (starts, columns, values, dense)] != [1, 1, 1, 2]:
+        raise RuntimeError("_sparse_row_product(): expected three vectors and a matrix")
+
+
 product = Op("_sparse_product(Tensor rows, Tensor columns, Tensor values, Tensor dense, int count)", kernels.product)
 product_of_rows = Op(
-    "_sparse_row_product(Tensor starts, Tensor columns, Tensor values, Tensor dense)", kernels.product_of_rows
+    "_sparse_row_product(Tensor starts, Tensor columns, Tensor values, Tensor dense)", kernels.product_of_rows,
+    check_form=_rows_of_a_matrix,
 )
 
 
