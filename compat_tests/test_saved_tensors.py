@@ -531,3 +531,15 @@ def test_operands_written_to_are_packed_before(torch, tell):
                 write(*(y.unsqueeze(1), x.unsqueeze(1)) if of_view else (y, x))
             y.sum().backward()
             tell(x.grad)
+
+
+# ---- numbers that composites multiply by are no saved tensors: such a graph is gone through again
+
+
+@same_story
+def test_passes_over_numbers_alone_need_no_retained_graph(torch, tell):
+    x = torch.tensor([[1.0, 4.0, 9.0], [2.0, 3.0, 5.0]], requires_grad=True)
+    for y in torch.cumulative_trapezoid(x), torch.trapezoid(x, dx=0.3), torch.gradient(x)[0]:
+        for _ in range(2):
+            y.sum().backward()
+        tell(x.grad, y.grad_fn.name())

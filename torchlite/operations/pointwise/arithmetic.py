@@ -263,7 +263,7 @@ publish(
 # With a number, as PyTorch's functions that are made of others call them: in the history, it has no place.
 multiply_by, divide_by, add_number = [
     Binary(
-        f"{name}.Scalar", kernel, {"self": vjp, "other": None}, schema="Tensor self, Operand other", result=result,
+        f"{name}.Scalar", kernel, {"self": vjp}, schema="Tensor self, Scalar other", result=result,
         node=f"{name.capitalize()}Backward1",
     )
     for name, kernel, vjp, result in (
