@@ -6,6 +6,7 @@ import copy
 import gc
 import itertools
 import math
+import os
 import subprocess
 import sys
 import threading
@@ -403,7 +404,8 @@ def test_nothing_is_left_behind() -> None:
     """`python -c "from compat_tests.test_native import *; print(left_behind(1000, 20000))"` takes more steps."""
     pytest.importorskip("resource")
     objects, memory = left_behind(300, 700)
-    assert objects <= 20 and memory < 2000  # kilobytes
+    watched = "asan" in os.environ.get("LD_PRELOAD", "")  # then memory that is free is kept for a while
+    assert objects <= 20 and (watched or memory < 2000)  # kilobytes
 
 
 # ---- indexing, plans, modules
