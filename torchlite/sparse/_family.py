@@ -26,7 +26,7 @@ def _refuse_batch(*values: Any) -> NoReturn:
 class OfTensors(Op):
     """An op whose kernel gets its arguments, and gives its results, as tensors; below it nothing is recorded."""
 
-    by_form = False
+    by_form = of_arrays = False
     batch = staticmethod(_refuse_batch)
 
     def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
-from ..core.declare import Op, describe, publish, publish_python
-from ..core.machine import NOT_IMPLEMENTED, Tensor, functions
+from ..core.declare import describe, publish, publish_python
+from ..core.machine import NOT_IMPLEMENTED, Tensor, array_of, functions
 from ..core.values import dt
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import sparse_bsr, sparse_coo, sparse_csr
@@ -21,16 +21,19 @@ from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, t
 # ---- the one product that the others are made of
 
 
-def _rows_of_a_matrix(starts: Tensor, columns: Tensor, values: Tensor, dense: Tensor) -> None:
-    if [t.dim() for t in (starts, columns, values, dense)] != [1, 1, 1, 2]:
-        raise RuntimeError("_sparse_row_product(): expected three vectors and a matrix")
+def product(*arguments: Any) -> Tensor:
+    """Of rows, columns, values, a dense matrix and the number of rows."""
+    return _by_kernel(kernels.product, *arguments)
 
 
-product = Op("_sparse_product(Tensor rows, Tensor columns, Tensor values, Tensor dense, int count)", kernels.product)
-product_of_rows = Op(
-    "_sparse_row_product(Tensor starts, Tensor columns, Tensor values, Tensor dense)", kernels.product_of_rows,
-    check_form=_rows_of_a_matrix,
-)
+def product_of_rows(*arguments: Tensor) -> Tensor:
+    """Of compressed rows, columns, values and a dense matrix."""
+    return _by_kernel(kernels.product_of_rows, *arguments)
+
+
+def _by_kernel(kernel: Any, *arguments: Any) -> Tensor:
+    backend = arguments[0].backend.home
+    return tensor(quiet(kernel, backend.xp, *map(array_of, arguments)), backend)
 
 
 def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -62,8 +65,8 @@ def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
     if is_coo(a) and a.array.dense_dim:
         a = a.to_dense().to_sparse()
     if a.layout is sparse_csr and not a.array.batch:
-        return product_of_rows.apply(*a.array.parts(), b.contiguous())
-    return product.apply(*_places(a), b.contiguous(), a.shape[0])
+        return product_of_rows(*a.array.parts(), b.contiguous())
+    return product(*_places(a), b.contiguous(), a.shape[0])
 
 
 def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
@@ -73,7 +76,7 @@ def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     rows, columns, values = _places(b)
-    return product.apply(columns, rows, values, a.t().contiguous(), b.shape[1]).t()
+    return product(columns, rows, values, a.t().contiguous(), b.shape[1]).t()
 
 
 def _rows(t: Tensor) -> tuple[Any, Any, Any]:
@@ -145,7 +148,7 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     count, rows, inner = self.shape
     batch, row, column = self.array.indices.unbind(0)
     dense = mat2.reshape((count * inner, mat2.shape[2]))
-    made = product.apply(batch * rows + row, batch * inner + column, self.array.values, dense, count * rows)
+    made = product(batch * rows + row, batch * inner + column, self.array.values, dense, count * rows)
     return made.reshape((count, rows, mat2.shape[2]))
 
 
@@ -327,7 +330,7 @@ def _full_rows(mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
     _check(mat1, mat2)
     rows, columns, values = _places(mat1)
     there, which = rows.unique(return_inverse=True)
-    return there, product.apply(which, columns, values, mat2.contiguous(), there.shape[0])
+    return there, product(which, columns, values, mat2.contiguous(), there.shape[0])
 
 
 def _hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
