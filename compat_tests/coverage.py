@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from torchlite.absent import Missing
+
 from .parity import gaps, samples
 from .parity.library import Library
 
@@ -129,12 +131,17 @@ def partial_paths() -> set[str]:
     return paths
 
 
+def _is_there(subject: Library, path: str) -> bool:
+    """Whether a name does something: placeholders, which can only be named and subclassed, don't."""
+    return subject.has(path) and not isinstance(subject.get(path), Missing)
+
+
 def survey(subject: Library) -> Iterator[Namespace]:
     """Every namespace in order."""
     partial = partial_paths()
     for path in _NAMESPACES:
         names = public_names(path)
-        there = [name for name in names if subject.has(f"{path}.{name}")]
+        there = [name for name in names if _is_there(subject, f"{path}.{name}")]
         in_part = tuple(name for name in there if f"{path}.{name}" in partial)
         missing = tuple(name for name in names if name not in there)
         yield Namespace(path, tuple(name for name in there if name not in in_part), in_part, missing)
