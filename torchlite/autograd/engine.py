@@ -71,8 +71,12 @@ def run(
 def _task_of_pass(edge: Any, keep_graph: bool, waiting: Any, goals: Sequence[Tensor] | None) -> GraphTask:
     """The task of a pass that the native build runs from one root; `waiting` answers what is still to be run."""
     task = GraphTask(keep_graph, False, goals is None, local.state.mode, None)
-    task.roots, task.waiting = ((edge, None),), waiting
-    task.captures = None if goals is None else {id(leaf): [0] for leaf in goals}
+    if goals is None:
+        task.roots = ((edge, None),)
+    else:
+        task.count(((edge, None),))
+        task.aim(goals)
+    task.waiting = waiting
     return task
 
 
