@@ -113,6 +113,7 @@ class Declaration(metaclass=_Declared):
     follows_edges: bool = False  # whether the shape of a gradient is that of what the edge leads to
     differentiable: int | None = None  # through how many results, the first ones, gradients go; None: all
     constant: Sequence[str] = ()  # operands that the one derivative for all of them has none for
+    by_value: Sequence[str] = ()  # operands that are numbers, of which a node keeps the value, as of other arguments
     # Which plain values its nodes show as `_saved_*`; None: the arguments that derivatives name, and `self_sym_sizes`
     # where they name `self_shape`.
     shows: str | None = None
@@ -200,7 +201,7 @@ class Declaration(metaclass=_Declared):
         for _, rule in self.rules:
             used.update(dict.fromkeys(rule.names))
         self.saved_names: tuple[str, ...] = (
-            *sorted([n for n in used if n in tensors]), *[n for n in outputs if n in used]
+            *sorted([n for n in used if n in tensors and n not in self.by_value]), *[n for n in outputs if n in used]
         )  # fmt: skip
         self.output_names = outputs
         plain = [n for n in used if n not in self.saved_names and n not in _SPECIAL]
