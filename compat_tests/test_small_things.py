@@ -142,7 +142,6 @@ def test_names_of_types(torch, tell):
     [
         ("quantize_per_tensor", "quantised"),
         ("cudnn_convolution", "cuDNN"),
-        ("nn.qat", "quantised"),
     ],
 )
 def test_what_is_absent_says_why(name: str, why: str) -> None:
