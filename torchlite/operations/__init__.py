@@ -28,6 +28,7 @@ try:
         complex_numbers,
         dropout,
         elementary,
+        magnitude,
         powers,
         rectifiers,
         selection,

@@ -49,6 +49,9 @@ class Op(PublicForms):
         kernel = self.kernels[backend] = backend.kernel(self)
         return kernel
 
+    def kernel_on(self, backend: Backend) -> Callable[..., Any]:
+        return self.kernels.get(backend) or self.find_kernel(backend)
+
     def apply(self, *values: Any) -> Any:
         """Run on bound arguments, by a plan where there is one for calls of this form."""
         return self.applied(*values)

@@ -163,7 +163,7 @@ def plan_op(
     operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
         return None
-    kernel, finish, wrap_results = op.kernels[backend], op.finish, op.wrap_results
+    kernel, finish, wrap_results = op.kernel_on(backend), op.finish, op.wrap_results
     returns = op.returns if which is None else operator.itemgetter(which)
     check = None if op.checks_form else op.check
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
@@ -341,7 +341,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         return None
     if op.reinterprets:
         return None  # the path of a view is settled before
-    kernel, check, step = op.kernels[backend], op.check, (op, tuple(tail))
+    kernel, check, step = op.kernel_on(backend), op.check, (op, tuple(tail))
     array = kernel(source.array, *tail)
     if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
         return None

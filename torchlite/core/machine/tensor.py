@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..native import quicken
 from ..parts import know, whole
 from ..state import mode as _mode
-from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, warn
+from ..values import FLOAT, Array, Backend, Size, bool_, contiguous_strides, warn, warn_once, wrap_dim
 from ..values.dtype import dtype as _dtype_class
 from ..values.layout import sparse_coo, sparse_csr
 from ..values.size import size
@@ -106,8 +106,6 @@ class Tensor(TensorBase):
             return size(shape)
         if dim.__class__ is int and -len(shape) <= dim < len(shape):
             return shape[dim]
-        from ..values.errors import wrap_dim
-
         if not shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return shape[wrap_dim(_as_dim("size", dim), len(shape))]
@@ -154,8 +152,6 @@ class Tensor(TensorBase):
         strides = self.backend.strides(self.array)
         if dim is None:
             return strides
-        from ..values.errors import wrap_dim
-
         return strides[wrap_dim(_as_dim("stride", dim), len(strides))]
 
     def storage_offset(self) -> int:
@@ -454,8 +450,6 @@ class Tensor(TensorBase):
 
     def _warn_of_lost_history(self) -> None:
         if self.edge is not None and _mode.local.state.mode.grad and requires_grad(self):
-            from ..values.errors import warn_once
-
             warn_once(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
                 "using tensor.detach() first."

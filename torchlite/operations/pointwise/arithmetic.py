@@ -21,23 +21,17 @@ from ...core.declare import (
 from ...core.machine import fast
 from ...core.machine.node import NOT_IMPLEMENTED
 from ...core.machine.operands import fitting_array, result_type
-from ...core.machine.out_dtypes import check_found
 from ...core.machine.overrides import dispatch, needs_dispatch, public
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, not_implemented_for
-from ..making.copy import in_order_of
 from ..vocabulary import (
     INEXACT,
-    ORDERED,
     REAL,
     TENSOR_FIRST,
-    TENSORS,
-    no_complex,
     scaled,
     undifferentiable,
     zero_gradient,
 )
-from .selection import where
 
 # ---- sums and products
 
@@ -263,8 +257,8 @@ publish(
 # With a number, as PyTorch's functions that are made of others call them: in the history, it has no place.
 multiply_by, divide_by, add_number = [
     Binary(
-        f"{name}.Scalar", kernel, {"self": vjp}, schema="Tensor self, Scalar other", result=result,
-        node=f"{name.capitalize()}Backward1",
+        f"{name}.Scalar", kernel, {"self": vjp, "other": None}, schema="Tensor self, Operand other", result=result,
+        node=f"{name.capitalize()}Backward1", by_value=("other",),
     )
     for name, kernel, vjp, result in (
         ("mul", "multiply", lambda g, other: g * other, "same"),
@@ -316,107 +310,6 @@ publish(reciprocal, inplace=True)
 def rtruediv(self: Tensor, other: Any) -> Any:
     """`other / self`, as the reciprocal times `other`."""
     return self.reciprocal() * other
-
-
-# ---- magnitude and sign
-
-
-def _sgn(xp: Namespace, x: Array) -> Any:
-    kind = x.dtype.kind
-    if kind == "c":
-        size = xp.absolute(x)
-        return xp.where(size == 0, x.dtype.type(0), x / size)
-    return x.copy("K") if kind == "b" else ((x > 0) ^ (x < 0)).astype(x.dtype) * xp.where(x < 0, -1, 1).astype(x.dtype)
-
-
-def _sgn_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """What the gradient has across the direction of a complex number."""
-    if not self.dtype.is_complex:
-        return zero_gradient(g)
-    size = self.abs()
-    return where(size == 0, 0, (g - (g * conj(result)).real * result) / size)
-
-
-def _no_complex_abs(self: Tensor) -> None:
-    if self.dtype.is_complex:
-        raise RuntimeError("In-place abs is not supported for complex tensors.")
-
-
-def _arranged_magnitudes(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
-    t = values[0]
-    if t.dtype.is_complex:  # what they are written into is a copy of the operand, but for its dtype
-        return in_order_of(t.backend.real, outputs, t.array)
-    return Elementwise.arranged(op, outputs, values)
-
-
-def _check_magnitudes(out: Any, values: Sequence[Any]) -> None:
-    """Magnitudes of complex numbers may be written as these are, or to any real numbers that hold them."""
-    d = values[0].dtype
-    if isinstance(out, TensorBase) and (out.dtype.is_complex or not d.is_complex):
-        check_found(d, out.dtype)
-
-
-absolute = Unary(
-    "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS,
-    check_in_place=_no_complex_abs, check_out=_check_magnitudes, arranged=_arranged_magnitudes,
-    direct=dt.NUMBERS - dt.COMPLEXES,
-)  # fmt: skip
-publish(absolute, names=("abs", "absolute"), inplace=True, operators="abs")
-sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")
-publish(sgn, inplace=True)
-sign = Unary(
-    "sign", _sgn, zero_gradient,
-    refuse=no_complex(
-        NotImplementedError,
-        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
-    ),
-)  # fmt: skip
-publish(sign, inplace=True)
-
-copysign = Binary(
-    "copysign", "copysign",
-    (lambda g, self, result: g * (result / self).masked_fill(self == 0, 0), zero_gradient),
-    schema=TENSOR_FIRST, result="float", dtypes=dt.FLOATS, number_nodes={"other": "CopysignBackward1"},
-)  # fmt: skip
-publish(copysign, inplace=True)
-
-
-def _heaviside(xp: Namespace, self: Array, values: Any) -> Any:
-    return xp.where(self == 0, values, (self > 0).astype(self.dtype))
-
-
-def _one_dtype(self: Tensor, values: Tensor) -> None:
-    if self.dtype.is_complex or values.dtype.is_complex:
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if self.dtype is not values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-
-
-def _step_into_one_dtype(out: Any, values: Sequence[Any]) -> None:
-    _one_dtype(*values)
-    _one_dtype(out, values[1])
-
-
-_unknown = undifferentiable("derivative for aten::heaviside is not implemented")
-heaviside = Elementwise(
-    "heaviside(Tensor self, Tensor values)", _heaviside, {"self": _unknown, "values": _unknown},
-    check_form=_one_dtype, check_out=_step_into_one_dtype, dtypes=ORDERED, node=NOT_IMPLEMENTED,
-)  # fmt: skip
-publish(heaviside, inplace=True)
-
-hypot = Binary(
-    "hypot", "hypot", (lambda g, self, result: g * (self / result), lambda g, other, result: g * (other / result)),
-    schema=TENSORS, dtypes=dt.FLOATS,
-)  # fmt: skip
-publish(hypot, inplace=True)
-nextafter = Binary(
-    "nextafter", "nextafter",
-    (lambda g, self, other: where(self == other, 0, g), zero_gradient),
-    schema=TENSORS, dtypes=dt.FLOATS,
-)  # fmt: skip
-publish(nextafter, inplace=True)
-for _name in ("gcd", "lcm"):
-    publish(Binary(_name, _name, schema=TENSORS, dtypes=dt.INTEGERS), inplace=True)
 
 
 # ---- between two values
@@ -497,18 +390,12 @@ publish(ldexp, inplace=True)
 
 
 describe(
-    abs="The absolute value of each element; of a complex number, its distance from zero.",
     add="The sum of a tensor and another, or a number, which `alpha` multiplies first.",
     addcdiv="`input + value * tensor1 / tensor2`, element by element.",
     addcmul="`input + value * tensor1 * tensor2`, element by element.",
-    copysign="The size of each element with the sign of the other's.",
     div="The quotient of a tensor and another, or a number; `rounding_mode` 'trunc' or 'floor' makes it whole.",
     floor_divide="The quotient, rounded down.",
     fmod="The remainder of a division that has the sign of the dividend.",
-    gcd="The greatest common divisor of whole numbers.",
-    heaviside="0 for negative elements, 1 for positive ones, `values` at zero.",
-    hypot="The length of the hypotenuse over legs of these lengths.",
-    lcm="The least common multiple of whole numbers.",
     ldexp="`input * 2 ** other`.",
     lerp="""The point between `input` (weight 0) and `end` (weight 1): `input + weight * (end - input)`.
 
@@ -517,11 +404,8 @@ describe(
     """,
     mul="The product of a tensor and another, or a number, element by element.",
     neg="Each element with its sign turned.",
-    nextafter="The floating-point number next to each element, towards the other's.",
     reciprocal="One divided by each element.",
     remainder="The remainder of a division that has the sign of the divisor.",
     rsub="`other - alpha * input`.",
-    sgn="The sign of each element; of a complex number, the number of size 1 in its direction.",
-    sign="-1, 0 or 1 by the sign of each element.",
     sub="A tensor less another, or a number, which `alpha` multiplies first.",
 )

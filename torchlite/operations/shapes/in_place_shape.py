@@ -55,7 +55,7 @@ class InPlaceView(Op):
         if backend.level:
             shown.array = viewed.apply(shown, *arguments).array
         else:
-            kernel = viewed.kernels.get(backend) or viewed.find_kernel(backend)
+            kernel = viewed.kernel_on(backend)
             array = target.array
             try:
                 shown.array = kernel(array if array.size else backend.definite(array), *arguments)

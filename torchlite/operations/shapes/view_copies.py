@@ -38,7 +38,7 @@ def copy_of(viewed: Op) -> Op:
     """The op that copies what a view shows; it takes over the view's kernel and derivative."""
 
     def kernel(backend: Backend, *arguments: Any) -> Any:
-        made = (viewed.kernels.get(backend) or viewed.find_kernel(backend))(*arguments)
+        made = viewed.kernel_on(backend)(*arguments)
         return [backend.copy(m, "C") for m in made] if isinstance(made, list) else backend.copy(made, "C")
 
     def copied(*values: Any) -> Any:
