@@ -29,44 +29,44 @@ INLINE float bounded(float x, float low, float high)  // NaN stays
     return x > high ? high : x;
 }
 
-// e to the x: 2^n e^r, where n is a whole number and |r| <= log(2) / 2.
-INLINE float exp_of(float x)
+// x is n log(2) + r, for a whole n and |r| <= log(2) / 2: e^r - 1, and n.
+INLINE float expm1_of_rest(float x, int32_t *n)
 {
     const float round = 12582912.0f;  // 1.5 * 2^23: adding it leaves no room for a fraction
-    x = bounded(x, -104.0f, 89.0f);
-    float shifted = x * 1.44269504f + round, n = shifted - round;
-    float r = x - n * 0.693359375f;
-    r -= n * -2.12194440e-4f;
+    float shifted = x * 1.44269504f + round, whole = shifted - round;
+    float r = x - whole * 0.693359375f;
+    r -= whole * -2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    // In two factors, since 2^n alone may be too large, or too small, to be a normal number.
-    int32_t power = bits_of(shifted) - bits_of(round), half = power >> 1;
-    return p * with_bits((uint32_t)(half + 127) << 23) * with_bits((uint32_t)(power - half + 127) << 23);
+    *n = bits_of(shifted) - bits_of(round);
+    return p * r * r + r;
+}
+
+// x 2^n, in two factors, since 2^n alone may be too large, or too small, to be a normal number.
+INLINE float times_power(float x, int32_t n)
+{
+    const int32_t half = n >> 1;
+    return x * with_bits((uint32_t)(half + 127) << 23) * with_bits((uint32_t)(n - half + 127) << 23);
+}
+
+// e to the x: 2^n e^r.
+INLINE float exp_of(float x)
+{
+    int32_t n;
+    const float rest = expm1_of_rest(bounded(x, -104.0f, 89.0f), &n);
+    return times_power(rest + 1.0f, n);
 }
 
 // e to the x, less 1: 2^n ((e^r - 1) + (1 - 2^-n)).
 INLINE float expm1_of(float x)
 {
-    const float round = 12582912.0f;
-    x = bounded(x, -30.0f, 89.0f);
-    float shifted = x * 1.44269504f + round, n = shifted - round;
-    float r = x - n * 0.693359375f;
-    r -= n * -2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r;
-    int32_t power = bits_of(shifted) - bits_of(round), half = power >> 1, other = power < 127 ? 127 - power : 0;
-    p += 1.0f - with_bits((uint32_t)other << 23);
-    return p * with_bits((uint32_t)(half + 127) << 23) * with_bits((uint32_t)(power - half + 127) << 23);
+    int32_t n;
+    const float rest = expm1_of_rest(bounded(x, -30.0f, 89.0f), &n);
+    return times_power(rest + (1.0f - with_bits((uint32_t)(n < 127 ? 127 - n : 0) << 23)), n);
 }
 
 // log(1 + e^x): what is beyond x or 0 is 2 atanh(t), with t = e^-|x| / (2 + e^-|x|).
