@@ -56,6 +56,8 @@ class Backend:
     bits = 0  # how: whether the values are conjugates, negatives, or both
     bare = True  # whether an array and its dtype are all there is to say about a tensor
     values = True  # arrays have values; False for those that are forms alone
+    # Runs an elementwise formula over lists of arrays as one kernel, see `cupy_kernels/formulas.py`.
+    over_lists: ClassVar[Callable[..., None] | None] = None
 
     def __init__(self, device_: device) -> None:
         self.device = device_

@@ -18,7 +18,7 @@ from ..core.values.device import device
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
-from .cupy_kernels import KERNELS, asserts, either, xp
+from .cupy_kernels import KERNELS, asserts, either, over_lists, xp
 from .cupy_memory import take_over
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FLAT = np.dtype(np.uint8)
 _PINNED = 1  # cudaMemoryTypeHost
-_ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write")
+_ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write", "over_lists")
 
 
 _ABSENT = frozenset([d.numpy for d in dt.DTYPES if d.numpy.name.startswith("float8")])
@@ -42,6 +42,7 @@ def _held(dtype: np.dtype) -> np.dtype:
 class CuPyBackend(Backend):
     xp = xp
     Array = cupy.ndarray
+    over_lists = staticmethod(over_lists)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         general, own = super().kernel(op), KERNELS.get(op.name)

@@ -23,7 +23,7 @@ from ..core.machine.overrides import overrides
 from ..core.state import local
 from ..core.values import CPU, strided
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
-from .flat_arrays import SMALL, Block, new_counts, new_state, scalar_dtype
+from .flat_arrays import SMALL, Block, block_of, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
 from .step_helpers import _get_capturable_supported_devices
 
@@ -242,11 +242,11 @@ class Elementwise(Optimizer):
         plan = Plan(params, states, names)
         alike: dict[Any, list[int]] = {}
         for i, (p, s) in enumerate(zip(params, states)):
-            small = p.array.size < SMALL
-            key = (p.backend.real, p.dtype, new[i], *[s[name].item() for name in counts]) if small else i
+            together = p.array.size < SMALL or p.backend.real.over_lists is not None
+            key = (p.backend.real, p.dtype, new[i], *[s[name].item() for name in counts]) if together else i
             alike.setdefault(key, []).append(i)
         for places in alike.values():
-            block = Block([params[i] for i in places], [states[i] for i in places], tuple(arrays), tuple(counts))
+            block = block_of([params[i] for i in places], [states[i] for i in places], tuple(arrays), tuple(counts))
             block.new = new[places[0]]
             block.read_counts()
             plan.blocks.append((block, places))

@@ -1,12 +1,13 @@
-"""Many tensors updated as few flat arrays.
+"""Many tensors updated as few flat arrays, or by one kernel.
 
 The elementwise algorithms are formulas on arrays, which care for no shapes. So small tensors are gathered into one flat
 array, for one call of the formula instead of one each, and large ones are updated a stretch at a time, so that all that
 the formula makes of a stretch stays in the processor's cache.
 
 A `Block` is the tensors that one call updates. For each *role* (the parameters, their gradients, each part of their
-state) it has a flat array in the dtype that is computed in: halves are computed in float32, complex numbers as pairs.
-New state is made in flat memory at once, and needs no gathering.
+state) a `FlatBlock` has a flat array in the dtype that is computed in: halves are computed in float32, complex numbers
+as pairs. New state is made in flat memory at once, and needs no gathering. Where the backend makes one kernel of a
+formula, a `ListBlock` gives it the arrays as they are.
 """
 
 from __future__ import annotations
@@ -99,19 +100,13 @@ class Block:
         self.params = params
         self.backend: Backend = params[0].backend.real
         self.dtype = computing_dtype(params[0].dtype)
-        self.values = Role(self.backend, [p.array for p in params], self.dtype)
-        self.states = [Role(self.backend, [s[name].array for s in states], self.dtype) for name in names]
         self.counts = [
             Role(states[0][name].backend, [s[name].array for s in states], states[0][name].array.dtype)
             for name in counts
         ]
         self.counters = {name: [shared_counter(s[name]) for s in states] for name in (*names, *counts)}
-        self.gathered = self.backend.empty((self.values.flat.size,), self.dtype) if len(params) > 1 else None
-        self.on_host = self.backend.device.type == "cpu"
         self.new = False  # whether the state was made for the step to come
         self.counted: list[float] = []  # the numbers of the state, which the caller of `update` brings up to date
-        self.numbers: tuple[Any, ...] = ()
-        self.operands: list[Any] = []
 
     def read_counts(self) -> bool:
         """Read the numbers of the state; whether they are still the same for all parameters."""
@@ -132,6 +127,40 @@ class Block:
 
         `writes` is how often each counts as written to, where not once.
         """
+        backend = self.backend
+        arrays = [g.array if g.backend is backend else computed(g).array for g in grads]
+        self._run(formula, arrays, numbers, maximize)
+        for role, value in zip(self.counts, self.counted):
+            role.flat.fill(value)
+            role.store()
+        times = writes.get("params", 1)
+        for p in self.params:
+            shared_counter(p).n += times
+        for name, counters in self.counters.items():
+            times = writes.get(name, 1)
+            for counter in counters:
+                counter.n += times
+        self.new = False
+
+    def _run(self, formula: Formula, grads: Sequence[Any], numbers: tuple[Any, ...], maximize: bool) -> None:
+        raise NotImplementedError
+
+
+class FlatBlock(Block):
+    """A block whose arrays are gathered."""
+
+    def __init__(
+        self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
+    ) -> None:
+        super().__init__(params, states, names, counts)
+        self.values = Role(self.backend, [p.array for p in params], self.dtype)
+        self.states = [Role(self.backend, [s[name].array for s in states], self.dtype) for name in names]
+        self.gathered = self.backend.empty((self.values.flat.size,), self.dtype) if len(params) > 1 else None
+        self.on_host = self.backend.device.type == "cpu"
+        self.numbers: tuple[Any, ...] = ()
+        self.operands: list[Any] = []
+
+    def _run(self, formula: Formula, grads: Sequence[Any], numbers: tuple[Any, ...], maximize: bool) -> None:
         self.values.load()
         for role in self.states:
             role.load()
@@ -149,17 +178,6 @@ class Block:
         self.values.store()
         for role in self.states:
             role.store()
-        for role, value in zip(self.counts, self.counted):
-            role.flat.fill(value)
-            role.store()
-        times = writes.get("params", 1)
-        for p in self.params:
-            shared_counter(p).n += times
-        for name, counters in self.counters.items():
-            times = writes.get(name, 1)
-            for counter in counters:
-                counter.n += times
-        self.new = False
 
     def _operands(self, numbers: tuple[Any, ...], dtype: Any) -> list[Any]:
         """The numbers as the array library takes them soonest: NumPy has them as arrays."""
@@ -169,9 +187,8 @@ class Block:
             self.operands = [asarray(n, dtype) if self.on_host and n.__class__ is float else n for n in numbers]
         return self.operands
 
-    def _flat_gradient(self, grads: Sequence[Tensor], maximize: bool) -> Any:
+    def _flat_gradient(self, arrays: Sequence[Any], maximize: bool) -> Any:
         backend, xp = self.backend, self.backend.xp
-        arrays = [g.array if g.backend is backend else computed(g).array for g in grads]
         flat = self.gathered
         if flat is not None:
             xp.concatenate(arrays, None, flat, casting="unsafe")
@@ -180,6 +197,38 @@ class Block:
             if flat.dtype != self.dtype:
                 flat = backend.cast(flat, self.dtype)
         return xp.negative(flat) if maximize else flat
+
+
+class ListBlock(Block):
+    """A block for a backend that runs a formula over lists of contiguous arrays."""
+
+    def __init__(
+        self, params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
+    ) -> None:
+        super().__init__(params, states, names, counts)
+        self.values = [p.array for p in params]
+        self.states = [[s[name].array for s in states] for name in names]
+
+    def fits(self) -> bool:
+        """Whether the arrays are of the dtype that is computed in, and lie in order."""
+        kept = (self.values, *self.states)
+        return all([a.dtype == self.dtype and a.flags.c_contiguous for arrays in kept for a in arrays])
+
+    def _run(self, formula: Formula, grads: Sequence[Any], numbers: tuple[Any, ...], maximize: bool) -> None:
+        xp = self.backend.xp
+        roles = [self.values, [xp.ascontiguousarray(g, self.dtype) for g in grads], *self.states]
+        self.backend.over_lists(formula, roles, numbers, maximize)
+
+
+def block_of(
+    params: Sequence[Tensor], states: Sequence[dict[str, Any]], names: Sequence[str], counts: Sequence[str]
+) -> Block:
+    """The block for some parameters and their state."""
+    if params[0].backend.real.over_lists is not None:
+        block = ListBlock(params, states, names, counts)
+        if block.fits():
+            return block
+    return FlatBlock(params, states, names, counts)
 
 
 def new_state(params: Sequence[Tensor], states: Sequence[dict[str, Any]], initial: Mapping[str, float]) -> None:

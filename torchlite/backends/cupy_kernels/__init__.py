@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import channels, elementwise, embeddings, losses, rows
+from .formulas import over_lists
 from .functions import xp
 
 KERNELS: dict[str, Callable[..., Any]] = {
@@ -29,4 +30,4 @@ def either(own: Callable[..., Any], general: Callable[..., Any]) -> Callable[...
     return kernel
 
 
-__all__ = ["KERNELS", "either", "xp"]
+__all__ = ["KERNELS", "either", "over_lists", "xp"]

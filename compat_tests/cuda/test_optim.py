@@ -1,0 +1,86 @@
+"""Optimizers whose formula is one kernel over all their parameters, beside the same steps on the host."""
+
+import pytest
+
+import torchlite as torch
+from torchlite.testing import cuda_on_host
+
+O = torch.optim
+DTYPES = [torch.float32, torch.float64, torch.complex64]
+ALGORITHMS = {
+    "SGD": [{}, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, {"momentum": 0.9, "dampening": 0.3}],
+    "Adam": [{}, {"amsgrad": True, "weight_decay": 0.1}, {"maximize": True}],
+    "AdamW": [{}, {"amsgrad": True, "maximize": True}],
+    "RMSprop": [{}, {"centered": True, "momentum": 0.9, "weight_decay": 0.1}],
+    "Adagrad": [{}, {"weight_decay": 0.1, "maximize": True}],
+    "Adadelta": [{}, {"weight_decay": 0.1}],
+    "Adamax": [{}, {"weight_decay": 0.1}],
+    "NAdam": [{}, {"weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "RAdam": [{}, {"weight_decay": 0.1}],
+    "Rprop": [{}, {"maximize": True}],
+    "ASGD": [{}, {"t0": 1, "weight_decay": 0.1}],
+}
+CASES = [(name, options) for name, several in ALGORITHMS.items() for options in several]
+
+
+def numbers(*shape, dtype=torch.float32, seed=1):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def trained(name, options, device, dtype, shapes, steps=7):
+    params = [numbers(*shape, dtype=dtype, seed=i).to(device).requires_grad_() for i, shape in enumerate(shapes)]
+    optimizer = getattr(O, name)(params, lr=0.05, **options)
+    for step in range(steps):
+        for i, p in enumerate(params):
+            p.grad = numbers(*p.shape, dtype=dtype, seed=100 * step + i).to(device)
+        optimizer.step()
+    return params, optimizer
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name, options", CASES, ids=lambda case: str(case))
+def test_steps_are_those_of_the_host(name, options, dtype):
+    shapes = [(3, 5), (), (7,), (0,), (70, 70)]
+    (ours, one), (theirs, other) = [trained(name, options, device, dtype, shapes) for device in ("cuda", "cpu")]
+    for mine, their in zip(ours, theirs):
+        torch.testing.assert_close(mine.detach().cpu(), their.detach(), rtol=1e-5, atol=1e-6)
+        for key, value in other.state[their].items():
+            torch.testing.assert_close(one.state[mine][key].cpu(), value, rtol=1e-5, atol=1e-6)
+
+
+def test_more_parameters_than_one_launch_has_room_for():
+    (ours, _), (theirs, _) = [
+        trained("AdamW", {}, device, torch.float32, [(n % 7, 3) for n in range(300)], 2) for device in ("cuda", "cpu")
+    ]
+    for mine, their in zip(ours, theirs):
+        torch.testing.assert_close(mine.detach().cpu(), their.detach())
+
+
+def test_parameters_without_elements():
+    (p,), _ = trained("Adam", {}, "cuda", torch.float32, [(0, 3)])
+    assert p.shape == (0, 3)
+
+
+def test_parameters_and_gradients_that_do_not_lie_in_order():
+    found = []
+    for device in ("cuda", "cpu"):
+        base = numbers(4, 6).to(device)
+        p = base.t().requires_grad_()
+        q = numbers(6, 4).to(device).requires_grad_()
+        optimizer = O.Adam([p, q])
+        p.grad, q.grad = numbers(6, 4, seed=2).to(device), numbers(4, 6, seed=3).to(device).t()
+        optimizer.step()
+        found.append((base.cpu(), q.detach().cpu()))
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_step_is_one_launch(name):
+    _, optimizer = trained(name, {}, "cuda", torch.float32, [(4, 4)] * 20, 8)
+    optimizer.step()
+    with cuda_on_host.counted() as tally:
+        optimizer.step()
+    assert tally.counts.launches == 1, tally.kernels
+    assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0
