@@ -38,8 +38,12 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "add": Budget(lambda a, b: a + b, lambda: (randn(8, 16), randn(8, 16)), 1, 3),
-    "relu": Budget(F.relu, lambda: (randn(8, 16),), 1, 5),
-    "sigmoid": Budget(torch.sigmoid, lambda: (randn(8, 16),), 1, 4),
+    "relu": Budget(F.relu, lambda: (randn(8, 16),), 1, 2),
+    "sigmoid": Budget(torch.sigmoid, lambda: (randn(8, 16),), 1, 2),
+    "tanh": Budget(torch.tanh, lambda: (randn(8, 16),), 1, 2),
+    "softplus": Budget(F.softplus, lambda: (randn(8, 16),), 1, 2),
+    "hardswish": Budget(F.hardswish, lambda: (randn(8, 16),), 1, 2),
+    "elu": Budget(F.elu, lambda: (randn(8, 16),), 1, 2),
     "silu": Budget(F.silu, lambda: (randn(8, 16),), 1, 2),
     "gelu": Budget(F.gelu, lambda: (randn(8, 16),), 1, 2),
     "gelu tanh": Budget(lambda x: F.gelu(x, approximate="tanh"), lambda: (randn(8, 16),), 1, 2),

@@ -58,6 +58,7 @@ class Backend:
     values = True  # arrays have values; False for those that are forms alone
     # Runs an elementwise formula over lists of arrays as one kernel, see `cupy_kernels/formulas.py`.
     over_lists: ClassVar[Callable[..., None] | None] = None
+    follow: ClassVar[Callable[..., Any] | None] = None  # runs a formula of arrays as one kernel
 
     def __init__(self, device_: device) -> None:
         self.device = device_

@@ -18,7 +18,7 @@ from ..core.values.device import device
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
-from .cupy_kernels import KERNELS, asserts, either, over_lists, xp
+from .cupy_kernels import KERNELS, Fused, asserts, either, follow, over_lists, xp
 from .cupy_memory import take_over
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FLAT = np.dtype(np.uint8)
 _PINNED = 1  # cudaMemoryTypeHost
-_ALLOCATING = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write", "over_lists")
+_HERE = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write", "over_lists", "follow")
 
 
 _ABSENT = frozenset([d.numpy for d in dt.DTYPES if d.numpy.name.startswith("float8")])
@@ -42,11 +42,14 @@ def _held(dtype: np.dtype) -> np.dtype:
 class CuPyBackend(Backend):
     xp = xp
     Array = cupy.ndarray
-    over_lists = staticmethod(over_lists)
+    over_lists, follow = staticmethod(over_lists), staticmethod(follow)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         general, own = super().kernel(op), KERNELS.get(op.name)
-        return general if own is None else either(own, general)
+        if own is not None:
+            return either(own, general)
+        composed = op.elementwise and not op.on_backend and not isinstance(op.kernel, str)
+        return Fused(op.name, general) if composed else general
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> cupy.ndarray:
         return cupy.empty(shape, _held(dtype))
@@ -117,7 +120,7 @@ class OneOfSeveral(CuPyBackend):
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)
-        for name in _ALLOCATING:
+        for name in _HERE:
             setattr(self, name, self._here(getattr(self, name)))
 
     def kernel(self, op: Op) -> Callable[..., Any]:

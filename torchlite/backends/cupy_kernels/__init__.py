@@ -12,6 +12,7 @@ from typing import Any
 from . import channels, elementwise, embeddings, losses, rows
 from .formulas import over_lists
 from .functions import xp
+from .fusing import Fused, follow
 
 KERNELS: dict[str, Callable[..., Any]] = {
     name: kernel
@@ -30,4 +31,4 @@ def either(own: Callable[..., Any], general: Callable[..., Any]) -> Callable[...
     return kernel
 
 
-__all__ = ["KERNELS", "either", "over_lists", "xp"]
+__all__ = ["KERNELS", "Fused", "either", "follow", "over_lists", "xp"]

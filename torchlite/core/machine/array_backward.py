@@ -33,6 +33,7 @@ def backward_on_arrays(op: Any) -> Callable[..., Any]:
             return None
         if inputs is not None and not _of_dtype(inputs, form[1]):
             return None
+        quiet = form[2].follow or quiet
         results: list[Any] = []
         for (fn, kept, sources), edge in zip(formulas, node.next_edges):
             if edge is None:

@@ -24,8 +24,11 @@ def reduced(each: Tensor, reduction: int) -> Tensor:
 
 def _share(reduction: int, *operands: Any) -> float:
     """What one element's loss counts for in the result."""
-    size = math.prod(broadcast_shapes(*[t.shape for t in operands if hasattr(t, "shape")]))
-    return 1 / size if reduction == MEAN and size else 1
+    if reduction != MEAN:
+        return 1
+    numbers = (int, float, type(None))
+    size = math.prod(broadcast_shapes(*[t.shape for t in operands if not isinstance(t, numbers)]))
+    return 1 / size if size else 1
 
 
 def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
@@ -161,9 +164,9 @@ def _check_beta(self: Tensor, target: Tensor, reduction: int, beta: float) -> No
 smooth_l1_loss = publish(
     _of_difference(
         "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0)",
-        lambda xp, d, beta: xp.where(abs(d) < beta, d * d * (0.5 / (beta or 1)), abs(d) - 0.5 * beta),
+        lambda xp, d, beta: xp.where(xp.absolute(d) < beta, d * d * (0.5 / (beta or 1)), xp.absolute(d) - 0.5 * beta),
         lambda xp, d, beta: xp.clip(d / beta, -1, 1) if beta else xp.sign(d),
-        lambda xp, d, beta: xp.where(abs(d) < beta, d * 0 + 1 / (beta or 1), 0),
+        lambda xp, d, beta: xp.where(xp.absolute(d) < beta, d * 0 + 1 / (beta or 1), 0),
         label="smooth_l1_cpu", back_label="smooth_l1_backward_cpu_out", check=_check_beta,
     ),
     function=False, method=False,
@@ -181,9 +184,9 @@ def _check_delta(self: Tensor, target: Tensor, reduction: int, delta: float) -> 
 huber_loss = publish(
     _of_difference(
         "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0)",
-        lambda xp, d, delta: xp.where(abs(d) <= delta, d * d * 0.5, (abs(d) - 0.5 * delta) * delta),
+        lambda xp, d, delta: xp.where(xp.absolute(d) <= delta, d * d * 0.5, (xp.absolute(d) - 0.5 * delta) * delta),
         lambda xp, d, delta: xp.clip(d, -delta, delta),
-        lambda xp, d, delta: xp.where(abs(d) < delta, d * 0 + 1, 0),
+        lambda xp, d, delta: xp.where(xp.absolute(d) < delta, d * 0 + 1, 0),
         label="huber_cpu", back_label="huber_backward_cpu_out", check=_check_delta,
     ),
     function=False, method=False,
@@ -270,7 +273,7 @@ binary_cross_entropy = publish(
 
 
 def _softplus_of_minus(xp: Namespace, x: Array) -> Any:
-    return xp.log1p(xp.exp(-abs(x))) - xp.clip(x, -math.inf, 0)
+    return xp.log1p(xp.exp(-xp.absolute(x))) - xp.clip(x, -math.inf, 0)
 
 
 def _of_positives(t: Any, pos_weight: Any) -> Any:

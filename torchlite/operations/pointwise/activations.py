@@ -407,7 +407,7 @@ log_sigmoid_backward = Elementwise(
 )
 log_sigmoid_ = Unary(
     "log_sigmoid",
-    lambda xp, x: _in_rows(xp.minimum(x, 0) - xp.log1p(xp.exp(-abs(x)))),
+    lambda xp, x: _in_rows(xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.absolute(x)))),
     lambda g, self: log_sigmoid_backward.apply(g, self),
     exact_out=True,
     **_FLOATS,

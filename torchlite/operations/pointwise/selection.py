@@ -22,6 +22,7 @@ from ...core.machine.operands import converted, fitting_array, requires_grad, re
 from ...core.machine.out_dtypes import check_found
 from ...core.machine.tensor import Tensor, TensorBase
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, warn
+from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
 
@@ -105,10 +106,7 @@ publish(threshold_backward, method=False)
 
 
 def _relu_backward(g: Any, result: Any) -> Any:
-    """For arrays too, see `operators` of Elementwise."""
-    if g.__class__ is Symbol:
-        return g.keep_above(result, 0)
-    return threshold_backward.apply(g, result, 0) if isinstance(g, Tensor) else _kept_bits(g, result, 0)
+    return g.keep_above(result, 0) if g.__class__ is Symbol else threshold_backward.apply(g, result, 0)
 
 
 def _relu_refuses(d: dt.dtype) -> Exception | None:
@@ -128,8 +126,9 @@ relu = Unary(
     lambda xp, x: xp.maximum(x.dtype.type(0), x),
     _relu_backward,
     dtypes=REAL,
-    operators=True,
     refuse=_relu_refuses,
+    on_arrays=by_kernel(threshold_backward, renamed={"self": "result"}, threshold=0),
+    formulas=True,
     check_in_place=_check_relu_in_place,
 )
 publish(relu, inplace=True)

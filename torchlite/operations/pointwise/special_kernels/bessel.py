@@ -95,14 +95,14 @@ _AI_ODD = tuple(1 / prod((3 * j) * (3 * j + 1) for j in range(1, k + 1)) for k i
 
 def bessel_j0(xp: Namespace, x: Array) -> Array:
     """J0: a fraction in x² up to 5, Hankel's expansion beyond."""
-    x = abs(x)
+    x = xp.absolute(x)
     return xp.where(x <= 5, _j0_near(x), _hankel(xp, x, pi / 4, _HANKEL_0)[0])
 
 
 def bessel_j1(xp: Namespace, x: Array) -> Array:
     """J1: x times a fraction in x² up to 5, Hankel's expansion beyond."""
-    far = _hankel(xp, abs(x), 3 * pi / 4, _HANKEL_1)[0]
-    return xp.where(abs(x) <= 5, _j1_near(x), xp.where(x < 0, -far, far))
+    far = _hankel(xp, xp.absolute(x), 3 * pi / 4, _HANKEL_1)[0]
+    return xp.where(xp.absolute(x) <= 5, _j1_near(x), xp.where(x < 0, -far, far))
 
 
 def bessel_y0(xp: Namespace, x: Array) -> Array:
@@ -148,8 +148,8 @@ def airy_ai(xp: Namespace, x: Array) -> Array:
     """Ai: its power series around 0, asymptotic forms beyond ±2.09."""
     cube = x * x * x
     near = _AI_AT_0 * horner(cube, _AI_EVEN) - _MINUS_AI_SLOPE_AT_0 * (x * horner(cube, _AI_ODD))
-    root = xp.sqrt(abs(x))
-    zeta = 2 * abs(x) * root / 3
+    root = xp.sqrt(xp.absolute(x))
+    zeta = 2 * xp.absolute(x) * root / 3
     inverse = 1 / zeta
     right = sqrt(1 / pi) * quotient(inverse, _AI_RIGHT) / (2 * xp.sqrt(root) * xp.exp(zeta))
     square = inverse * inverse

@@ -62,7 +62,7 @@ def erf(xp: Namespace, x: Array) -> Array:
 
 def erfc(xp: Namespace, x: Array) -> Array:
     """Complement 1 - erf(x): exp(-x²) erfcx(x) on the right, reflected on the left."""
-    magnitude = xp.minimum(abs(x), 30.0)
+    magnitude = xp.minimum(xp.absolute(x), 30.0)
     # x = head + rest with head² exact, so that exp(-x²) does not suffer from the rounding of x².
     head = xp.rint(magnitude * 64) / 64
     gauss = xp.exp(-head * head) * xp.exp((head - magnitude) * (head + magnitude))
@@ -73,7 +73,7 @@ def erfc(xp: Namespace, x: Array) -> Array:
 @in_double
 def erfcx(xp: Namespace, x: Array) -> Array:
     """Scaled complement exp(x²) erfc(x): a fraction on the right, reflected on the left."""
-    right = _erfcx_of_positive(abs(x))
+    right = _erfcx_of_positive(xp.absolute(x))
     return xp.where(x < 0, 2 * xp.exp(x * x) - right, right)
 
 
@@ -85,7 +85,7 @@ def _erfcx_of_positive(x: Array) -> Array:
 @in_double
 def erfinv(xp: Namespace, x: Array) -> Array:
     """Inverse of erf: one fraction in x² for the centre, one in the logarithm of the distance to ±1 for the tails."""
-    return _erfinv(xp, x, (1 - abs(x)) / 2)
+    return _erfinv(xp, x, (1 - xp.absolute(x)) / 2)
 
 
 @in_double
@@ -98,7 +98,7 @@ def _erfinv(xp: Namespace, x: Array, tail: Array) -> Array:
     """erfinv(x), given also tail = (1 - |x|) / 2, which x may be too coarse to tell."""
     scale = xp.sqrt(-xp.log(tail))
     outer = scale * quotient(1 / scale, _TAIL)
-    return xp.where(abs(x) <= 0.75, x * quotient(0.5625 - x * x, _CENTRE), xp.copysign(outer, x))
+    return xp.where(xp.absolute(x) <= 0.75, x * quotient(0.5625 - x * x, _CENTRE), xp.copysign(outer, x))
 
 
 def ndtr(xp: Namespace, x: Array) -> Array:

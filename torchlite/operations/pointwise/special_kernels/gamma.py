@@ -27,9 +27,9 @@ def lgamma(xp: Namespace, x: Array) -> Array:
     """log |Γ(x)|: a fraction up to 3, Stirling's formula beyond, the reflection formula on the left; in float64."""
     dtype = x.dtype
     x = xp.maximum(x.astype(xp.float64), -1e16)  # every number below is an integer, hence a pole
-    value = lgamma_1p(xp, xp.where(x < 1, abs(x), x - 1))
+    value = lgamma_1p(xp, xp.where(x < 1, xp.absolute(x), x - 1))
     # Γ(x) = Γ(1 + x) / x on the right, (π / sin πx) / Γ(1 - x) on the left.
-    divisor = xp.where(x < 0, xp.sin(abs(x - xp.rint(x)) * pi) / pi, x)
+    divisor = xp.where(x < 0, xp.sin(xp.absolute(x - xp.rint(x)) * pi) / pi, x)
     return (xp.where(x < 0, -value, value) + xp.where(x < 1, -xp.log(divisor), 0.0)).astype(dtype)
 
 

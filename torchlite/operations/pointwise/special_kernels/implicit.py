@@ -15,7 +15,7 @@ def gamma_shift(xp: Namespace, a: Array, x: Array) -> Array:
     """dx/da for a number x of the gamma distribution of shape a and scale 1."""
     dtype = x.dtype
     a, x = a.astype(xp.float64), x.astype(xp.float64)
-    bulk = (a > 20) & (abs(x - a) < 0.3 * a)
+    bulk = (a > 20) & (xp.absolute(x - a) < 0.3 * a)
     left = (x <= 1) | (x <= a)
     # Away from where a form is at home its arguments are replaced, so that it stays finite there.
     low = _from_below(xp, a, xp.where(left, x, 1.0))
@@ -49,7 +49,7 @@ def _from_within(xp: Namespace, a: Array, x: Array) -> Array:
     """From Temme's expansion of 1 - F for a large a: ½ erfc(η √(a/2)) + e^(-aη²/2) / √(2πa) T(η, a)."""
     mu = (x - a) / a
     log_ratio = xp.log1p(mu)
-    near = abs(mu) < 1e-4
+    near = xp.absolute(mu) < 1e-4
     half_square = xp.where(near, mu * mu * (0.5 - mu / 3 + mu * mu / 4), mu - log_ratio)
     eta = xp.copysign(xp.sqrt(2 * half_square), mu)
     level = xp.where(near, 1 - mu / 6 + mu * mu / 12, log_ratio / xp.where(eta == 0, 1.0, eta))  # log λ / η

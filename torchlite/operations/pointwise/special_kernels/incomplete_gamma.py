@@ -72,7 +72,7 @@ def _regularised(xp: Namespace, a: Array, x: Array, regions: Callable[..., list]
     inside = (a > 0) & (x > 0) & (a < inf) & (x < inf)
     a, x = a[inside], x[inside]
     values = xp.empty_like(a)
-    uniform = (a > 20) & (abs(x - a) < 0.3 * a)
+    uniform = (a > 20) & (xp.absolute(x - a) < 0.3 * a)
     for here, kernel in regions(a, x, uniform):
         if here.any():
             values[here] = kernel(xp, a[here], x[here])

@@ -50,26 +50,26 @@ _K1_FAR: Rational = (
 
 def i0(xp: Namespace, x: Array) -> Array:
     """I0: its power series up to 12, eˣ times a fraction in 1/x beyond."""
-    x = abs(x)
+    x = xp.absolute(x)
     return xp.where(x <= 12, _i0_near(x), xp.exp(x) * _far(xp, x, _I0_FAR))
 
 
 def i0e(xp: Namespace, x: Array) -> Array:
     """e^-|x| I0."""
-    x = abs(x)
+    x = xp.absolute(x)
     return xp.where(x <= 12, xp.exp(-x) * _i0_near(x), _far(xp, x, _I0_FAR))
 
 
 def i1(xp: Namespace, x: Array) -> Array:
     """I1: its power series up to 12, eˣ times a fraction in 1/x beyond."""
-    size = abs(x)
+    size = xp.absolute(x)
     value = xp.where(size <= 12, _i1_near(size), xp.exp(size) * _far(xp, size, _I1_FAR))
     return xp.where(x < 0, -value, value)
 
 
 def i1e(xp: Namespace, x: Array) -> Array:
     """e^-|x| I1."""
-    size = abs(x)
+    size = xp.absolute(x)
     value = xp.where(size <= 12, xp.exp(-size) * _i1_near(size), _far(xp, size, _I1_FAR))
     return xp.where(x < 0, -value, value)
 

@@ -84,7 +84,7 @@ def _chebyshev(
     """The kind with this p_1, all of which continue p_k+1 = 2x p_k - p_k-1, and this trigonometric form."""
     degree = _degree(xp, x, n)
     far = degree > last_by_recurrence
-    trigonometric, linear = far & (abs(x) < 1), far & (abs(x) == 1)
+    trigonometric, linear = far & (xp.absolute(x) < 1), far & (xp.absolute(x) == 1)
     double = x + x
     near = xp.where(trigonometric | linear, 0.0, degree)
     value = _recurrence(xp, near, first, lambda k, this, last: double * this - last)
@@ -101,7 +101,7 @@ def _hermite(xp: Namespace, first: Array, n: Array, step: Step) -> Array:
 def _degree(xp: Namespace, x: Array, n: Array) -> Array:
     """n as PyTorch's kernels read it: in x's dtype, cut to a 64-bit integer, -1 for what is none."""
     n = n.astype(x.dtype)
-    return xp.where(abs(n) < 2.0**63, xp.trunc(n), -1.0)
+    return xp.where(xp.absolute(n) < 2.0**63, xp.trunc(n), -1.0)
 
 
 def _recurrence(xp: Namespace, degree: Array, first: Array, step: Step) -> Array:
