@@ -189,7 +189,7 @@ static PyObject *detach(Tensor *t)
 static PyObject *item(Tensor *t)
 {
     PyArrayObject *array = host_array(t);
-    if (array == NULL || PyArray_SIZE(array) != 1 || slot_of(t->dtype) < 0)
+    if (array == NULL || plain_mode() == NULL || PyArray_SIZE(array) != 1 || slot_of(t->dtype) < 0)
         return NULL;
     return PyArray_GETITEM(array, PyArray_BYTES(array));
 }

@@ -20,6 +20,7 @@ from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionS
 from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
 from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.registry import functions
+from ..core.machine.subclasses import _disabled_torch_dispatch_impl
 from ..core.machine.tensor import Tensor, TensorBase
 from ..core.state import local
 from ..core.values.device import device, get_default_device
@@ -48,7 +49,8 @@ __all__ = [
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "set_anomaly_enabled",
     "device", "dtype", "Generator", "layout", "memory_format", "DisableTorchFunction", "DisableTorchFunctionSubclass",
     "DispatchKey", "DispatchKeySet", "Size", "TensorBase", "_VariableFunctions", "_VariableFunctionsClass",
-    "PyTorchFileReader", "_TensorMeta", "_disabled_torch_function_impl", "_get_function_stack_at",
+    "PyTorchFileReader", "_TensorMeta", "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl",
+    "_get_function_stack_at",
     "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_enabled",
     "_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack", "_log_api_usage_once",
     "_TorchFunctionState", "_get_torch_function_state", "_set_torch_function_state", "_get_cpu_capability",

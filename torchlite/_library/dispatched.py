@@ -6,9 +6,11 @@ do not, `_SEEN` operations that PyTorch knows by another name, `_MADE_OF` those 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import ops
 from ..core.machine import Tensor, functions
 from ..core.values import get_default_device
 
@@ -53,12 +55,12 @@ def _flat_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])
 
 
-def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor | None:
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Callable[[], Tensor] | None:
     fits = x.dim() > 1 and weight.dim() == 2 and (bias is None or bias.dim() == 1)
-    return _flat_linear(x, weight, bias) if fits else None
+    return functools.partial(_flat_linear, x, weight, bias) if fits else None
 
 
-# What runs the parts, or gives None where an operation is seen as it is.
+# What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
@@ -80,21 +82,29 @@ _FACTORIES = {"empty": "memory_format"}
 def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
     """As `seen`, for a function that makes a tensor."""
     d, laid, where, _, _, _ = values[factory.own :]
-    args = list(values[: factory.own])
-    for param in factory.signature.params[: factory.own][::-1]:
+    own = list(zip(factory.signature.params[: factory.own], values, strict=False))
+    named = {p.name: v for p, v in own if p.kwonly and not p.required and not _same(v, p.default)}
+    args = [v for p, v in own if not p.kwonly]
+    for param, _ in [o for o in own if not o[0].kwonly][::-1]:
         if param.required or not _same(args[-1], param.default):
             break
         args.pop()
     like = factory.like or factory.method
     options = {"dtype": d, "layout": laid, "device": where if like else where or get_default_device()}
-    kwargs = {name: value for name, value in options.items() if value is not None} | {"pin_memory": False}
+    kwargs = {name: value for name, value in options.items() if value is not None} | {"pin_memory": False} | named
     given = tuple([list(a) if type(a) is tuple else a for a in args])
     return factory.name, _FACTORIES.get(factory.name, "default"), given, kwargs
 
 
-def parts_of(op: Any) -> Callable[..., Any] | None:
-    """What runs the operations that one is made of in PyTorch, if there are several."""
-    return _MADE_OF.get(op.name)
+def parts_of(op: Any, values: Sequence[Any]) -> Callable[[], Any] | None:
+    """What runs the operations that one is made of in PyTorch, if there are several; each is recorded."""
+    found = _MADE_OF.get(op.name)
+    return None if found is None else found(*values)
+
+
+def overload_named(name: str, overload: str) -> Any:
+    """An overload of `torch.ops.aten`."""
+    return getattr(getattr(ops.aten, name), overload)
 
 
 def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:

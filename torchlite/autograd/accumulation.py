@@ -32,7 +32,9 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
             have = leaf._grad
             if isinstance(grad, Tensor):
                 if have is None:
-                    leaf._grad = _laid_out_like(grad if create_graph else grad.detach(), leaf, create_graph)
+                    grad = grad if create_graph else grad.detach()
+                    taken = owned and grad.backend.handed and grad.stride() == leaf.stride()
+                    leaf._grad = grad if taken else _laid_out_like(grad, leaf, create_graph)
                 elif have.layout is not strided and grad.layout is strided:
                     leaf._grad = grad + have
                 else:

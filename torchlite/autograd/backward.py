@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,12 +11,14 @@ from ..core.declare import method
 from ..core.machine.fast import accelerated
 from ..core.machine.node import AccumulateGrad, Node, accumulator_of
 from ..core.machine.overrides import dispatch, needs_dispatch
+from ..core.machine.registry import functions
 from ..core.machine.tensor import Tensor, TensorBase, wrap
 from ..core.machine.view import requires_grad, resolve
 from ..core.native import native
-from ..core.state import local
+from ..core.state import local, silent
 from ..core.values import Backend, warn
 from ..core.values.dtype import dtype
+from ..core.values.layout import preserve_format
 from ..core.values.size import size
 from . import engine
 
@@ -77,8 +80,12 @@ def _root(at: int, place: Any, g: Any, create_graph: bool) -> tuple[Any, Any]:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not d.is_floating_point:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {d!r}")
-        one = backend.asarray(1, d.numpy)
-        g = wrap(one.reshape(shape) if shape else one, d, backend)
+        if isinstance(place, TensorBase) and (place.backend.handed or local.state.mode.seer is not None):
+            alike = functools.partial(functions["ones_like"], memory_format=preserve_format)
+            g = local.state.within(silent(local.state.mode), alike, place)
+        else:
+            one = backend.asarray(1, d.numpy)
+            g = wrap(one.reshape(shape) if shape else one, d, backend)
     elif not isinstance(g, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     else:

@@ -434,7 +434,9 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def is_owned(entry: list[Any]) -> bool:
-    """Whether nothing else holds the gradient of an entry, an array, and no other array shows memory that it shows."""
-    if isinstance(entry[1], Tensor) or getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
+    """Whether nothing else holds the gradient of an entry, and no other array shows memory that it shows."""
+    if getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
         return False
+    if isinstance(entry[1], Tensor):
+        return entry[1].backend.handed
     return entry[1].base is None or getrefcount(entry[1].base) == 2

@@ -51,7 +51,8 @@ class Backend:
     strided = True  # arrays have strides over a storage; False for transform backends
     layout: Any = NAMES["strided"]  # how tensors of this backend are stored
     shows = True  # arrays can show the memory of others
-    level = 0  # 1 for lazy backends, 2 and 3 for sparse ones, more for running transforms, the later begun the more
+    level = 0  # 1: lazy backends, 2 and 3: sparse ones, 4: handed ones; more: running transforms, later begun the more
+    handed = False  # whether ops are handed to the tensors' classes, see _library/instances.py
     lazy = False  # whether values are yet to be computed from those in memory, see lazy.py
     bits = 0  # how: whether the values are conjugates, negatives, or both
     bare = True  # whether an array and its dtype are all there is to say about a tensor
@@ -65,7 +66,7 @@ class Backend:
         self.Array = type(self).Array  # on the instance, where the fast paths find it at once
         self.real: Backend = self
         self.home: Backend = self  # of a lazy backend, that of the device; new tensors hold it
-        self.twins: dict[Any, Backend] = {}  # lazy ones by their bits, sparse ones by their layout
+        self.twins: dict[Any, Backend] = {}  # lazy ones by their bits, sparse ones by their layout, and the handed one
 
     @functools.cached_property
     def guarded(self) -> Backend:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import ops
-from .._library.dispatched import factory_call, parts_of, seen
+from .._library.dispatched import factory_call, overload_named, parts_of, seen
+from .._library.instances import call_classes, declined, types_among
 from .._ops import overload_of
 from ..core.machine import Tensor
 from ..core.state import Mode, Switch, local, silent
@@ -27,31 +27,40 @@ class _Level:
         self.mode, self.below = mode, below
 
     def __call__(self, op: Any, values: Sequence[Any], compute: Callable[[], Any] | None = None) -> Any:
-        state = local.state
-        parts = parts_of(op)
-        if parts is not None:
-            made = state.within(silent(state.mode), parts, *values)
-            if made is not None:
-                return made
         name, overload, args, kwargs = seen(op, values)
         return self.call(overload_of(op, name, overload), args, kwargs)
+
+    parts = staticmethod(parts_of)
 
     def write(self, op: Any, values: Sequence[Any]) -> None:
         """The in-place form of an operation."""
         name, overload, args, kwargs = seen(op, values)
-        self.call(getattr(getattr(ops.aten, f"{name}_"), overload), args, kwargs)
+        self.call(overload_named(f"{name}_", overload), args, kwargs)
 
     def factory(self, factory: Any, values: Sequence[Any]) -> Any:
         """The call of a function that makes a tensor."""
         name, overload, args, kwargs = factory_call(factory, values)
-        made = self.call(getattr(getattr(ops.aten, name), overload), args, kwargs)
+        made = self.call(overload_named(name, overload), args, kwargs)
         requires_grad = values[factory.own + 4]
         return made.requires_grad_() if requires_grad else made
 
+    def number_of(self, t: Tensor) -> Any:
+        """The value of a tensor of one element."""
+        return self.call(overload_named("_local_scalar_dense", "default"), (t,), {})
+
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the handler makes of a call; what it declines is for those below it."""
         state = local.state
+        types = types_among(args, kwargs)
         below = silent(state.mode).but(kernels=self.below)
-        return state.within(below, self.mode.__torch_dispatch__, func, (), args, kwargs)
+        made = state.within(below, self.mode.__torch_dispatch__, func, types, args, kwargs)
+        if made is not NotImplemented:
+            return made
+        if isinstance(self.below, _Level):
+            return self.below.call(func, args, kwargs)
+        if types:
+            return state.within(below, call_classes, func, args, kwargs)
+        raise declined(func, [self.mode], types)
 
 
 class TorchDispatchMode(Switch):

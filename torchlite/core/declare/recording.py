@@ -11,7 +11,6 @@ from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked, SavedOutput, entries_of, keep, keep_output
 from ..machine.tensor_parts import TensorBase
 from ..state import local
-from ..values import strided
 from .declaration import Declaration
 from .op_node import unpacked
 
@@ -115,12 +114,14 @@ class Recording(Declaration):
             else:
                 saved.append(keep(values[at], stack))
         # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
-        # what is sparse, which has none.
+        # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
+        # what is sparse or handed over, which has none.
+
         kept = [
             entry[0] if entry.__class__ is tuple else entry.tensor
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip
-        odd = [t for t in kept if t.backend.lazy or t.backend.layout is not strided]
+        odd = [t for t in kept if not t.backend.real.bare]
         node.saved_entries = Hooked(saved) if stack or odd else entries_of(saved)
         if self._to_note:
             node.plain_values = self.noted(values, results)

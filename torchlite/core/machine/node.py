@@ -42,8 +42,8 @@ NOT_IMPLEMENTED = "torch::autograd::NotImplemented"  # the title of nodes that o
 FIRST = 1 << 64  # and their sequence number: they run before all others
 
 
-# Tells what began, or was made, before what. It starts after the levels of lazy and sparse backends (backends/base.py).
-clock = itertools.count(4)
+# Tells what began, or was made, before what. It starts after the levels that backends have (backends/base.py).
+clock = itertools.count(5)
 
 
 class Counter(CounterParts):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..state import local
-from ..values import CPU, Backend, dt, errors, get_backend
+from ..values import CPU, Backend, dt, errors, get_backend, strided
 from .overrides import PLAIN
 from .tensor import wrap, wrap_shown
 from .tensor_parts import TensorBase
@@ -146,6 +146,8 @@ def described(source: Any, what: str) -> Any:
         return tuple([described(item, what) for item in source])
     if not isinstance(source, TensorBase):
         return () if what == "shape" else None
+    if what == "stride" and not source.backend.shows and source.backend.layout is not strided:
+        return ()  # which sparse tensors have none of
     value = source.array.shape if what == "shape" else getattr(source, what)
     return value() if callable(value) else value
 

@@ -17,6 +17,7 @@ from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
 from .node import UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
+from .registry import registry
 from .tensor import Tensor, wrap
 from .tensor_parts import TensorBase
 from .view import resolve
@@ -77,7 +78,7 @@ class SavedOutput(SavedOutputParts):
     def __init__(self, result: Tensor, output: int) -> None:
         counter = shared_counter(result)
         self.version = counter.n
-        self.tensor = wrap(result.array, result.dtype, result.backend.real)
+        self.tensor = _alias_without_history(result, result.edge is not None)
         self.tensor.counter = counter
         self.output = output
 
@@ -86,12 +87,29 @@ class SavedOutput(SavedOutputParts):
         version = version_of(tensor)
         if version != self.version:
             raise stale(node, tensor, version, self.version, self.output)
-        return self.with_history(node) if _mode.local.state.mode.grad else tensor
+        if _mode.local.state.mode.grad:
+            return self.with_history(node)
+        followed = self.output < len(node.output_forms)
+        return _alias_without_history(tensor) if followed and _told_of_aliases(tensor) else tensor
 
     def with_history(self, node: Node) -> Tensor:
-        tensor = self.tensor.alias()
+        tensor = _alias_without_history(self.tensor)
+        tensor.counter = self.tensor.counter
         tensor.edge, tensor.extra = (node, self.output), self.tensor.extra  # which has the tangents
         return tensor
+
+
+def _told_of_aliases(t: Tensor) -> bool:
+    """Whether somebody sees that another handle on a tensor is made."""
+    return t.backend.handed or _mode.local.state.mode.seer is not None
+
+
+def _alias_without_history(t: Tensor, followed: bool = True) -> Tensor:
+    """Another handle on a tensor, which is only a step that is seen where gradients go through the tensor."""
+    if followed and _told_of_aliases(t):
+        state = _mode.local.state
+        return state.within(_mode.silent(state.mode), registry["detach"].apply, t)
+    return wrap(t.array, t.dtype, t.backend.real)
 
 
 class SavedNumber(SavedNumberParts):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,28 @@ def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
 _PARTS = [getattr(TensorParts, slot) for slot in TensorParts.__slots__]
 
 
+def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_dispatch__` of classes that take no operation over: it runs on what is in memory."""
+    return instances().run_plainly(func, args, kwargs or {})
+
+
+def dispatches(cls: type) -> bool:
+    """Whether a class takes operations over, below autograd."""
+    found = _DISPATCHING.get(cls)
+    if found is None:
+        handler = getattr(cls, "__torch_dispatch__", _disabled_torch_dispatch_impl)
+        found = _DISPATCHING[cls] = handler is not _disabled_torch_dispatch_impl
+    return found
+
+
+_DISPATCHING: dict[type, bool] = {}
+
+
+def instances() -> Any:
+    """The module that knows of tensors of such classes, which is loaded once there are any."""
+    return importlib.import_module(f"{__package__.partition('.')[0]}._library.instances")
+
+
 def as_class(t: Tensor, cls: type) -> Tensor:
     """`t`'s parts in an instance of `cls`."""
     if type(t) is cls:
@@ -72,6 +95,10 @@ def as_class(t: Tensor, cls: type) -> Tensor:
         part.__set__(made, part.__get__(t))
     real = t.backend.real
     made.backend = real.guarded if overrides(cls) else real
+    if dispatches(cls):
+        instances().become_instance(made)
+    elif real.handed:
+        instances().become_plain(made)
     return made
 
 

@@ -202,8 +202,7 @@ class Tensor(TensorBase):
         """Whether the layout is `torch.sparse_csr`."""
         return self.backend.layout is sparse_csr
 
-    is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = False
-    is_ipu = is_mtia = is_maia = False
+    is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = is_ipu = is_mtia = is_maia = False
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers (real ones)."""
@@ -372,6 +371,8 @@ class Tensor(TensorBase):
     def data(self) -> Tensor:
         """The same memory as a tensor without history; writes to it go unnoticed. `detach()` is safer."""
         refuse_batch((self,), "accessing `data` under vmap transform is not allowed")
+        if self.backend.handed:
+            return self.detach()
         t = wrap(self.array, self.dtype, self.backend.real)
         t.counter = UNVERSIONED if self.is_inference() else None
         return t

@@ -60,7 +60,7 @@ class UntypedStorage(StorageBase):
     @classmethod
     def of(cls, t: Tensor) -> UntypedStorage:
         """The storage of a tensor."""
-        home = t.backend.home if t.backend.shows else t.backend  # sparse ones say that there is none
+        home = t.backend.home if t.backend.shows else t.backend.real  # sparse ones say that there is none
         return cls.over(home.storage(t.array), home)
 
     @classmethod

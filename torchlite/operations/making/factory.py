@@ -63,6 +63,11 @@ def refuse_pinned() -> None:
         ) from None
 
 
+def _is_first(t: Tensor, value: Any) -> bool:
+    """Whether the tensor among a call's arguments, which nobody takes over, is the one that this is."""
+    return t is value and not t.backend.handed
+
+
 class Factory:
     """How calls of one such function are bound, and what becomes of them."""
 
@@ -103,7 +108,7 @@ class Factory:
                     args = (*args[:like], tuple(args[like:]))
                 values = self.signature.bind(args, kwargs, self.method)
             result = self.run(values)
-            if form is not None and len(tensors) == like and (not like or tensors[0] is values[0]):
+            if form is not None and len(tensors) == like and (not like or _is_first(tensors[0], values[0])):
                 self.remember(form, values)
             return result
 
@@ -135,8 +140,11 @@ class Factory:
             if not self.takes_out:
                 raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
             return self.into(out, own, d, where)
-        if local.state.mode.seer is not None:
-            return local.state.mode.seer.factory(self, values)
+        told = local.state.mode.seer
+        if self.like and own[0].backend.handed:
+            told = own[0].backend.real
+        if told is not None:
+            return told.factory(self, values)
         d, backend = self.options(own, d, where)
         pinned = pinned and backend.values  # else there is no memory to pin
         if pinned:

@@ -10,8 +10,9 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare import Signature, function, method, published
 from ...core.machine import Tensor, as_class, dispatch, needs_dispatch, wrap, wrap_shown
+from ...core.machine.subclasses import _disabled_torch_dispatch_impl, instances
 from ...core.memory import TypedStorage, UntypedStorage, pages_behind, share, warn_typed_storage_removal
-from ...core.state import local
+from ...core.state import local, silent
 from ...core.values import DeviceLike, dt, strided, type_text
 from ..shapes.as_strided import extent
 
@@ -167,7 +168,9 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]
-    if self.is_meta or self.backend.lazy or self.layout is not strided:
+    if self.backend.handed:
+        made = local.state.within(silent(local.state.mode), self.clone)
+    elif self.is_meta or self.backend.lazy or self.layout is not strided:
         made = self.detach().clone()
     else:
         copied = UntypedStorage.of(self).__deepcopy__(memo)
@@ -214,3 +217,13 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any
 
 
 Tensor._make_subclass = _make_subclass  # type: ignore[attr-defined]
+
+
+@staticmethod
+def _make_wrapper_subclass(*args: Any, **kwargs: Any) -> Tensor:
+    """A tensor of a class with a `__torch_dispatch__`: it has a form, and no memory."""
+    return instances().make_wrapper(*args, **kwargs)
+
+
+Tensor.__torch_dispatch__ = _disabled_torch_dispatch_impl  # type: ignore[attr-defined]
+Tensor._make_wrapper_subclass = _make_wrapper_subclass  # type: ignore[attr-defined]

@@ -13,6 +13,46 @@ from ..vocabulary import INEXACT, ORDERED, TENSORS, no_complex, zero_gradient
 from . import special_kernels
 from .selection import where
 
+# ---- derivatives that are ops of their own where tensors are differentiated, and formulas elsewhere
+
+
+def _of_tanh(g: Any, result: Any) -> Any:
+    return g * conj(1 - result * result)
+
+
+def _tanh_backward(g: Any, result: Any) -> Any:
+    return tanh_backward.apply(g, result) if isinstance(g, Tensor) else _of_tanh(g, result)
+
+
+tanh_backward = Elementwise(
+    "tanh_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: _of_tanh(g, output),
+    {
+        "grad_output": lambda g, output: tanh_backward.apply(g, conj(output)),
+        "output": lambda g, grad_output, output: g * conj(-2 * output * grad_output),
+    },
+    halves="wide",
+)  # fmt: skip
+
+
+def _of_sigmoid(g: Any, result: Any) -> Any:
+    return g * conj((1 - result) * result)
+
+
+def _sigmoid_backward(g: Any, result: Any) -> Any:
+    return sigmoid_backward.apply(g, result) if isinstance(g, Tensor) else _of_sigmoid(g, result)
+
+
+sigmoid_backward = Elementwise(
+    "sigmoid_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: _of_sigmoid(g, output),
+    {
+        "grad_output": lambda g, output: sigmoid_backward.apply(g, conj(output)),
+        "output": lambda g, grad_output, output: g * conj(grad_output * (1 - 2 * output)),
+    },
+    halves="wide",
+)  # fmt: skip
+for _op in (tanh_backward, sigmoid_backward):
+    publish(_op, function=False, method=False)
+
 # ---- exponential, trigonometric and hyperbolic functions: name, NumPy's name, derivative
 
 # Those whose derivative takes operators alone.
@@ -25,7 +65,7 @@ _ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("log10", "log10", lambda g, self: g / (conj(self) * math.log(10))),
     ("log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
     ("tan", "tan", lambda g, result: g * conj(1 + result * result)),
-    ("tanh", "tanh", lambda g, result: g * conj(1 - result * result)),
+    ("tanh", "tanh", lambda g, result: _tanh_backward(g, result)),
     ("atan", "arctan", lambda g, self: g / conj(self * self + 1)),
     ("atanh", "arctanh", lambda g, self: g / conj(1 - self * self)),
 )
@@ -83,7 +123,7 @@ def _sigmoid(xp: Namespace, x: Array) -> Any:
 
 
 sigmoid = Unary(
-    "sigmoid", _sigmoid, lambda g, result: g * conj((1 - result) * result),
+    "sigmoid", _sigmoid, _sigmoid_backward,
     result="float", halves="wide", operators=True,
 )  # fmt: skip
 publish(sigmoid, inplace=True)

@@ -11,7 +11,21 @@ from ...core.values import Array, Namespace, dt, errors
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import check_factors, times
 from ..vocabulary import scaled
-from .matmul import Exact, H, _check_bmm, _check_inner, _expandable, _no_bool, _plus_product, bmm, mm, mv
+from .matmul import (
+    Exact,
+    _check_bmm,
+    _check_inner,
+    _each_adjoint,
+    _expandable,
+    _no_bool,
+    _plus_product,
+    adjoint,
+    bmm,
+    mm,
+    mv,
+    to_first,
+    to_second,
+)
 
 
 def _plus(self: Tensor, made: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -47,8 +61,12 @@ addmm = Exact(
     _plus_product,
     {
         "self": _of_base,
-        "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
-        "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
+        "mat1": lambda g, mat2, alpha, mat1_shape, mat1_stride: (
+            scaled(to_first(g, mat2, mat1_shape, mat1_stride), alpha)
+        ),
+        "mat2": lambda g, mat1, alpha, mat2_shape, mat2_stride: (
+            scaled(to_second(g, mat1, mat2_shape, mat2_stride), alpha)
+        ),
     },
     check_form=_check_addmm,
     batch=lambda self, mat1, mat2, beta, alpha: _plus(self, mm.apply(mat1, mat2), beta, alpha),
@@ -89,7 +107,7 @@ addmv = Exact(
     {
         "self": _of_base,
         "mat": lambda g, vec, alpha: scaled(g.outer(conj(vec)), alpha),
-        "vec": lambda g, mat, alpha: scaled(H(mat).mv(g), alpha),
+        "vec": lambda g, mat, alpha: scaled(adjoint(mat).mv(g), alpha),
     },
     check_form=_check_addmv,
     batch=lambda self, mat, vec, beta, alpha: _plus(self, mv.apply(mat, vec), beta, alpha),
@@ -153,8 +171,8 @@ baddbmm = Exact(
     _plus_product,
     {
         "self": _of_base,
-        "batch1": lambda g, batch2, alpha: scaled(g.bmm(H(batch2)), alpha),
-        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(g), alpha),
+        "batch1": lambda g, batch2, alpha: scaled(g.bmm(_each_adjoint(batch2)), alpha),
+        "batch2": lambda g, batch1, alpha: scaled(_each_adjoint(batch1).bmm(g), alpha),
     },
     check_form=_check_baddbmm,
     batch=lambda self, batch1, batch2, beta, alpha: _plus(self, bmm.apply(batch1, batch2), beta, alpha),
@@ -197,8 +215,8 @@ addbmm = Exact(
     _addbmm,
     {
         "self": _of_base,
-        "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(H(batch2)), alpha),
-        "batch2": lambda g, batch1, alpha: scaled(H(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
+        "batch1": lambda g, batch2, alpha: scaled(_over_batch(g, batch2.shape[0]).bmm(_each_adjoint(batch2)), alpha),
+        "batch2": lambda g, batch1, alpha: scaled(_each_adjoint(batch1).bmm(_over_batch(g, batch1.shape[0])), alpha),
     },
     check_form=_check_addbmm,
     overwrite=_in_shape_of_products,

@@ -14,6 +14,7 @@ from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import mul, times
+from ..shapes.orders import t as turned
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
 
@@ -146,9 +147,35 @@ def _gradients_of_mm(xp: Namespace, g: Array, edges: Any, mat2: Array, self: Arr
     return [None if to_self is None else xp.dot(g, mat2.T), None if to_mat2 is None else product(xp, self.T, g)]
 
 
+def adjoint(t: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    return conj(turned.apply(t))
+
+
+def _by_columns(shape: Sequence[int], stride: Sequence[int]) -> bool:
+    return tuple(stride) == (1, shape[0])
+
+
+def to_first(g: Tensor, mat2: Tensor, shape: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """The gradient of the first factor of a product of matrices, lying as the factor of this form does."""
+    if _by_columns(shape, stride):
+        return turned.apply(conj(mat2).mm(turned.apply(g)))
+    return g.mm(adjoint(mat2))
+
+
+def to_second(g: Tensor, mat1: Tensor, shape: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """The same of the second factor."""
+    if _by_columns(shape, stride):
+        return turned.apply(turned.apply(g).mm(conj(mat1)))
+    return adjoint(mat1).mm(g)
+
+
 mm = Exact(
     "mm(Tensor self, Tensor mat2)", _mm,
-    {"self": lambda g, mat2: g.mm(H(mat2)), "mat2": lambda g, self: H(self).mm(g)},
+    {
+        "self": lambda g, mat2, self_shape, self_stride: to_first(g, mat2, self_shape, self_stride),
+        "mat2": lambda g, self, mat2_shape, mat2_stride: to_second(g, self, mat2_shape, mat2_stride),
+    },
     check_form=_check_mm,
     linear="each",
     batch=Leading(call=_mm_of_batches),
@@ -174,9 +201,13 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> None:
     _no_bool("bmm", self, mat2)
 
 
+def _each_adjoint(t: Tensor) -> Tensor:
+    return conj(transpose.apply(t, 1, 2))
+
+
 bmm = Exact(
     "bmm(Tensor self, Tensor mat2)", product,
-    {"self": lambda g, mat2: g.bmm(H(mat2)), "mat2": lambda g, self: H(self).bmm(g)},
+    {"self": lambda g, mat2: g.bmm(_each_adjoint(mat2)), "mat2": lambda g, self: _each_adjoint(self).bmm(g)},
     check_form=_check_bmm,
     linear="each",
     batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
@@ -199,7 +230,7 @@ def _check_mv(self: Tensor, vec: Tensor) -> None:
 mv = Exact(
     "mv(Tensor self, Tensor vec)",
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
-    {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: H(self).mv(g)},
+    {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: adjoint(self).mv(g)},
     check_form=_check_mv,
     linear="each",
     batch=Leading(call=_mv_of_batches),
