@@ -3,27 +3,12 @@
 // Python takes them from the formulas of the ops' declarations (core/machine/formulas.py) and hands them over as tuples:
 // an int is a source (-1 the gradient, then what was saved, then what was noted), a float a constant, a ufunc or a name
 // an instruction that takes its operands from the stack.
-#include "native.h"
+#include "program.h"
 
-enum { SOURCE, CONSTANT, APPLY, TRANSPOSE, DOT, SUM_ROWS, KEEP_ABOVE, SPREAD, COUNT };
 static const struct { const char *name; int code; } names[] = {
     {"T", TRANSPOSE}, {"dot", DOT}, {"sum_rows", SUM_ROWS}, {"keep_above", KEEP_ABOVE}, {"spread", SPREAD},
     {"count", COUNT},
 };
-enum { DEEPEST = 8 };  // operands on the stack
-
-typedef struct { int code, source, operands; double number; Loop loops[2]; } Instruction;
-
-struct Program {
-    int plainly;              // whether it is for nodes that noted a 1 alone: no factor
-    Py_ssize_t saved;         // how many entries are saved; what is noted is counted on from there
-    int whole;                // whether it is for nodes whose `operand_forms` speak of one operand, as reductions' do
-    Py_ssize_t edges, *starts;
-    Instruction *instructions;
-};
-
-// An operand: an array, held if `owned`, or a number.
-typedef struct { PyArrayObject *array; double number; int owned; } Value;
 
 static const char capsule_name[] = "torchlite program";
 
@@ -110,11 +95,6 @@ PyObject *add_program(PyObject *module, PyObject *args)
 
 // ---- operands
 
-static inline int slot_in(PyArrayObject *array)
-{
-    return PyArray_TYPE(array) == NPY_FLOAT ? FLOAT32 : PyArray_TYPE(array) == NPY_DOUBLE ? FLOAT64 : -1;
-}
-
 static int is_version(PyObject *version, Tensor *t)
 {
     if (!PyLong_CheckExact(version))
@@ -155,7 +135,7 @@ static int as_number(PyObject *value, double *number)
     return 0;
 }
 
-static int fetch(const Program *program, Node *node, int source, PyObject *gradient, Value *to)
+int fetch_operand(const Program *program, Node *node, int source, PyObject *gradient, Value *to)
 {
     *to = (Value){(PyArrayObject *)gradient, 0, 0};
     if (source < 0)
@@ -198,10 +178,7 @@ static int replace(Value *value, PyObject *made)
     return 1;
 }
 
-typedef union { float of_float; double of_double; } Element;
-
-// Where a loop finds an operand: an array, or a number that is made an element.
-static npy_intp locate(Value *value, int slot, Element *element, char **data)
+npy_intp locate(Value *value, int slot, Element *element, char **data)
 {
     if (value->array != NULL) {
         *data = PyArray_BYTES(value->array);
@@ -336,8 +313,7 @@ static int spread(Value *operand, Node *node)
     return replace(operand, made);
 }
 
-// How many elements the operand of a reduction had.
-static double count_of(Node *node)
+double count_of(Node *node)
 {
     PyObject *shape = PyTuple_CheckExact(node->operand_forms) ? PyTuple_GET_ITEM(node->operand_forms, 0) : known.empty;
     double count = 1;
@@ -348,13 +324,17 @@ static double count_of(Node *node)
 
 static PyObject *evaluate(const Program *program, Py_ssize_t edge, Node *node, PyObject *gradient)
 {
+    const int many = PyArray_SIZE((PyArrayObject *)gradient) >= MANY;
+    PyObject *made = many ? evaluate_in_stretches(program, edge, node, gradient) : NULL;
+    if (made != NULL)
+        return made;
     Value stack[DEEPEST + 1];
     int top = 0, fine = 1;  // `top` counts the operands
     for (Py_ssize_t i = program->starts[edge]; fine && i < program->starts[edge + 1]; i++) {
         const Instruction *instruction = &program->instructions[i];
         switch (instruction->code) {
         case SOURCE:
-            fine = top < DEEPEST && fetch(program, node, instruction->source, gradient, &stack[top]);
+            fine = top < DEEPEST && fetch_operand(program, node, instruction->source, gradient, &stack[top]);
             top += fine;
             break;
         case CONSTANT:
