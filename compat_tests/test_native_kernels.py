@@ -10,6 +10,7 @@ import torchlite
 from torchlite.backends.base import Backend, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
+from torchlite.operations.images import grid_sample, resample
 from torchlite.operations.places import gather, writing
 
 pytestmark = pytest.mark.skipif(native is None, reason="without the native build")
@@ -31,7 +32,10 @@ def isa(request):
 STEPS = {name: getattr(torchlite.optim, name).formula for name in ("SGD", "Adam", "RMSprop", "Adagrad")}
 
 
-TWINS = {"combine": writing._combine, "scatter_add.write": gather._scatter_add}  # that are no kernels of ops
+TWINS = {  # that are no kernels of ops
+    "combine": writing._combine, "scatter_add.write": gather._scatter_add, "map_along": resample._map_along,
+    "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
+}  # fmt: skip
 
 
 def twin_of(name):
@@ -207,7 +211,7 @@ def test_gelu_is_right_where_it_is_small(isa):
 
 # ---- rows
 
-SHAPES = [(1, n) for n in SIZES if n] + [(5, 3), (3, 17), (2, 3, 33), (7,), (4, 600)]
+SHAPES = [(1, n) for n in SIZES if n] + [(5, 3), (3, 17), (2, 3, 33), (7,), (4, 600), (70, 5), (2, 40, 9)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -218,8 +222,10 @@ def test_softmax(isa, shape):
             for laid, taken in layouts(x):
                 pair.agree((laid, -1), 1e-5, 1e-6, taken)
                 pair.agree((laid, len(shape) - 1), 1e-5, 1e-6, taken)
-        if len(shape) > 1:
-            pair.agree((numbers(shape), 0), taken=False)
+        for dim in range(len(shape) - 1):
+            for x in (numbers(shape), special(shape)):
+                for laid, taken in layouts(x):
+                    pair.agree((laid, dim), 1e-5, 1e-6, taken)
     for keepdim in (False, True):
         for x in (numbers(shape), special(shape)):
             for laid, taken in layouts(x):
@@ -228,7 +234,8 @@ def test_softmax(isa, shape):
         y = Pair(name.removesuffix("_backward_data").removeprefix("_") + ".int").twin(numbers(shape), -1)
         for g in (numbers(shape, 1), np.zeros(shape, np.float32)):
             for laid, taken in layouts(g):
-                Pair(name).agree((laid, y, len(shape) - 1), 1e-5, 1e-5, taken)
+                for dim in range(len(shape)):
+                    Pair(name).agree((laid, y, dim), 1e-5, 1e-5, taken)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -688,6 +695,51 @@ def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
         assert np.abs(made - wanted).max() <= max(np.abs(pairwise - wanted).max(), 1e-7 * np.abs(wanted).max())
 
 
+# ---- images of another size, and sampled
+
+
+def table_of(rows, size):
+    """The arguments of a map along a dimension."""
+    return resample.Map(rows, size)._arrays(get_backend("cpu"), np.dtype(np.float32))
+
+
+MAPS = {  # for each result: elements and their weights
+    "moved": [[(3, 1)], [(0, 1)], [(1, 1)], [(2, 1)], [(3, 1)], [(4, 1)], [(0, 1)]],
+    "added": [[(0, 1), (2, 1)], [], [(4, 1)], [(1, 1), (2, 1), (3, 1)]],
+    "between": [[(0, 0.75), (1, 0.25)], [(1, 0.5), (2, 0.5)], [(3, 0.0), (4, 1.0)]],
+    "uneven": [[(0, 0.5)], [(1, 2.0), (2, -1.0), (4, 0.25)], []],
+}
+
+
+@pytest.mark.parametrize("rows", MAPS)
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (9, 5), (5, 1), (5, 17), (2, 5, 64), (3, 2, 5, 3), (0, 5), (5, 0)])
+def test_maps_of_dimensions(isa, rows, shape):
+    pair = Pair("map_along")
+    for x in (numbers(shape), np.abs(special(shape))):
+        for laid, taken in layouts(x):
+            pair.agree((np, laid, shape.index(5), *table_of(MAPS[rows], 5)), 1e-6, 1e-6, taken if x.size else None)
+
+
+@pytest.mark.parametrize("padding", range(3))
+@pytest.mark.parametrize("align", (False, True))
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (1, 1, 1, 1), (1, 2, 1, 4), (2, 1, 30, 20)])
+def test_sampled_images(isa, padding, align, shape):
+    forward, back, n = Pair("grid_sample"), Pair("grid_sample_backward"), shape[0]
+    for points in ((1, 1), (3, 5), (20, 17)):
+        x, grid = numbers(shape), numbers((n, *points, 2), 1, 0.6)
+        options, g = (0, padding, align), numbers((n, shape[1], *points), 2)
+        for strange in (None, np.nan, 1e30, -5.0, 1.0, -1.0):
+            if strange is not None:
+                grid[0, 0, 0, 0] = grid[-1, -1, -1, 1] = strange
+            backend = get_backend("cpu")
+            for laid, taken in layouts(x):
+                forward.agree((backend, laid, grid, *options), 1e-4, 1e-5, taken, signs=False)
+            for mask in ((True, True), (True, False), (False, True)):
+                back.agree((backend, g, x, grid, *options, mask), 1e-4, 1e-4, signs=False)
+    x[0, 0, 0, 0] = np.inf  # which would be multiplied by a weight of 0
+    forward.agree((backend, x, grid, *options), 1e-4, 1e-5, taken=False)
+
+
 # ---- what no kernel may take as it is
 
 
@@ -780,6 +832,14 @@ def good_calls():
         yield name, ((x, numbers((3, 4), 1)), 1)
 
 
+    backend = get_backend("cpu")
+    for rows in MAPS.values():
+        yield "map_along", (np, numbers((5, 6)), 0, *table_of(rows, 5))
+    sampled, grid = numbers((2, 4, 5, 5)), numbers((2, 3, 4, 2), 1, 0.6)
+    yield "grid_sample", (backend, sampled, grid, 0, 1, False)
+    yield "grid_sample_backward", (backend, numbers((2, 4, 3, 4)), sampled, grid, 0, 0, True, (True, True))
+
+
 def other_arrays(array):
     """What an array might have been instead."""
     for d in range(array.ndim):
@@ -831,6 +891,7 @@ def other_values(value):
 # Which weights causal attention keeps, and in which order, is each one's own.
 OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
 OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
+OWN |= {("map_along", 3), ("map_along", 4)}  # two accounts of one map, of which each reads its own
 
 
 class Declined(Exception):

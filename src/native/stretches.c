@@ -106,7 +106,7 @@ PyObject *evaluate_in_stretches(const Program *program, Py_ssize_t edge, Node *n
         f.to = PyArray_BYTES((PyArrayObject *)made);
         const npy_intp count = PyArray_SIZE(g);
         Py_BEGIN_ALLOW_THREADS
-        share_out(run_stretches, &f, count, THREADS_FROM / 4);
+        in_shares(run_stretches, &f, count, THREADS_FROM / 4);
         Py_END_ALLOW_THREADS
     }
     PyErr_Clear();

@@ -5,7 +5,7 @@
 int threads = 1;
 
 #if defined(_WIN32)
-void share_out(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
+void in_shares(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
 {
     share(work, 0, count);
 }
@@ -74,7 +74,7 @@ static void hire(int wanted)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void share_out(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
+void in_shares(Share *share, void *work, ptrdiff_t count, ptrdiff_t least)
 {
     const int wanted = threads < MOST ? threads : MOST;
     const ptrdiff_t most = count / (least > 0 ? least : 1);

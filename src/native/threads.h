@@ -10,7 +10,7 @@ typedef void Share(void *work, ptrdiff_t from, ptrdiff_t to);
 
 // Does `count` pieces of work, at least so many at a time, without the interpreter's lock. What a piece comes to may not
 // depend on those that are done with it: so results are the same whatever the number of threads.
-void share_out(Share *share, void *work, ptrdiff_t count, ptrdiff_t least);
+void in_shares(Share *share, void *work, ptrdiff_t count, ptrdiff_t least);
 
 extern int threads;  // how many there may be, this one among them
 

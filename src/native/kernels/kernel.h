@@ -12,6 +12,7 @@
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
 
+#include "../threads.h"
 #include "loops/loops.h"
 
 typedef PyObject *(*Attempt)(PyObject *const *arguments, Py_ssize_t count);
@@ -25,7 +26,7 @@ PyObject *list_isas(void);
 
 extern const KernelDef pointwise_kernels[], row_kernels[], conv_kernels[], pool_kernels[],
     channel_kernels[], place_kernels[], product_kernels[], recurrent_kernels[], attention_kernels[],
-    sum_kernels[], step_kernels[], half_kernels[], few_kernels[];
+    sum_kernels[], step_kernels[], half_kernels[], few_kernels[], sample_kernels[];
 
 #define INLINE_ static inline
 
@@ -99,6 +100,19 @@ INLINE_ int is_last(PyObject *axis, PyArrayObject *a)
     return whole_number(axis, &at) && PyArray_NDIM(a) && (at == -1 || at == PyArray_NDIM(a) - 1);
 }
 
+// What stands before and behind a dimension of an array that has numbers, and its size. Whether it is one of its dimensions.
+INLINE_ int split_along(PyObject *dim, PyArrayObject *x, N *first, N *n, N *last)
+{
+    N d;
+    const int ndim = PyArray_NDIM(x);
+    if (!whole_number(dim, &d) || d < -ndim || d >= ndim || !PyArray_SIZE(x)) return 0;
+    d += d < 0 ? ndim : 0;
+    *first = product(PyArray_DIMS(x), (int)d);
+    *n = PyArray_DIM(x, d);
+    *last = product(PyArray_DIMS(x) + d + 1, ndim - (int)d - 1);
+    return 1;
+}
+
 // Which results are wanted, of so many first ones, from a tuple or list of bools. Whether it is one.
 INLINE_ int wanted_of(PyObject *mask, int count, int *to)
 {
@@ -149,6 +163,9 @@ INLINE_ int is_text(PyObject *o, const char *text)
 }
 
 INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
+
+// So many pieces of work, each on so many numbers, over the threads there are.
+#define SHARED(share, work, count, each) WORK((count) * (each), in_shares(share, &(work), count, THREADS_FROM / 4 / (each) + 1))
 
 // Work on so many numbers, during which other threads may run where it takes long.
 #define WORK(count, call) \

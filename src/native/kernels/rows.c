@@ -1,48 +1,52 @@
 // Softmax, its logarithm and layer_norm: see loops/rows.c.
 #include "kernel.h"
 
-typedef void RowLoop(const float *, float *, N, N);
-typedef void RowSlopeLoop(const float *, const float *, float *, N, N);
+// Along a dimension of (first, n, last): of x, or of g and y.
+typedef struct { const float *g, *from; float *to; N n, last; int logarithm; } Along;
 
-// Along the last axis of an array that has numbers.
-static PyObject *along_rows(PyObject *operand, PyObject *axis, RowLoop *loop)
+static void softmax_share(void *work, N from, N to)
 {
-    PyArrayObject *x = floats(operand);
-    if (!x || !is_last(axis, x) || !PyArray_SIZE(x)) return NULL;
+    const Along *w = work;
+    const N at = from * w->n * w->last;
+    if (w->last > 1) loops->softmax_between(w->from + at, w->to + at, to - from, w->n, w->last, w->logarithm);
+    else if (w->logarithm) loops->log_softmax(w->from + at, w->to + at, to - from, w->n);
+    else loops->softmax(w->from + at, w->to + at, to - from, w->n);
+}
+
+static void softmax_slope_share(void *work, N from, N to)
+{
+    const Along *w = work;
+    const N at = from * w->n * w->last;
+    if (w->last > 1) loops->softmax_slope_between(w->g + at, w->from + at, w->to + at, to - from, w->n, w->last, w->logarithm);
+    else if (w->logarithm) loops->log_softmax_slope(w->g + at, w->from + at, w->to + at, to - from, w->n);
+    else loops->softmax_slope(w->g + at, w->from + at, w->to + at, to - from, w->n);
+}
+
+static PyObject *along(PyObject *gradient, PyObject *operand, PyObject *axis, int logarithm)
+{
+    PyArrayObject *x = floats(operand), *g = gradient ? floats(gradient) : NULL;
+    Along w = {.logarithm = logarithm};
+    N first;
+    if (!x || (gradient && (!g || !same_shape(g, x))) || !split_along(axis, x, &first, &w.n, &w.last)) return NULL;
     PyArrayObject *y = fresh_like(x);
-    N n = PyArray_DIM(x, PyArray_NDIM(x) - 1);
-    if (y) WORK(PyArray_SIZE(x), loop(data_of(x), data_of(y), PyArray_SIZE(x) / n, n));
+    if (!y) return NULL;
+    w.g = data_or_null(g), w.from = data_of(x), w.to = data_of(y);
+    SHARED(g ? softmax_slope_share : softmax_share, w, first, w.n * w.last);
     return (PyObject *)y;
 }
 
-static PyObject *slope_along_rows(PyObject *gradient, PyObject *output, PyObject *axis, RowSlopeLoop *loop)
-{
-    PyArrayObject *g = floats(gradient), *y = floats(output);
-    if (!g || !y || !same_shape(g, y) || !is_last(axis, y) || !PyArray_SIZE(y)) return NULL;
-    PyArrayObject *to = fresh_like(y);
-    N n = PyArray_DIM(y, PyArray_NDIM(y) - 1);
-    if (to) WORK(PyArray_SIZE(y), loop(data_of(g), data_of(y), data_of(to), PyArray_SIZE(y) / n, n));
-    return (PyObject *)to;
-}
+static PyObject *softmax(PyObject *const *a, Py_ssize_t count) { return count >= 2 ? along(NULL, a[0], a[1], 0) : NULL; }
 
-static PyObject *softmax(PyObject *const *a, Py_ssize_t count)
-{
-    return count >= 2 ? along_rows(a[0], a[1], loops->softmax) : NULL;
-}
-
-static PyObject *log_softmax(PyObject *const *a, Py_ssize_t count)
-{
-    return count >= 2 ? along_rows(a[0], a[1], loops->log_softmax) : NULL;
-}
+static PyObject *log_softmax(PyObject *const *a, Py_ssize_t count) { return count >= 2 ? along(NULL, a[0], a[1], 1) : NULL; }
 
 static PyObject *softmax_backward(PyObject *const *a, Py_ssize_t count)
 {
-    return count >= 3 ? slope_along_rows(a[0], a[1], a[2], loops->softmax_slope) : NULL;
+    return count >= 3 ? along(a[0], a[1], a[2], 0) : NULL;
 }
 
 static PyObject *log_softmax_backward(PyObject *const *a, Py_ssize_t count)
 {
-    return count >= 3 ? slope_along_rows(a[0], a[1], a[2], loops->log_softmax_slope) : NULL;
+    return count >= 3 ? along(a[0], a[1], a[2], 1) : NULL;
 }
 
 static PyObject *logsumexp(PyObject *const *a, Py_ssize_t count)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Leading, Tensor, functions, requires_grad
+from ...core.native import in_c
 from ...core.state import local
 from ...core.values import Array, Backend, Namespace, contiguous_strides, dt, errors
 from ...kernels.summing import widened
@@ -76,7 +77,7 @@ def _within(m: Any, at: Any, size: int, padding: int, align_corners: bool) -> tu
     if padding == REFLECTION:
         low, high = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
         if low == high:
-            return at * 0, slope * 0
+            return m.held(at * 0, 0), slope * 0
         twice = high - low  # the way there and back
         away = at - low / 2
         slope = m.where(away < 0, -slope, slope)
@@ -213,6 +214,8 @@ def _sample_backward(backend: Backend, g: Array, x: Array, grid: Any, *options: 
     return of_rows, of_points
 
 
+sample, sample_backward = in_c("grid_sample", _sample), in_c("grid_sample_backward", _sample_backward)
+
 # ---- the gradients made of other ops, where they are to be differentiated again
 
 
@@ -308,13 +311,13 @@ def _declare(dims: int) -> LaidOp:
         return apply(g, input, grid, interpolation_mode, padding_mode, align_corners, needs)
 
     op = LaidOp(
-        f"{name}(Tensor input, Tensor grid, {_OPTIONS})", _sample,
+        f"{name}(Tensor input, Tensor grid, {_OPTIONS})", sample,
         gradients, node=f"GridSampler{dims}DBackward0", batch=Leading(call=of_batch),
     )  # fmt: skip
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {_OPTIONS}, bool[] output_mask) "
         "-> (Tensor result0, Tensor result1)",
-        _sample_backward,
+        sample_backward,
         check=lambda grad_output, input, grid, *options: _check(input, grid, *options[:3]),
         batch=Leading(call=backward_of_batch),
     )

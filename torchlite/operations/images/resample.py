@@ -12,7 +12,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.values import Array, Backend
+from ...core.native import in_c
+from ...core.values import Array, Backend, Namespace
 from ...kernels.summing import widened
 from ..making.windows import like
 
@@ -42,38 +43,54 @@ class Map:
         return Map(columns, len(self.rows))
 
     def _arrays(self, backend: Backend, dtype: Any) -> Any:
-        """The taps with arrays of the backend's for lists."""
+        """The taps with arrays of the backend's for lists; and all of them as a table, row by row."""
         key = backend, dtype
         if key not in self._held:
-            self._held[key] = [
+            array = backend.xp.asarray
+            taps = [
                 (
-                    rows if isinstance(rows, slice) else backend.xp.asarray(rows),
-                    places if isinstance(places, slice) else backend.xp.asarray(places),
-                    None if self.plain else backend.xp.asarray(weights, dtype),
+                    rows if isinstance(rows, slice) else array(rows),
+                    places if isinstance(places, slice) else array(places),
+                    None if self.plain else array(weights, dtype),
                 )
                 for rows, places, weights in self.taps
             ]
+            every = [tap for row in self.rows for tap in row]
+            table = (
+                array([0, *itertools.accumulate(map(len, self.rows))], backend.xp.int64),
+                array([place for place, _ in every], backend.xp.int64),
+                None if self.plain else array([weight for _, weight in every], dtype),
+            )
+            self._held[key] = taps, table
         return self._held[key]
 
     def __call__(self, backend: Backend, x: Any, axis: int) -> Any:
         """The map of what lies along an axis."""
-        xp = backend.xp
-        lead = (slice(None),) * axis
-        after = (1,) * (x.ndim - axis - 1)
-        made = None
-        for rows, places, weights in self._arrays(backend, x.dtype):
-            part = x[(*lead, places)] if isinstance(places, slice) else x.take(places, axis)
-            if weights is not None:
-                part = part * weights.reshape((-1, *after))
-            if made is None and part.shape[axis] == len(self.rows):
-                made = part.copy() if isinstance(places, slice) and weights is None else part
-                continue
-            if made is None:
-                made = xp.zeros((*x.shape[:axis], len(self.rows), *x.shape[axis + 1 :]), x.dtype)
-            made[(*lead, rows)] += part
+        return map_along(backend.xp, x, axis, *self._arrays(backend, x.dtype))
+
+
+def _map_along(xp: Namespace, x: Any, axis: int, taps: Any, table: tuple[Any, ...]) -> Any:
+    """What a map with these taps makes of what lies along an axis; the table is for who goes row by row."""
+    lead = (slice(None),) * axis
+    after = (1,) * (x.ndim - axis - 1)
+    count = len(table[0]) - 1
+    made = None
+    for rows, places, weights in taps:
+        part = x[(*lead, places)] if isinstance(places, slice) else x.take(places, axis)
+        if weights is not None:
+            part = part * weights.reshape((-1, *after))
+        if made is None and part.shape[axis] == count:
+            made = part.copy() if isinstance(places, slice) and weights is None else part
+            continue
         if made is None:
-            made = xp.zeros((*x.shape[:axis], len(self.rows), *x.shape[axis + 1 :]), x.dtype)
-        return made
+            made = xp.zeros((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
+        made[(*lead, rows)] += part
+    if made is None:
+        made = xp.zeros((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
+    return made
+
+
+map_along = in_c("map_along", _map_along)
 
 
 def _in_steps(numbers: list[int]) -> Any:
@@ -87,11 +104,14 @@ def _in_steps(numbers: list[int]) -> Any:
 
 
 def mapped(backend: Backend, x: Array, maps: Sequence[Map | None]) -> Any:
-    """An image with its last dimensions mapped, those first that shrink most; in the memory format it had."""
+    """An image with its last dimensions mapped, those first that shrink most; in the memory format it had.
+
+    Of several that grow as much the last is first: its neighbours lie side by side, which makes the others' cheap.
+    """
     wide = widened(x)
     first = x.ndim - len(maps)
-    order = [d for d, m in enumerate(maps) if m is not None]
-    for d in sorted(order, key=lambda d: len(maps[d].rows) / max(1, maps[d].size)):
+    growth = {d: len(m.rows) / max(1, m.size) for d, m in enumerate(maps) if m is not None}
+    for d in sorted(growth, key=lambda d: (growth[d], d if growth[d] < 1 else -d)):
         wide = maps[d](backend, wide, first + d)
     made = wide.astype(x.dtype) if wide.dtype != x.dtype else wide
     return like(backend, made.copy() if made is x else made, x)

@@ -24,6 +24,8 @@ typedef ptrdiff_t N;
     X(log_softmax, (const float *x, float *y, N rows, N n)) \
     X(softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
     X(log_softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
+    X(softmax_between, (const float *x, float *y, N first, N n, N last, int logarithm)) \
+    X(softmax_slope_between, (const float *g, const float *y, float *to, N first, N n, N last, int logarithm)) \
     X(logsumexp, (const float *x, float *y, N rows, N n)) \
     X(layer_norm, (const float *x, const float *w, const float *b, float *y, float *mean, float *rstd, N rows, N n, \
                    double eps)) \
@@ -54,6 +56,11 @@ typedef ptrdiff_t N;
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
+    /* sample.c */ \
+    X(map_along, (const Taps *t, const float *x, float *y, N first, N last)) \
+    X(grid_sample, (const Grid *s, const float *x, const float *grid, float *y, N first, N last)) \
+    X(grid_sample_slope, (const Grid *s, const float *g, const float *x, const float *grid, float *to_x, float *to_grid, \
+                          N first, N last)) \
     /* recurrent.c */ \
     X(recurrent, (const Recurrence *r, const float *x, float *h, float *c, const float *of_input, \
                   const float *of_state, const float *bias, float *gates, float *hidden, float *more, float *room)) \

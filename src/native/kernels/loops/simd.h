@@ -83,6 +83,19 @@ INLINE float softplus_of(float x)
     return (x > 0 ? x : 0) + 2.0f * (p * s * t + t);
 }
 
+// The logarithm of a normal number, or NaN of NaN: x is 2^n m, and log(m) is 2 atanh((m - 1) / (m + 1)).
+INLINE float log_of(float x)
+{
+    const int32_t bits = bits_of(x) - 0x3f3504f3, n = bits >> 23;  // from the square root of a half on
+    float m = with_bits((bits & 0x7fffff) + 0x3f3504f3), t = (m - 1.0f) / (m + 1.0f), s = t * t;
+    float p = 0.24279078841f;
+    p = p * s + 0.28498786688f;
+    p = p * s + 0.40000972152f;
+    p = p * s + 0.66666662693f;
+    const float whole = (float)n;
+    return x != x ? x : whole * 0.693359375f + (t * 2.0f + (p * s * t + whole * -2.12194440e-4f));
+}
+
 INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
 INLINE float tanh_of(float x)

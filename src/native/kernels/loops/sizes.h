@@ -1,8 +1,9 @@
-// The sizes of recurrent layers and of attention.
+// The sizes of recurrent layers, of attention, and of images that are sampled.
 #ifndef TORCHLITE_SIZES_H
 #define TORCHLITE_SIZES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct { ptrdiff_t length, batch, features, size, gates; int cell, reverse; } Recurrence;
 
@@ -13,5 +14,17 @@ typedef struct {
     float scale;
     int causal;
 } Attention;
+
+// Of `size` elements, those that each of n results is a sum of: from starts[i] to starts[i + 1] among places and weights,
+// which are all 1 if NULL. Where each result is one element, `runs` tells of those that follow each other, if not 0.
+typedef struct {
+    ptrdiff_t size, n;
+    const int64_t *starts, *places;
+    const float *weights;
+    ptrdiff_t runs;
+    const int64_t *run_starts, *run_places;
+} Taps;
+
+typedef struct { ptrdiff_t images, channels, height, width, points, padding; int corners; } Grid;
 
 #endif
