@@ -10,6 +10,7 @@ import torchlite
 from torchlite.backends.base import Backend, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
+from torchlite.kernels import sparse
 from torchlite.operations.images import grid_sample, resample
 from torchlite.operations.places import gather, writing
 
@@ -35,6 +36,8 @@ STEPS = {name: getattr(torchlite.optim, name).formula for name in ("SGD", "Adam"
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter_add.write": gather._scatter_add, "map_along": resample._map_along,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
+    "sparse.product": sparse._product,
+    "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples,
 }  # fmt: skip
 
 
@@ -740,6 +743,26 @@ def test_sampled_images(isa, padding, align, shape):
     forward.agree((backend, x, grid, *options), 1e-4, 1e-5, taken=False)
 
 
+# ---- sparse products
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [0, 1, 3, 4, 16, 21, 64, 100])
+def test_sparse_products(isa, width, dtype):
+    r = np.random.default_rng(width)
+    rows, columns, values = r.integers(0, 30, 200), r.integers(0, 20, 200), r.standard_normal(200).astype(dtype)
+    dense = r.standard_normal((20, width)).astype(dtype)
+    ordered = np.sort(rows)
+    starts = np.searchsorted(ordered, np.arange(31))
+    for index in (np.int64, np.int32):
+        where = rows.astype(index), columns.astype(index)
+        Pair("sparse.product").agree((np, *where, values, dense, 30), 1e-4, 1e-5)
+        Pair("sparse.product").agree((np, ordered, columns, values, dense, 33), 1e-4, 1e-5)
+        Pair("sparse.product_of_rows").agree((np, starts.astype(index), where[1], values, dense), 1e-4, 1e-5)
+        other = r.standard_normal((30, width)).astype(dtype)
+        Pair("sparse.samples").agree((np, *where, other, dense), 1e-4, 1e-5)
+
+
 # ---- what no kernel may take as it is
 
 
@@ -796,6 +819,10 @@ def good_calls():
     along = np.array([[0, 3, 2, 1, 1, 0]])
     yield "gather", (x, 0, along, False)
     yield "scatter_add.write", (np, numbers((4, 6)), 0, along, numbers((1, 6)))
+    rows, columns = np.array([0, 0, 2, 3, 1]), np.array([3, 0, 1, 1, 2])
+    yield "sparse.product", (np, rows, columns, numbers(5), x, 4)
+    yield "sparse.product_of_rows", (np, np.array([0, 2, 2, 5]), columns, numbers(5), x)
+    yield "sparse.samples", (np, rows, columns, x, y)
     classes, total = np.array([0, 5, 2, -100]), np.float32(3).reshape(())
     for reduction in (0, 1):
         yield "nll_loss_forward", (x, classes, None, reduction, -100)

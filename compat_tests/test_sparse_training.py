@@ -280,3 +280,24 @@ def test_products_without_scipy(monkeypatch: pytest.MonkeyPatch, dtype: str) -> 
     monkeypatch.setattr(sparse, "library", lambda xp: None)
     for one, other in zip(with_scipy, products(), strict=True):
         assert one.dtype is other.dtype and torchlite.equal(one, other)
+
+
+@same_story
+def test_gradients_of_embeddings_that_are_added_up_leave_what_was_given_alone(torch, tell):
+    layer, at, g = torch.nn.Embedding(5, 2, sparse=True), torch.tensor([1, 2]), torch.ones(2, 2)
+    made = layer(at)
+    made.backward(g, retain_graph=True)
+    first = layer.weight.grad
+    tell(first._values().data_ptr() == g.data_ptr())
+    made.backward(g, retain_graph=True)
+    made.backward(g)
+    tell((first is layer.weight.grad, g, first.coalesce().values()))
+
+
+@same_story
+def test_sums_in_place_have_values_of_their_own(torch, tell):
+    s = torch.sparse_coo_tensor([[0, 2]], torch.ones(2), (3,)).coalesce()
+    before = s._values()
+    s.add_(s.clone())
+    s.sub_(s.clone(), alpha=3)
+    tell((before, s._values()))

@@ -10,6 +10,7 @@ from ..core.declare import method
 from ..core.machine import LEAF, Tensor, bump, form_of, last_edge, wrap
 from ..core.state import local
 from ..core.values import contiguous_format, is_dense, strided
+from ..core.values.layout import sparse_coo
 
 _accumulating = threading.RLock()
 
@@ -24,7 +25,7 @@ def as_tensor(value: Any, form: Any) -> Any:
 
 @method("_accumulate_grad")
 def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: bool = False) -> None:
-    """Add to `leaf.grad`. An array that is `owned`, and lies in memory as the leaf does, is taken over."""
+    """Add to `leaf.grad`. What is `owned`, and lies in memory as the leaf does or is sparse, is taken over."""
     if leaf.edge is not LEAF and not _still_leaf(leaf):
         return
     try:
@@ -33,7 +34,7 @@ def accumulate_into(leaf: Tensor, grad: Any, create_graph: bool = False, owned: 
             if isinstance(grad, Tensor):
                 if have is None:
                     grad = grad if create_graph else grad.detach()
-                    taken = owned and grad.backend.handed and grad.stride() == leaf.stride()
+                    taken = owned and (grad.layout is sparse_coo or grad.stride() == leaf.stride())
                     leaf._grad = grad if taken else _laid_out_like(grad, leaf, create_graph)
                 elif have.layout is not strided and grad.layout is strided:
                     leaf._grad = grad + have

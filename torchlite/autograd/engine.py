@@ -18,6 +18,7 @@ from ..core.parts import know
 from ..core.state import Mode, State, local, with_grad
 from ..core.values import Backend, strided
 from ..core.values.dtype import dtype
+from ..core.values.layout import sparse_coo
 from .accumulation import accumulate_into, as_tensor
 from .tensor_hooks import run_post_accumulate_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 
@@ -438,5 +439,5 @@ def is_owned(entry: list[Any]) -> bool:
     if getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
         return False
     if isinstance(entry[1], Tensor):
-        return entry[1].backend.handed
+        return entry[1].backend.handed or entry[1].layout is sparse_coo  # whose parts PyTorch lets be shown by others
     return entry[1].base is None or getrefcount(entry[1].base) == 2

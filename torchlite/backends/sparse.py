@@ -18,7 +18,7 @@ from ..core.declare import ViewOp
 from ..core.machine import Tensor, TensorBase, bump, computed, wrap
 from ..core.machine.write import check_fits, write
 from ..core.state import local, silent
-from ..core.values import Array, contiguous_strides, dt, warn_once
+from ..core.values import Array, dt, warn_once
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .base import Backend
@@ -35,12 +35,12 @@ class SparseArray:
     values: Tensor
     base = None
     c_contiguous = False
+    strides = ()  # those are the parts'
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
     dtype = property(lambda self: self.values.array.dtype)
     itemsize = property(lambda self: self.values.dtype.itemsize)
-    strides = property(lambda self: tuple([n * self.itemsize for n in contiguous_strides(self.shape)]))
     flags = property(lambda self: self)
 
     def parts(self) -> tuple[Tensor, ...]:

@@ -1,6 +1,7 @@
 """What sparse tensors are computed by: runs of equal places, and products of compressed rows with matrices.
 
-SciPy's kernels (on CUDA, CuPy's) multiply where there are any; without them, sorted runs are added up.
+The native build multiplies floats and doubles, SciPy's kernels (on CUDA, CuPy's) all else where there are any; without
+them, sorted runs are added up.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.native import in_c
 from ..core.values.arrays import Array, Namespace
+from .summing import widened
 
 _SHORT = 8  # runs of no more rows than this are added up row by row
 _AT_ONCE = 1 << 20  # elements of products that are made before they are added up
@@ -105,7 +108,7 @@ def rows_of(xp: Namespace, starts: Array, count: int) -> Any:
     return xp.cumsum(xp.bincount(inside, minlength=count + 1)[:count])
 
 
-def product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
+def _product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
     """A matrix of so many rows, with these values at these places, times a dense one."""
     kind, sparse = values.dtype.kind, library(xp)
     if kind in "fV" and values.dtype.itemsize <= 2:
@@ -120,12 +123,16 @@ def product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Ar
     return _by_runs(xp, pointers(xp, rows, count), columns, values, dense)
 
 
-def product_of_rows(xp: Namespace, starts: Array, columns: Array, values: Array, dense: Array) -> Any:
+def _product_of_rows(xp: Namespace, starts: Array, columns: Array, values: Array, dense: Array) -> Any:
     """The same where compressed rows are given."""
     kind, sparse = values.dtype.kind, library(xp)
     if sparse is not None and kind in "fciu" and values.dtype.itemsize > 2:
         return _matrix(sparse, starts, columns, values, (starts.size - 1, len(dense))) @ dense
     return product(xp, rows_of(xp, starts, values.size), columns, values, dense, starts.size - 1)
+
+
+product = in_c("sparse.product", _product)
+product_of_rows = in_c("sparse.product_of_rows", _product_of_rows)
 
 
 def _matrix(sparse: Any, starts: Array, columns: Array, values: Array, shape: tuple[int, int]) -> Any:
@@ -147,6 +154,18 @@ def _by_runs(xp: Namespace, starts: Array, columns: Array, values: Array, dense:
         products = values[low:high, None] * dense[columns[low:high]]
         made[some] = sum_runs(xp, products, starts[some] - low)
     return made
+
+
+def _samples(xp: Namespace, rows: Array, columns: Array, a: Array, b: Array) -> Any:
+    """The products of those rows of two matrices that `rows` and `columns` name."""
+    made, step = xp.empty(rows.size, a.dtype), max(1, _AT_ONCE // max(1, a.shape[1]))
+    for at in range(0, rows.size, step):
+        each = widened(a[rows[at : at + step]]) * widened(b[columns[at : at + step]])
+        made[at : at + step] = each.sum(1).astype(a.dtype)
+    return made
+
+
+samples = in_c("sparse.samples", _samples)
 
 
 def sparse_product(

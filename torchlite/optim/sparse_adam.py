@@ -8,6 +8,7 @@ from typing import Any
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..backends.sparse import coo
 from ..core.machine import Tensor, functions
+from ..sparse._coo import at_places, put_at_places
 from .optimizer import Optimizer, ParamsT
 from .options import check_lr, options
 
@@ -74,14 +75,15 @@ def sparse_adam(
         indices, values = grad._indices(), grad._values()
         if not values.numel():
             continue
-
-        def moved(t: Tensor, target: Any, new: float, grad: Tensor = grad, p: Tensor = p) -> Any:
-            """Move a mean towards `target` where there are gradients; what it is there then."""
-            had = t.sparse_mask(grad)._values()
-            change = (target - had).mul_(new)
-            t.add_(coo(grad._indices(), change, p.shape, True))
-            return had.add_(change)
-
-        numerator, denominator = moved(mean, values, 1 - beta1), moved(square, values.pow(2), 1 - beta2).sqrt_()
         rate = lr * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-        p.add_(coo(indices, numerator.div_(denominator.add_(eps)).mul_(-rate), p.shape, True))
+        numerator = _moved(mean, indices, values, 1 - beta1)
+        denominator = _moved(square, indices, values.pow(2), 1 - beta2).sqrt_().add_(eps)
+        p.add_(coo(indices, numerator.div_(denominator).mul_(-rate), p.shape, True))
+
+
+def _moved(mean: Tensor, indices: Tensor, target: Tensor, new: float) -> Tensor:
+    """Move a mean towards `target` where there are gradients; what it is there then."""
+    there = at_places(mean, indices)
+    there = there + (target - there).mul_(new)
+    put_at_places(mean, indices, there)
+    return there

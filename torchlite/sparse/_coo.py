@@ -54,6 +54,14 @@ def at_places(t: Tensor, indices: Tensor) -> Tensor:
     return t[tuple(indices.unbind(0))] if indices.shape[0] else t.unsqueeze(0).expand(indices.shape[1], *t.shape)
 
 
+def put_at_places(t: Tensor, indices: Tensor, values: Tensor) -> None:
+    """Write values to a dense tensor at columns of indices, no two of which are the same."""
+    if indices.shape[0] == 1:
+        t.index_copy_(0, indices[0], values)
+    else:
+        t[tuple(indices.unbind(0))] = values
+
+
 def matched(source: Coo, flat: Any) -> Tensor:
     """The values of a coalesced array at the places `flat`, zeros where it has none."""
     backend, xp, values = source.values.backend.home, source.values.backend.home.xp, source.values.array

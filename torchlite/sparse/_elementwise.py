@@ -179,7 +179,8 @@ def _added(self: Any, other: Tensor, alpha: Any) -> Tensor:
 @CooBackend.rule("add", in_place=True)
 def add_in_place(self: Tensor, other: Any, alpha: Any = 1) -> None:
     if is_sparse(self) or not is_sparse(other):
-        self.backend.real.write(self.array, add(self, other, alpha).array)
+        made = add(self, other, alpha).array
+        self.array.become(made.with_values(made.values.to(self.dtype)))
         return
     if self.shape != other.shape:
         raise RuntimeError(

@@ -62,15 +62,15 @@ def tensor(array: Array, backend: Backend) -> Tensor:
 
 
 def is_sparse(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.layout is not strided
+    return isinstance(value, Tensor) and value.backend.layout is not strided
 
 
 def is_coo(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.layout is sparse_coo
+    return isinstance(value, Tensor) and value.backend.layout is sparse_coo
 
 
 def is_compressed(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.layout in COMPRESSED
+    return isinstance(value, Tensor) and value.backend.layout in COMPRESSED
 
 
 def held(t: Tensor) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.declare import describe, publish, publish_python
-from ..core.machine import NOT_IMPLEMENTED, Tensor, array_of, functions
-from ..core.values import dt
+from ..core.machine import NOT_IMPLEMENTED, Tensor, computed, functions
+from ..core.values import Array, Backend, dt
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import sparse_bsr, sparse_coo, sparse_csr
 from ..kernels import sparse as kernels
@@ -21,33 +21,33 @@ from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, t
 # ---- the one product that the others are made of
 
 
-def product(*arguments: Any) -> Tensor:
-    """Of rows, columns, values, a dense matrix and the number of rows."""
-    return _by_kernel(kernels.product, *arguments)
+def _product(rows: Array, columns: Array, values: Array, dense: Array, count: int, backend: Backend) -> Tensor:
+    """A matrix of so many rows, with these values at these places, times a dense one."""
+    return tensor(quiet(kernels.product, backend.xp, rows, columns, values, dense, count), backend)
 
 
-def product_of_rows(*arguments: Tensor) -> Tensor:
-    """Of compressed rows, columns, values and a dense matrix."""
-    return _by_kernel(kernels.product_of_rows, *arguments)
-
-
-def _by_kernel(kernel: Any, *arguments: Any) -> Tensor:
-    backend = arguments[0].backend.home
-    return tensor(quiet(kernel, backend.xp, *map(array_of, arguments)), backend)
-
-
-def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _arrays(t: Tensor) -> tuple[Array, Array, Array]:
     """The rows, the columns and the values of a sparse matrix, in any order."""
     if is_compressed(t):
         array = t.array
-        if array.blocked:
-            t = as_coo(t)
-        else:
-            lines = tensor(major(array), array.values.backend.home)
-            where = (lines, array.plain) if array.by_rows else (array.plain, lines)
-            return (*where, array.values)
-    rows, columns = t.array.indices.unbind(0)
-    return rows, columns, t.array.values
+        if not array.blocked:
+            lines, plain = major(array), array.plain.array
+            return (lines, plain, array.values.array) if array.by_rows else (plain, lines, array.values.array)
+        t = as_coo(t)
+    rows, columns = t.array.indices.array
+    return rows, columns, t.array.values.array
+
+
+def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same as tensors."""
+    rows, columns, values = _arrays(t)
+    backend = t.backend.home
+    return tensor(rows, backend), tensor(columns, backend), tensor(values, backend)
+
+
+def _by_rows(t: Tensor) -> Array:
+    """The array of a dense tensor, row by row in memory."""
+    return t.backend.home.xp.ascontiguousarray(computed(t).array)
 
 
 def _check(a: Tensor, b: Tensor) -> None:
@@ -62,11 +62,17 @@ def _check(a: Tensor, b: Tensor) -> None:
 def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
     """A sparse matrix times a dense one."""
     _check(a, b)
+    return _times(a, _by_rows(b))
+
+
+def _times(a: Tensor, dense: Array) -> Tensor:
     if is_coo(a) and a.array.dense_dim:
         a = a.to_dense().to_sparse()
-    if a.layout is sparse_csr and not a.array.batch:
-        return product_of_rows(*a.array.parts(), b.contiguous())
-    return product(*_places(a), b.contiguous(), a.shape[0])
+    array, backend = a.array, a.backend.home
+    if a.layout is sparse_csr and not array.batch:
+        parts = array.compressed.array, array.plain.array, array.values.array
+        return tensor(quiet(kernels.product_of_rows, backend.xp, *parts, dense), backend)
+    return _product(*_arrays(a), dense, array.shape[0], backend)
 
 
 def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
@@ -75,8 +81,8 @@ def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
-    rows, columns, values = _places(b)
-    return product(columns, rows, values, a.t().contiguous(), b.shape[1]).t()
+    rows, columns, values = _arrays(b)
+    return _product(columns, rows, values, _by_rows(a.t()), b.shape[1], b.backend.home).t()
 
 
 def _rows(t: Tensor) -> tuple[Any, Any, Any]:
@@ -131,7 +137,10 @@ def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> T
 def _mv(self: Tensor, vec: Tensor) -> Tensor:
     if self.shape[1] != vec.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
-    return product_of(self, vec.unsqueeze(1)).squeeze(1)
+    if is_sparse(vec):
+        return product_of(self, vec.unsqueeze(1)).squeeze(1)
+    made = _times(self, _by_rows(vec).reshape((-1, 1)))
+    return tensor(made.array.reshape(-1), self.backend.home)
 
 
 @CompressedBackend.rule("addmv")
@@ -146,9 +155,10 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     if is_sparse(mat2):
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
     count, rows, inner = self.shape
-    batch, row, column = self.array.indices.unbind(0)
-    dense = mat2.reshape((count * inner, mat2.shape[2]))
-    made = product(batch * rows + row, batch * inner + column, self.array.values, dense, count * rows)
+    batch, row, column = self.array.indices.array
+    dense = _by_rows(mat2.reshape((count * inner, mat2.shape[2])))
+    where = batch * rows + row, batch * inner + column
+    made = _product(*where, self.array.values.array, dense, count * rows, self.backend.home)
     return made.reshape((count, rows, mat2.shape[2]))
 
 
@@ -157,14 +167,9 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
 
 def sampled(a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
     """The values of `a @ b` where a sparse matrix has some."""
-    rows, columns, _ = _places(mask)
-    b = b.t().contiguous()
-    step = max(1, (1 << 20) // max(1, a.shape[1]))
-    parts = [
-        (a.index_select(0, rows[at : at + step]) * b.index_select(0, columns[at : at + step])).sum(1)
-        for at in range(0, rows.shape[0], step)
-    ]
-    return tensors.cat(parts) if parts else a.new_zeros(0)
+    backend = a.backend.home
+    rows, columns, _ = _arrays(mask)
+    return tensor(quiet(kernels.samples, backend.xp, rows, columns, _by_rows(a), _by_rows(b.t())), backend)
 
 
 def _pattern_of(t: Tensor) -> Tensor:
@@ -193,9 +198,16 @@ sparse_samples = OfTensors(
         "mask": None,
     },
 )  # fmt: skip
+def _alone(a: Tensor, b: Tensor, alpha: Any) -> Tensor:
+    """A product that nothing is added to."""
+    if is_coo(a) and not is_sparse(b) and a.shape[1] != b.size(0):
+        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
+    return scaled(product_of(a, b), alpha)
+
+
 sparse_addmm = OfTensors(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-    lambda self, a, b, beta, alpha: tensors.addmm(self, a, b, beta=beta, alpha=alpha),
+    lambda self, a, b, beta, alpha: tensors.addmm(self, a, b, beta=beta, alpha=alpha) if beta else _alone(a, b, alpha),
     {"self": lambda g, beta: scaled(g, beta), "mat1": _of_mat1, "mat2": _of_mat2}, node="SparseAddmmBackward0",
 )  # fmt: skip
 sparse_sparse_matmul = OfTensors(
@@ -330,7 +342,8 @@ def _full_rows(mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
     _check(mat1, mat2)
     rows, columns, values = _places(mat1)
     there, which = rows.unique(return_inverse=True)
-    return there, product(which, columns, values, mat2.contiguous(), there.shape[0])
+    arrays = which.array, columns.array, values.array
+    return there, _product(*arrays, _by_rows(mat2), there.shape[0], mat1.backend.home)
 
 
 def _hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:

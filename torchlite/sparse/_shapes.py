@@ -10,7 +10,7 @@ from ..core.machine import Tensor
 from ..core.values import wrap_dim
 from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from ..operations.formulas import tensors
-from ._family import is_coo, rule
+from ._family import is_coo, rule, tensor
 
 # ---- orders of dimensions
 
@@ -29,7 +29,7 @@ def permute(t: Tensor, dims: Sequence[int]) -> Tensor:
         )
     moved, rest = dims[:sparse], [d - sparse + 1 for d in dims[sparse:]]
     same = moved == sorted(moved)
-    indices = array.indices if same else array.indices[list(moved)]
+    indices = array.indices if same else tensor(array.indices.array[moved], array.indices.backend.home)
     values = array.values if rest == sorted(rest) else array.values.permute((0, *rest))
     shape = [t.shape[d] for d in dims]
     return coo(indices, values, shape, same and array.coalesced)

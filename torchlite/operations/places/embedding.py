@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.declare import Op, describe, publish, publish_python, published
 from ...core.machine import Tensor
+from ...core.machine.registry import registry
 from ...core.values import Array, Namespace, dt, not_implemented_for, type_text
 from ...kernels.summing import widened
 from ..formulas import tensors
@@ -90,7 +91,8 @@ def _sparse_gradient(g: Tensor, indices: Tensor, rows: int, padding_idx: int, by
     if padding_idx >= 0:
         kept = (indices != padding_idx).nonzero().reshape((-1,))
         indices, values = indices.index_select(0, kept), values.index_select(0, kept)
-    made: Tensor = tensors.sparse_coo_tensor(indices.unsqueeze(0), values, (rows, values.shape[1]))
+    of_parts = registry["_sparse_coo_tensor_with_dims_and_tensors"].apply
+    made: Tensor = of_parts(1, 1, (rows, values.shape[1]), indices.unsqueeze(0), values, None)
     return made
 
 

@@ -53,6 +53,19 @@ typedef ptrdiff_t N;
     X(add_rows, (const float *rows, const int64_t *at, float *to, N size, N count, N n, int64_t never)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
     X(scatter_add, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last)) \
+    /* sparse.c: (rows, columns or places), values, a dense matrix (size, width) */ \
+    X(sparse_rows, (const int64_t *at, const int64_t *columns, const float *values, N count, const float *dense, \
+        N size, N width, float *to, N rows, int *fine)) \
+    X(sparse_places, (const int64_t *at, const int64_t *columns, const float *values, N count, const float *dense, \
+        N size, N width, float *to, N rows, int *fine)) \
+    X(sparse_rows_double, (const int64_t *at, const int64_t *columns, const double *values, N count, const double *dense, \
+        N size, N width, double *to, N rows, int *fine)) \
+    X(sparse_places_double, (const int64_t *at, const int64_t *columns, const double *values, N count, const double *dense, \
+        N size, N width, double *to, N rows, int *fine)) \
+    X(sparse_samples, (const int64_t *at, const int64_t *columns, N count, const float *a, N rows, const float *b, \
+        N size, N n, float *to, int *fine)) \
+    X(sparse_samples_double, (const int64_t *at, const int64_t *columns, N count, const double *a, N rows, const double *b, \
+        N size, N n, double *to, int *fine)) \
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
