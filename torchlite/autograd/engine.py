@@ -47,6 +47,8 @@ def run(
         found = native.gradients(edge, grad, tuple(goals), keep_graph) if edge.__class__ is tuple else None
         if found is not None:
             return found
+    for level in state.levels:
+        level.expose([edge for edge, _ in roots])
     if outer_task is not None and outer_task.depth % _NESTED == _NESTED - 1 and not fresh_stack:
         arguments = (roots, goals, keep_graph, create_graph, accumulate, tensors, True)
         return _on_fresh_stack(functools.partial(run, *arguments), state)

@@ -31,7 +31,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
 def _hooks_of(t: Tensor) -> tuple[Hooks, int]:
     """The hooks where the gradient of `t` arrives, and under which number."""
     edge = resolve(t)
-    return (hooks_of(edge[0]), edge[1]) if edge.__class__ is tuple else (t.more().all_hooks(), 0)
+    edge = t if edge is None else edge
+    return (hooks_of(edge[0]), edge[1]) if edge.__class__ is tuple else (edge.more().all_hooks(), 0)
 
 
 @method("register_post_accumulate_grad_hook")
@@ -83,7 +84,8 @@ def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     if edge.__class__ is tuple:
         hooks, nr = edge[0].node_hooks, edge[1]
     else:
-        hooks, nr = None if self.extra is None else self.extra.hooks, 0
+        leaf = self if edge is None else edge
+        hooks, nr = None if leaf.extra is None else leaf.extra.hooks, 0
     return None if hooks is None else hooks.tensor_pre.get(nr)
 
 

@@ -3,6 +3,10 @@
 The tensors inside have histories of theirs, on the levels below: so `grad` nests in itself and in all else. What is
 recorded outlives the level. Backward through it runs after the level has ended, when its tensors count as the tensors
 inside; the gradients are then tensors of the level below, with a history there.
+
+Where the tensors inside have no history of their own, as with an outermost `grad` of plain tensors, ops run and are
+recorded on *twins*: plain tensors over the same memory, whose history is that of the level. So they take the fast
+paths, recording included, and backward finds what it would find of an ordinary function.
 """
 
 from __future__ import annotations
@@ -10,20 +14,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.machine import LEAF, PLAIN, UNVERSIONED, Tensor, TensorBase, bump
-from ..core.state import Mode, State, local, with_grad
+from ..core.declare import ViewOp
+from ..core.machine import (
+    LEAF,
+    PLAIN,
+    UNVERSIONED,
+    Tensor,
+    TensorBase,
+    bump,
+    dated,
+    last_edge,
+    requires_grad,
+    resolve,
+    wrap,
+)
+from ..core.state import GRAD, Mode, State, local, with_grad
 from ..core.values import dt
+from .settle import unsettle
 from .transform import Level, Lifted, Transform
 
 
 class Nested(Lifted):
-    """A tensor as one of the level above."""
+    """A tensor as one of the level above; of it, or of its twin, the other one is made when it is asked for."""
 
-    __slots__ = ("main", "shape")
+    __slots__ = ("_main", "shape", "twin")
 
-    def __init__(self, inside: Tensor) -> None:
-        self.main = inside
-        self.shape = inside.array.shape
+    def __init__(self, inside: Tensor | None, twin: Tensor | None = None) -> None:
+        self._main = inside
+        self.twin = twin
+        self.shape = (twin if inside is None else inside).array.shape  # type: ignore[union-attr]
+
+    @property
+    def main(self) -> Tensor:  # type: ignore[override]
+        if self._main is None:
+            self._main = self.twin.alias()  # type: ignore[union-attr]
+        return self._main
 
     @property
     def steps(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -45,6 +70,7 @@ class NestedLevel(Level):
     def __init__(self, always: bool = False) -> None:
         super().__init__(NestedBackend)
         self.always = always
+        self.has_twins = False
 
     def _take(self, state: State) -> Any:
         if state.mode.saved_hooks:
@@ -64,12 +90,96 @@ class NestedLevel(Level):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made = self.wrap(Nested(t))
         made.edge = LEAF
+        if self.depth == 1 and may_have_twin(t):
+            twin = made.array.twin = made.edge = t.alias()  # the leaf that it stands for
+            twin.edge = LEAF
         return made
+
+    def expose(self, edges: Sequence[Any]) -> None:
+        if self.has_twins:
+            unsettle(self, edges)
+
+
+def may_have_twin(t: Any) -> bool:
+    """Whether a tensor from below is plain, and has no history there."""
+    return t.__class__ in PLAIN and t.backend.bare and t.counter is not UNVERSIONED and not requires_grad(t)
+
+
+def is_fresh(result: Any) -> bool:
+    """Whether a result is no operand, nor a view of one."""
+    return not isinstance(result, TensorBase) or result.edge is None or result.edge.__class__ is tuple
 
 
 class NestedBackend(Transform):
     Array = Nested
     owner: NestedLevel
+
+    def run(self, op: Any, values: Sequence[Any]) -> Any:
+        state = local.state
+        mode = state.mode.beneath
+        plain = mode is not None and self.owner.depth == 1 and self.owner.running and not state.adopted
+        twins = self.as_twins(values) if plain else None
+        if twins is None:
+            return super().run(op, values)
+        made = state.within(GRAD if self.owner.always else mode, op.flat, *twins)
+        if isinstance(op, ViewOp):  # what is written to views reaches the bases of those inside
+            inside = state.within(mode, self.below, op.flat, *self.insides(values))
+            several = isinstance(made, tuple)
+            return tuple(map(self.above_view, made, inside)) if several else self.above_view(made, inside)
+        if not isinstance(made, tuple):
+            return self.above_twin(made) if is_fresh(made) else super().run(op, values)
+        return tuple(map(self.above_twin, made)) if all(map(is_fresh, made)) else super().run(op, values)
+
+    def as_twins(self, values: Sequence[Any]) -> list[Any] | None:
+        """Arguments as the fast paths take them, with the level's history; None where one of them has its own."""
+        found = []
+        for v in values:
+            if v.__class__ in PLAIN:
+                v = self.as_twin(v)
+                if v is None:
+                    return None
+            elif v.__class__ is tuple or v.__class__ is list:
+                items = self.as_twins(v)
+                if items is None:
+                    return None
+                v = v.__class__(items)
+            elif isinstance(v, TensorBase):
+                return None
+            found.append(v)
+        return found
+
+    def as_twin(self, t: Tensor) -> Tensor | None:
+        if t.backend.level != self.level:
+            return t if may_have_twin(t) else None
+        array, edge = t.array, resolve(t)
+        twin = array.twin
+        if twin is not None and (twin.edge is edge or twin is edge):
+            return twin
+        main = array.main
+        if not may_have_twin(main):
+            return None
+        if edge is None:
+            return None if requires_grad(t) else main
+        twin = array.twin = main.alias()
+        twin.edge = edge
+        return twin
+
+    def above_twin(self, twin: Any) -> Any:
+        """A result of this level for one that was found by twins."""
+        if not isinstance(twin, TensorBase):
+            return twin
+        return self.own_of(Nested(twin) if twin.edge is None else Nested(None, twin), twin, twin.edge)
+
+    def above_view(self, twin: Tensor, inside: Tensor) -> Tensor:
+        edge = twin.edge = last_edge(twin)  # it is the view of this level that follows its base
+        return self.own_of(Nested(inside, twin if edge.__class__ is tuple else None), inside, edge)
+
+    def own_of(self, array: Nested, like: Tensor, edge: Any) -> Tensor:
+        owner = self.owner
+        owner.has_twins = True
+        t = wrap(array, like.dtype, owner.over(like.backend.real))
+        t.edge = edge
+        return t if local.state.levels[-1] is owner else dated(t)
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         results = self.below(op.flat, *self.insides(values))

@@ -24,7 +24,7 @@ class Pullback:
         self.edges = [resolve(t) if level.array_of(t) is not None else None for t in outputs]
         self.outputs = [level.inside(t) for t in outputs]
         self.level = level
-        self.leaves = list(inputs)
+        self.leaves = [resolve(t) for t in inputs]
         self.inputs = [level.inside(t) for t in inputs]
 
     def __call__(self, gradients: Sequence[Any], retain_graph: bool, create_graph: bool) -> list[Tensor]:
@@ -38,8 +38,8 @@ class Pullback:
         if roots:
             tensors = True
             if not self.level.running:
-                plain = settle(self.level, [edge for edge, _ in roots]) and local.state.mode.plain
-                tensors = not plain or any([g.edge is not None or not g.backend.bare for _, g in roots])
+                bare = local.state.mode.plain and all([g.edge is None and g.backend.bare for _, g in roots])
+                tensors = not settle(self.level, [edge for edge, _ in roots], bare)
             create_graph = create_graph and tensors  # a graph of plain tensors without history would be empty
             state = local.state
             mode = state.mode.but(inference=False, grad=False) if state.mode.inference else state.mode

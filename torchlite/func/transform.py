@@ -78,6 +78,9 @@ class Level(Context):
         """A tensor with so many elements in front as one of this level."""
         raise NotImplementedError
 
+    def expose(self, edges: Sequence[Any]) -> None:
+        """Make ready for a pass from these edges while this level runs."""
+
     def _take(self, state: State) -> tuple[Mode, tuple[Level, ...], str | None]:
         self.outer = state.mode
         return state.mode, state.levels, state.hooks_refused

@@ -18,6 +18,7 @@ from .node import (
     Counter,
     Node,
     accumulator_of,
+    dated,
     name_of,
     shared_counter,
     version_of,
