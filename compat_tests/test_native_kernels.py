@@ -11,6 +11,7 @@ from torchlite.backends.base import Backend, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
 from torchlite.kernels import sparse
+from torchlite.kernels.cpu_random import arithmetic, normals
 from torchlite.operations.images import grid_sample, resample
 from torchlite.operations.places import gather, writing
 
@@ -33,11 +34,18 @@ def isa(request):
 STEPS = {name: getattr(torchlite.optim, name).formula for name in ("SGD", "Adam", "RMSprop", "Adagrad")}
 
 
+OF_WORDS = {
+    kernel.general.__name__: kernel.general
+    for kernel in (
+        arithmetic.unit_floats, arithmetic.unit_doubles, arithmetic.ones_below, arithmetic.multiply_add,
+        normals.fill_normals,
+    ) if native is not None
+}  # fmt: skip
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter_add.write": gather._scatter_add, "map_along": resample._map_along,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,
-    "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples,
+    "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples, **OF_WORDS,
 }  # fmt: skip
 
 
@@ -763,6 +771,40 @@ def test_sparse_products(isa, width, dtype):
         Pair("sparse.samples").agree((np, *where, other, dense), 1e-4, 1e-5)
 
 
+# ---- random numbers: the same to the bit
+
+
+def words_of(n, seed=0):
+    edges = np.array([0, 1, 0xFFFFFF, 0xFFFFFFFF, 0x1FFFFF, 0x200000, 0x800000, 0x4AFB0D, 0x4AFB0C], np.uint32)
+    drawn = np.random.default_rng(seed).integers(0, 1 << 32, n, np.uint32)
+    drawn[: edges.size] = edges[:n]
+    return drawn
+
+
+def calls_on_words(n):
+    words = words_of(n)
+    yield "unit_floats", (words,)
+    yield "unit_doubles", (words_of(2 * n),)
+    yield "ones_below", (words_of(2 * n), 0.3, np.dtype(np.float32))
+    for scale, shift in ((1.0, 0.0), (3.0, 0.0), (1.0, 0.3), (0.7, -1.3), (1e-30, 1e-38), (math.inf, 1.0)):
+        yield "multiply_add", (special(n), scale, shift)
+        yield "fill_normals", (np.empty(16 * n, np.float32), words_of(16 * n, n), shift, scale)
+
+
+@pytest.mark.parametrize("n", (*SIZES, 100_000))
+def test_numbers_of_words(isa, n):
+    for name, args in calls_on_words(n):
+        pair = Pair(name)
+        theirs = copies(args)
+        with np.errstate(all="ignore"):
+            made, wanted = pair.kernel(*args), pair.twin(*theirs)
+        if name == "fill_normals":
+            made, wanted = args[0], theirs[0]
+        np.testing.assert_array_equal(made, wanted)
+        assert np.array_equal(np.signbit(made), np.signbit(wanted)) or np.isnan(wanted).any()
+        assert not pair.declined
+
+
 # ---- what no kernel may take as it is
 
 
@@ -849,6 +891,12 @@ def good_calls():
     yield "_scaled_dot_product_attention_backward", (made[0], q, k, v, None, *made, False, 0.3, (True,) * 3 + (False,))
     for name, states, rest in STEP_CALLS:
         yield name, step_arguments(6, states, rest)
+    words = words_of(32)
+    yield "unit_floats", (words,)
+    yield "unit_doubles", (words,)
+    yield "ones_below", (words, 0.3, np.dtype(np.float32))
+    yield "multiply_add", (numbers(5), 0.5, 2.0)
+    yield "fill_normals", (numbers(32), words, 1.0, 2.0)
     x = numbers((3, 4))
     for name in ("max", "min"):
         yield from ((name, (x, None, False)), (f"{name}.dim", (x, 1, False)), (f"arg{name}", (x, 0, True)))

@@ -344,8 +344,7 @@ def _flat_pair_recorder(
         dtype = result.dtype
         if one == other:
             node.operand_forms = None
-            form = None if outputs is None or len(outputs) > 1 else outputs[0]
-            if form is not None and form[1] is dtype and form[2] is result.backend:
+            if outputs is not None and len(outputs) == 1 and outputs[0][1] is dtype and outputs[0][2] is result.backend:
                 node.output_forms = outputs  # the result has the form of the operand
             else:
                 node.output_forms = ((one, dtype, result.backend),)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...core.native import in_c
+
 F4, F8, I4, I8, U4, U8 = np.float32, np.float64, np.int32, np.int64, np.uint32, np.uint64
 
 # 0-dim arrays, because ufuncs take them faster than Python numbers.
@@ -34,6 +36,16 @@ def unit_doubles(words: np.ndarray) -> np.ndarray:
     return doubles
 
 
+def ones_below(words: np.ndarray, limit: float, dtype: np.dtype) -> np.ndarray:
+    """Ones where the uniform number of a pair of words is below a limit, else zeros."""
+    return (unit_doubles(words) < limit).astype(dtype)
+
+
+unit_floats = in_c("unit_floats", unit_floats)
+unit_doubles = in_c("unit_doubles", unit_doubles)
+ones_below = in_c("ones_below", ones_below)
+
+
 def long_words(words: np.ndarray) -> np.ndarray:
     """uint64 of each pair of words, the first word high."""
     long = words[0::2].astype(U8)
@@ -55,21 +67,18 @@ def exp(x: float) -> float:
 
 
 def multiply_add(x: np.ndarray, scale: float, shift: float) -> np.ndarray:
-    """x * scale + shift, rounded once to x's dtype (float32 or float64), in which scale and shift are taken.
-
-    It may write to x.
-    """
+    """x * scale + shift, rounded once to x's dtype (float32 or float64), in which scale and shift are taken."""
     if scale == 1 or shift == 0:  # one of the two operations is exact
-        if scale != 1:
-            x *= scale
-        x += shift
-        return x
+        return (x if scale == 1 else x * x.dtype.type(scale)) + x.dtype.type(shift)
     if x.dtype == F4:
         wide = x.astype(F8)
         wide *= float(F4(scale))
         wide += float(F4(shift))
         return wide.astype(F4)
     return _double_multiply_add(x, scale, shift)
+
+
+multiply_add = in_c("multiply_add", multiply_add)
 
 
 def _double_multiply_add(x: np.ndarray, scale: float, shift: float) -> np.ndarray:

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from .arithmetic import F4, F8, I4, I8, LOW_24, U4, libm
+from ...core.native import in_c
+from .arithmetic import F4, F8, I4, I8, LOW_24, U4, libm, multiply_add
 
 _EIGHT = {size: np.dtype((np.void, 8 * size)) for size in (4, 8)}
 
@@ -43,6 +44,14 @@ def normals_of_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     cos *= radius
     sin *= radius
     return cos, sin
+
+
+def fill_normals(out: np.ndarray, words: np.ndarray, mean: float, std: float) -> None:
+    """Write float32 normals from whole blocks of words."""
+    join_blocks(*[multiply_add(row, std, mean) for row in normals_of_words(words)], out=out)
+
+
+fill_normals = in_c("fill_normals", fill_normals)
 
 
 def polar(words: np.ndarray) -> np.ndarray:

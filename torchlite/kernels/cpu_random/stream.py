@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from types import FunctionType
 
 import ml_dtypes
 import numpy as np
 
 from . import checks, rejection
-from .arithmetic import F4, F8, exp, libm, long_words, multiply_add, unit_doubles, unit_floats
+from .arithmetic import F4, F8, exp, libm, long_words, multiply_add, ones_below, unit_doubles, unit_floats
 from .engine import FEW_WORDS, STATE_WORDS, MT19937Engine, normal_pair
-from .normals import join_blocks, normals_of_doubles, normals_of_polar, normals_of_words
+from .normals import fill_normals, join_blocks, normals_of_doubles, normals_of_polar
 from .permutation import permutation
 
 _HALVES = frozenset((np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)))
@@ -93,7 +94,7 @@ class MT19937Stream(MT19937Engine):
 
     def _normal_blocks(self, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
         """Normals by blocks of 16; of an n that is no multiple of 16 the last 16 are drawn once more."""
-        if n <= FEW_WORDS and dtype == F4:
+        if n <= FEW_WORDS and dtype == F4 and isinstance(fill_normals, FunctionType):
             return multiply_add(self._few_normals(n), std, mean)
         normals = np.empty(n, F8 if dtype == _DOUBLE else F4)
         start = 0
@@ -104,13 +105,19 @@ class MT19937Stream(MT19937Engine):
             tail = piece.size - whole
             # The tail's own uniforms are drawn, but for halves, and not used.
             passed = 0 if dtype in _HALVES else tail
-            rows = [
-                multiply_add(row, std, mean) for row in self._blocks(normals.dtype, whole, passed, 16 if tail else 0)
-            ]
-            join_blocks(*[row[: whole // 2] for row in rows], out=piece[:whole])
-            if tail:
-                join_blocks(*[row[whole // 2 :] for row in rows], out=normals[-16:])
-            del rows  # so that the next piece is made in the same memory, which is in the cache
+            last = 16 if tail else 0
+            if dtype == _DOUBLE:
+                doubles = _joined(self._doubles(whole + passed + last), whole, last)
+                rows = [multiply_add(row, std, mean) for row in normals_of_doubles(doubles)]
+                join_blocks(*[row[: whole // 2] for row in rows], out=piece[:whole])
+                if tail:
+                    join_blocks(*[row[whole // 2 :] for row in rows], out=normals[-16:])
+                del rows  # so that the next piece is made in the same memory, which is in the cache
+            else:
+                words = self._words(whole + passed + last)
+                fill_normals(piece[:whole], words[:whole], mean, std)
+                if tail:
+                    fill_normals(normals[-16:], words[-16:], mean, std)
         return normals.astype(dtype, copy=False)
 
     def _few_normals(self, n: int) -> np.ndarray:
@@ -121,13 +128,6 @@ class MT19937Stream(MT19937Engine):
         if n != whole:
             normals_of_polar(table[:, -16:], normals[-16:])
         return normals
-
-    def _blocks(self, dtype: np.dtype, whole: int, passed: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """Standard normals, split, from so many uniforms and, after some that are passed over, a few more."""
-        n = whole + passed + last
-        if dtype == F8:
-            return normals_of_doubles(_joined(self._doubles(n), whole, last))
-        return normals_of_words(_joined(self._words(n), whole, last))
 
     # Integers
 
@@ -172,7 +172,7 @@ class MT19937Stream(MT19937Engine):
         checks.bernoulli(p)
         if n:
             checks.implemented("bernoulli_scalar_cpu_", dtype, checks.KERNEL_TYPES)
-        return self._pieces(n, dtype, 2, lambda words: (unit_doubles(words) < p).astype(dtype))
+        return self._pieces(n, dtype, 2, lambda words: ones_below(words, p, dtype))
 
     def bernoulli_tensor(self, p: np.ndarray, dtype: np.dtype | None = None) -> np.ndarray:
         """Ones with the probabilities p (flat), else zeros, in p's dtype or the one given."""

@@ -85,6 +85,12 @@ typedef ptrdiff_t N;
                   float *room)) \
     X(attention_slope, (const Attention *s, const float *g, const float *q, const float *k, const float *v, \
                         const float *y, const float *kept, float *dq, float *dk, float *dv, float *room)) \
+    /* random.c */ \
+    X(unit_floats, (const uint32_t *words, float *to, N n)) \
+    X(unit_doubles, (const uint32_t *words, double *to, N n)) \
+    X(ones_below, (const uint32_t *words, float *to, N n, double limit)) \
+    X(multiply_add, (const float *x, float *to, N n, float scale, float shift)) \
+    X(normals, (const uint32_t *words, float *to, N blocks, float mean, float std)) \
     /* conv.c */ \
     X(conv, (const Sliding *s, const float *x, const float *w, const float *bias, float *y, float *room)) \
     X(conv_to_images, (const Sliding *s, const float *g, const float *w, const float *bias, float *x, float *room)) \
