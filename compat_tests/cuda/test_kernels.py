@@ -116,3 +116,54 @@ def test_a_target_that_is_no_class_is_told_at_the_next_wait():
     with pytest.raises(torch.AcceleratorError, match=r"device-side assert triggered\nTarget 7 is out of bounds"):
         loss.item()
     assert torch.ones(2, device="cuda").sum().item() == 2
+
+
+CONVOLUTIONS = {
+    "1d": (F.conv1d, (3, 4, 11), (6, 4, 3), {"stride": 2, "padding": 1}),
+    "2d": (F.conv2d, (2, 3, 9, 8), (4, 3, 3, 2), {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2)}),
+    "2d of one tap": (F.conv2d, (2, 3, 5, 4), (4, 3, 1, 1), {}),
+    "2d in groups": (F.conv2d, (2, 6, 9, 8), (4, 3, 3, 3), {"groups": 2, "padding": 2}),
+    "2d by channel": (F.conv2d, (2, 4, 9, 8), (8, 1, 3, 3), {"groups": 4, "padding": 1}),
+    "3d": (F.conv3d, (2, 2, 5, 6, 4), (3, 2, 2, 3, 2), {"padding": 1}),
+    "transposed 1d": (F.conv_transpose1d, (2, 4, 7), (4, 3, 3), {"stride": 2, "output_padding": 1}),
+    "transposed 2d": (
+        F.conv_transpose2d, (2, 4, 5, 6), (4, 3, 3, 2), {"stride": 2, "padding": 1, "groups": 2, "dilation": (2, 1)}
+    ),
+    "transposed 3d": (F.conv_transpose3d, (1, 2, 3, 2, 4), (2, 3, 2, 2, 2), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name):
+    f, images, weight, options = CONVOLUTIONS[name]
+    out = weight[1] * options.get("groups", 1) if "transposed" in name else weight[0]
+    for bias in ((numbers(out),), ()):
+        alike(lambda x, w, *b: f(x, w, *b, **options), numbers(*images), numbers(*weight), *bias, rtol=1e-4, atol=1e-4)
+    double = [numbers(*shape, dtype=torch.float64) for shape in (images, weight, (out,))]
+    alike(lambda x, w, b: f(x, w, b, **options), *double, rtol=1e-10, atol=1e-10)
+
+
+def test_convolutions_of_images_in_other_layouts():
+    for x in (numbers(2, 3, 6, 6).to(memory_format=torch.channels_last), numbers(3, 2, 6, 6).transpose(0, 1)):
+        alike(lambda t: F.conv2d(t, torch.ones(4, 3, 2, 2, device=t.device)), x, rtol=1e-4, atol=1e-4)
+
+
+POOLS = {
+    "2d": ((2, 3, 8, 9), dict(kernel_size=2)),
+    "2d that overlap": ((2, 3, 8, 9), dict(kernel_size=3, stride=2, padding=1)),
+    "2d dilated": ((3, 8, 9), dict(kernel_size=(2, 3), stride=1, dilation=2, ceil_mode=True)),
+    "3d": ((2, 2, 5, 4, 6), dict(kernel_size=2, stride=(1, 2, 1), padding=1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_max_pools(name):
+    shape, options = POOLS[name]
+    f = F.max_pool3d if "3d" in name else F.max_pool2d
+    x = numbers(*shape).round()  # with several largest values in a window
+    alike(lambda t: f(t, **options), x)
+    x.view(-1)[::7] = float("nan")
+    alike(lambda t: f(t, **options), x)
+    alike(lambda t: f(t, **options, return_indices=True)[0], x)
+    one, other = [f(t, **options, return_indices=True)[1] for t in (x, x.cuda())]
+    assert torch.equal(one, other.cpu())

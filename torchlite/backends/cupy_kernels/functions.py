@@ -1,4 +1,4 @@
-"""Functions of CuPy's that differ from NumPy's where that matters to PyTorch, as NumPy has them."""
+"""Functions of CuPy's that differ from NumPy's where that matters to PyTorch, as NumPy has them, and some more."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import cupy
 import numpy as np
 from cupy._core import create_ufunc
+
+from . import places
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
 
@@ -129,4 +131,6 @@ xp = Namespace(
     triu=_on_bits(cupy.triu),
     eye=_eye,
     isin=_isin,
+    assert_in_range=places.assert_in_range,
+    combine=places.combine,
 )

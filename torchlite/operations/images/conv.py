@@ -13,7 +13,8 @@ from ...core.declare import Composite, LaidOp, Op, conj, describe, publish, publ
 from ...core.machine import Leading, Tensor
 from ...core.values import Array, Backend, dt, errors
 from ...kernels.summing import widened
-from ..making.windows import Ints, keeps_channels_inside, spread, steps
+from ...kernels.windows import steps, transposed_size
+from ..making.windows import Ints, keeps_channels_inside, spread
 from ..reductions.summing import CHANNELS, sum_along
 from .conv_kernels import Sliding, correlate, of_images, of_weight, sliding, spread_back
 from .padding import constant_pad_nd
@@ -21,17 +22,12 @@ from .padding import constant_pad_nd
 # ---- kernels
 
 
-def _transposed_size(n: int, k: int, s: int, p: int, d: int, more: int) -> int:
-    """The size of the image that a transposed convolution of one of size `n` gives."""
-    return (n - 1) * s - 2 * p + d * (k - 1) + more + 1
-
-
 def _sliding(
     backend: Backend, x: Array, weight: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, more: Ints
 ) -> Sliding:
     size, kernel = x.shape[2:], weight.shape[2:]
     if transposed:
-        size, count = tuple(map(_transposed_size, size, kernel, stride, padding, dilation, more)), size
+        size, count = tuple(map(transposed_size, size, kernel, stride, padding, dilation, more)), size
         backend.check_room((len(x), *size), x.dtype)
     else:
         count = tuple(map(steps, size, kernel, stride, padding, dilation))
@@ -166,7 +162,7 @@ def _check_sizes(
             for name, n in zip(names, (*(numbers[:1] if len(size) == 1 else ()), *numbers))
         ])  # fmt: skip
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
-    made = list(map(_transposed_size, size, kernel, stride, padding, dilation, output_padding))
+    made = list(map(transposed_size, size, kernel, stride, padding, dilation, output_padding))
     if min(made) < 0:
         raise RuntimeError(
             f"Given input size per channel: {list(size)}. Calculated output size per channel: {made}. Output size is "

@@ -8,7 +8,8 @@ from typing import Any
 from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.values import Array, Backend, dt
-from ..making.windows import Ints, steps, taps
+from ...kernels.windows import steps
+from ..making.windows import Ints, taps
 from ..vocabulary import INEXACT
 from .max_pool import check_dtype
 

@@ -9,7 +9,8 @@ from ...core.declare import LaidOp, publish_python
 from ...core.machine import LEADING, Tensor
 from ...core.state import local
 from ...core.values import Array, Backend, dt, errors
-from ..making.windows import Ints, like, spread, steps
+from ...kernels.windows import steps
+from ..making.windows import Ints, like, spread
 from ..vocabulary import REAL, zero_gradient
 from .pool_kernels import Geometry, gradient_of_maxima, maxima, maxima_and_places, picked, put
 

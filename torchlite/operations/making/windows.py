@@ -17,13 +17,6 @@ def spread(value: Sequence[int], n: int) -> Ints:
     return tuple(value) * n if len(value) == 1 else tuple(value)
 
 
-def steps(size: int, window: int, stride: int, padding: int, dilation: int, ceil: bool = False) -> int:
-    """How many windows fit; with `ceil`, one may reach out, but not begin, beyond the image and what is before it."""
-    free = size + 2 * padding - dilation * (window - 1) - 1
-    count = (free + (stride - 1 if ceil else 0)) // stride + 1
-    return count - 1 if ceil and (count - 1) * stride >= size + padding else count
-
-
 @functools.lru_cache(1024)
 def along(size: int, count: int, window: int, stride: int, padding: int, dilation: int) -> tuple[Any, ...]:
     """For each tap of a window, in one dimension: which of the windows it lies in the image for, and where there."""

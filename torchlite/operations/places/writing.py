@@ -93,8 +93,10 @@ class Writing(OnBackend, Picking):
 
 
 def check_range(xp: Namespace, index: Array, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
-    """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
-    if index.size:
+    """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size); devices say so when waited for."""
+    if index.size and (later := getattr(xp, "assert_in_range", None)) is not None:
+        later(index, low, size)
+    elif index.size:
         from_low = index - low if low else index
         # As unsigned numbers, those below are the largest.
         if from_low.view(f"u{index.itemsize}").max().item() >= size - low:
@@ -125,6 +127,9 @@ def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any
     `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
     """
     if not values.size:
+        return
+    at_once = getattr(xp, "combine", None)  # where many threads write
+    if at_once is not None and at_once(ufunc, target, index, values):
         return
     wide = widened(target)
     if wide is not target:
