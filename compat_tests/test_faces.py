@@ -17,8 +17,8 @@ from torchlite.faces.table import FACES
 _MORE = {
     "backends.cuda": ["sdp_kernels"],
     "distributed.distributed_c10d": [
-        "is_available", "DistBackendError", "DistError", "DistNetworkError", "FileStore", "HashStore",
-        "TCPStore",
+        "DistBackendError", "DistError", "DistNetworkError", "QueueEmptyError", "set_debug_level",
+        "set_debug_level_from_env", "FileStore", "HashStore", "TCPStore", "is_available",
     ],
     "backends.nnpack": ["enabled"], "onnx": ["dynamo_export"],
     "utils.model_zoo": ["load_state_dict_from_url"],

@@ -99,8 +99,8 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.checkpoint.storage": ("StorageReader StorageWriter WriteResult", ""),
     "distributed.device_mesh": ("DeviceMesh _get_device_handle _mesh_resources init_device_mesh", ""),
     "distributed.distributed_c10d": (
-        "_get_default_store _new_process_group_helper _resolve_process_group _world rendezvous",
-        "distributed: * _get_default_group default_pg_timeout",
+        "_new_process_group_helper",
+        "distributed: * _get_default_group _get_default_store _get_process_group_name _resolve_process_group _world",
     ),
     "distributed.elastic": ("", ""),
     "distributed.elastic.agent": ("", ""),

@@ -1,0 +1,104 @@
+"""Collectives, between processes of this host, told as PyTorch's with gloo tell them."""
+
+import sys
+from functools import partial
+
+import pytest
+
+from .ranks import same, start
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+
+DTYPES = [
+    "bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+OPS = ["SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]
+SHAPES = ((), (0,), (1,), (3, 2), (5, 700))
+
+
+def story(call):
+    try:
+        return call()
+    except (RuntimeError, ValueError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def numbers(torch, rank, shape, dtype, layout="rows"):
+    """Numbers that differ between ranks, some of them alike, whose sums are exact in every dtype."""
+    count = 1
+    for size in shape:
+        count *= size
+    flat = (torch.arange(count) * (rank + 3)) % 7 - (0 if dtype.startswith(("u", "b")) else 3)
+    made = flat.reshape(shape).to(getattr(torch, dtype))
+    if dtype.startswith("complex"):
+        made = made * (1 + rank * 1j)
+    return made.t().contiguous().t() if layout == "columns" and len(shape) == 2 else made
+
+
+def all_collectives(torch, dist, tell, group, shape, dtype, layout, async_op):
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    root = dist.get_global_rank(group, size - 1)
+
+    def mine(seed=0):
+        return numbers(torch, rank + seed, shape, dtype, layout)
+
+    def blank():
+        return torch.zeros_like(mine())
+
+    def told(work, *results):
+        if async_op:
+            work.wait()
+            assert torch.__name__ == "torch" or (work.is_completed() and work.is_success())
+        else:
+            assert work is None
+        tell(*[each.tolist() for each in results])
+
+    def reduced(op):
+        x = mine()
+        told(dist.all_reduce(x, getattr(dist.ReduceOp, op), group, async_op), x)
+
+    for op in OPS:
+        tell(op, story(partial(reduced, op)))
+    x = mine()
+    told(dist.broadcast(x, root, group, async_op), x)
+    x = mine()
+    work = dist.reduce(x, root, group=group, async_op=async_op)
+    told(work, *[x] * (rank == size - 1))
+    outs = [blank() for _ in range(size)]
+    told(dist.all_gather(outs, mine(), group, async_op), *outs)
+    if not dtype.startswith("complex"):  # which gloo does not gather
+        outs = [blank() for _ in range(size)] if rank == size - 1 else None
+        told(dist.gather(mine(), outs, root, group, async_op), *outs or ())
+    x = blank()
+    told(dist.scatter(x, [mine(n) for n in range(size)] if rank == size - 1 else None, root, group, async_op), x)
+    x = blank()
+    told(dist.reduce_scatter(x, [mine(n) for n in range(size)], group=group, async_op=async_op), x)
+    outs = [blank() for _ in range(size)]
+    told(dist.all_to_all(outs, [mine(n) for n in range(size)], group, async_op), *outs)
+    if shape:
+        whole = torch.cat([blank()] * size)
+        told(dist.all_gather_into_tensor(whole, mine(), group, async_op), whole)
+        x, several = blank(), torch.cat([mine(n) for n in range(size)])
+        told(dist.reduce_scatter_tensor(x, several, group=group, async_op=async_op), x)
+        whole = torch.zeros_like(several)
+        told(dist.all_to_all_single(whole, several, group=group, async_op=async_op), whole)
+
+
+def matrix(torch, tell):
+    dist = start(torch)
+    groups = [dist.group.WORLD, dist.new_group([0]), dist.new_group([1, 0] if dist.get_world_size() == 2 else [2, 0])]
+    for dtype in DTYPES:
+        for number, shape in enumerate(SHAPES if dtype == "float32" else [SHAPES[len(dtype) % 4], SHAPES[-1]]):
+            async_op = bool((number + len(dtype)) % 2)
+            all_collectives(torch, dist, tell, groups[0], shape, dtype, "rows", async_op)
+    for group in groups[1:]:
+        if group != dist.GroupMember.NON_GROUP_MEMBER:
+            for async_op in (False, True):
+                all_collectives(torch, dist, tell, group, (4, 3), "float32", "rows", async_op)
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_collectives_dtypes_groups_and_shapes(ranks):
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    same(matrix, ranks)

@@ -1,0 +1,417 @@
+"""What all processes of a group do together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from ..core.machine import Tensor
+from .call import Call, averaged, multiplied, split, split_by
+from .reduction import ReduceOp, Reduction, reduction_of
+from .work import Work
+from .world import GroupMember, ProcessGroup, _member, get_group_rank
+
+__all__ = [
+    "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
+    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "reduce",
+    "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
+]  # fmt: skip
+
+
+# ---- what is asked of arguments
+
+
+def check_tensor(tensor: Any, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(tensor)} instead."
+        )
+
+
+def check_tensors(tensors: Any, name: str) -> None:
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(tensors)} instead."
+        )
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+                f"             but got {type(tensors)} with elements of type {type(tensors[number])}."
+            )
+
+
+def _check_same_dtype(*tensors: Tensor) -> None:
+    for tensor in tensors:
+        if tensor.dtype is not tensors[0].dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {tensor.dtype}"
+            )
+
+
+def _check_list(name: str, kind: str, tensors: Sequence[Tensor], like: Tensor, count: int) -> None:
+    """A tensor for each rank, of the same size each."""
+    _check_same_dtype(*tensors, like)
+    if len(tensors) != count:
+        raise RuntimeError(
+            f"ProcessGroupGloo::{name}: invalid {kind} tensor list at index 0 (expected length {count}, "
+            f"got {len(tensors)})"
+        )
+    for number, tensor in enumerate(tensors):
+        if tensor.shape != like.shape:
+            raise RuntimeError(
+                f"ProcessGroupGloo::{name}: invalid tensor size at index {number} (expected "
+                f"{_shape(like)}, got {_shape(tensor)})"
+            )
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"({', '.join(map(str, tensor.shape))})"
+
+
+def _check_multiple(name: str, large: Tensor, small: Tensor, size: int) -> None:
+    _check_same_dtype(large, small)
+    if large.numel() != small.numel() * size:
+        raise RuntimeError(
+            f"{name}: a tensor of {large.numel()} elements is not that of {small.numel()} for each of {size} ranks"
+        )
+
+
+def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, name: str) -> int:
+    """The number in the group of the rank meant."""
+    if group_rank is not None:
+        if rank is not None:
+            raise ValueError("Can't specify both group_rank and global_rank")
+        root = group_rank
+    elif rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    elif rank >= 0 and rank not in group._by_rank and group is GroupMember.WORLD:
+        root = rank
+    else:
+        root = get_group_rank(group, rank)
+    if not 0 <= root < group.size():
+        raise RuntimeError(f"ProcessGroupGloo::{name}: invalid root rank: {root}")
+    return root
+
+
+# ---- reductions
+
+
+def _reduction(op: Any, tensor: Tensor) -> Reduction:
+    return reduction_of(op, tensor.dtype)
+
+
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Reduce the tensors of all processes to one, which all get in place of theirs."""
+    check_tensor(tensor, "tensor")
+    pg = _member(group, "all_reduce")
+    return None if pg is None else _all_reduce(pg, [tensor], op, async_op)
+
+
+def all_reduce_coalesced(
+    tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce several tensors of all processes."""
+    if isinstance(tensors, Tensor):
+        tensors = [tensors]
+    check_tensors(tensors, "tensor")
+    _check_same_dtype(*tensors)
+    pg = _member(group, "all_reduce_coalesced")
+    return None if pg is None else _all_reduce(pg, tensors, op, async_op)
+
+
+def _all_reduce(pg: ProcessGroup, tensors: Sequence[Tensor], op: Any, async_op: bool) -> Work | None:
+    call = pg._call("all_reduce", tensors)
+    wanted = [(call.fill(tensor), _reduction(op, tensor)) for tensor in tensors]
+
+    def task() -> None:
+        for array, reduction in wanted:
+            call.engine.all_reduce(multiplied(array, reduction, own=True), reduction)
+            averaged(array, reduction, pg.size())
+
+    call.task = task
+    return pg._do(call, async_op)
+
+
+def reduce(
+    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Reduce the tensors of all processes to one, which one process gets in place of its own."""
+    check_tensor(tensor, "tensor")
+    pg = _member(group, "reduce")
+    if pg is None:
+        return None
+    root = root_of(pg, dst, group_dst, "reduce")
+    call = pg._call("reduce", [tensor])
+    reduction, mine = _reduction(op, tensor), root == pg.rank()
+    array = call.fill(tensor) if mine else call.read(tensor)
+
+    def task() -> None:
+        call.engine.reduce(multiplied(array, reduction, own=mine), reduction, root)
+        if mine:
+            averaged(array, reduction, pg.size())
+
+    call.task = task
+    return pg._do(call, async_op)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce a list of tensors, one for each process, which gets what that one comes to."""
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    pg = _member(group, "reduce_scatter")
+    if pg is None:
+        return None
+    _check_list("reduce_scatter", "input", input_list, output, pg.size())
+    call = pg._call("reduce_scatter", [output], input_list)
+    pieces = [call.read(tensor) for tensor in input_list]
+    return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce a tensor, of which each process gets a part."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    pg = _member(group, "reduce_scatter_tensor")
+    if pg is None:
+        return None
+    _check_multiple("reduce_scatter_tensor", input, output, pg.size())
+    call = pg._call("reduce_scatter_tensor", [output], [input])
+    pieces = split(call.read(input), pg.size())
+    return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op)
+
+
+def _reduce_scatter(
+    pg: ProcessGroup, call: Call, output: Tensor, pieces: Sequence[Any], reduction: Reduction, async_op: bool
+) -> Work | None:
+    out = call.fill(output)
+
+    def task() -> None:
+        call.engine.reduce_scatter(out, [multiplied(piece, reduction, own=False) for piece in pieces], reduction)
+        averaged(out, reduction, pg.size())
+
+    call.task = task
+    return pg._do(call, async_op)
+
+
+# ---- one to all, all to one, all to all
+
+
+def broadcast(
+    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+) -> Work | None:
+    """Give the tensor of one process to all, in place of theirs."""
+    check_tensor(tensor, "tensor")
+    pg = _member(group, "broadcast")
+    if pg is None:
+        return None
+    root = root_of(pg, src, group_src, "broadcast")
+    call = pg._call("broadcast", [tensor])
+    array = call.read(tensor) if root == pg.rank() else call.fill(tensor)
+    call.task = lambda: call.engine.broadcast(array, root)
+    return pg._do(call, async_op)
+
+
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Give the tensors of all processes to all, as a list."""
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    pg = _member(group, "all_gather")
+    if pg is None:
+        return None
+    _check_list("allgather", "output", tensor_list, tensor, pg.size())
+    call = pg._call("all_gather", tensor_list, [tensor])
+    outs, array = [call.fill(each) for each in tensor_list], call.read(tensor)
+    call.task = lambda: call.engine.all_gather(outs, array)
+    return pg._do(call, async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Any = None,
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Give several tensors of all processes to all: a list of them for each process."""
+    check_tensors(input_tensor_list, "tensor_list")
+    pg = _member(group, "all_gather_coalesced")
+    if pg is None:
+        return None
+    call = pg._call("all_gather", [t for each in output_tensor_lists for t in each], input_tensor_list)
+    wanted = [
+        ([call.fill(each[number]) for each in output_tensor_lists], call.read(tensor))
+        for number, tensor in enumerate(input_tensor_list)
+    ]
+
+    def task() -> None:
+        for outs, array in wanted:
+            call.engine.all_gather(outs, array)
+
+    call.task = task
+    return pg._do(call, async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Give the tensors of all processes to all, one behind the other in one tensor."""
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    pg = _member(group, "all_gather_into_tensor")
+    if pg is None:
+        return None
+    _check_multiple("all_gather_into_tensor", output_tensor, input_tensor, pg.size())
+    call = pg._call("all_gather_into_tensor", [output_tensor], [input_tensor])
+    outs, array = split(call.fill(output_tensor), pg.size()), call.read(input_tensor)
+    call.task = lambda: call.engine.all_gather(outs, array)
+    return pg._do(call, async_op, [input_tensor])
+
+
+def gather(
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Give the tensors of all processes to one, as a list."""
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    pg = _member(group, "gather")
+    if pg is None:
+        return None
+    root = root_of(pg, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
+    if root == pg.rank():
+        if not gather_list:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        _check_list("gather", "output", gather_list, tensor, pg.size())
+    elif gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    call = pg._call("gather", gather_list or [], [tensor])
+    outs, array = [call.fill(each) for each in gather_list or ()], call.read(tensor)
+    call.task = lambda: call.engine.gather(outs or None, array, root)
+    return pg._do(call, async_op, [tensor])
+
+
+def scatter(
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
+    async_op: bool = False, group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Give each process one of the tensors that one has."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    pg = _member(group, "scatter")
+    if pg is None:
+        return None
+    root = root_of(pg, 0 if src is None and group_src is None else src, group_src, "scatter")
+    if root == pg.rank():
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        _check_list("scatter", "input", scatter_list, tensor, pg.size())
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    call = pg._call("scatter", [tensor], scatter_list or [])
+    pieces, array = [call.read(each) for each in scatter_list or ()], call.fill(tensor)
+    call.task = lambda: call.engine.scatter(array, pieces or None, root)
+    return pg._do(call, async_op)
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Give each process one of a list of tensors, and get one from each."""
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    pg = _member(group, "all_to_all")
+    if pg is None:
+        return None
+    _check_same_dtype(*output_tensor_list, *input_tensor_list)
+    for tensors in (output_tensor_list, input_tensor_list):
+        if len(tensors) != pg.size():
+            raise RuntimeError(f"all_to_all: a list of {pg.size()} tensors is expected, got {len(tensors)}")
+    call = pg._call("all_to_all", output_tensor_list, input_tensor_list)
+    outs, pieces = [call.fill(t) for t in output_tensor_list], [call.read(t) for t in input_tensor_list]
+    call.task = lambda: call.engine.all_to_all(outs, pieces)
+    return pg._do(call, async_op)
+
+
+def all_to_all_single(
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Give each process some rows of a tensor, and get some from each; as many to all, unless sizes are given."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    _check_same_dtype(output, input)
+    pg = _member(group, "all_to_all_single")
+    if pg is None:
+        return None
+    call = pg._call("all_to_all_single", [output], [input])
+    outs = _rows(call.fill(output), output, output_split_sizes, pg.size())
+    pieces = _rows(call.read(input), input, input_split_sizes, pg.size())
+    call.task = lambda: call.engine.all_to_all(outs, pieces)
+    return pg._do(call, async_op)
+
+
+def _rows(array: Any, tensor: Tensor, sizes: Sequence[int] | None, count: int) -> list[Any]:
+    rows = tensor.shape[0] if tensor.dim() else 1
+    if not sizes:
+        if rows % count:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        sizes = [rows // count] * count
+    if len(sizes) != count:
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != rows:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    return split_by(array, array.size // max(rows, 1), sizes)
+
+
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+) -> Work | None:  # fmt: skip
+    """Wait until all processes have called this."""
+    pg = _member(group, "barrier")
+    if pg is None:
+        return None
+    call = pg._call("barrier", [])
+    call.task = call.engine.barrier if timeout is None else lambda: _within(call.engine, timeout)
+    return pg._do(call, async_op)
+
+
+def _within(engine: Any, timeout: timedelta) -> None:
+    with _limited(engine, timeout):
+        engine.barrier()
+
+
+@contextlib.contextmanager
+def _limited(engine: Any, timeout: timedelta) -> Iterator[None]:
+    before, engine.timeout = engine.timeout, timeout.total_seconds()
+    try:
+        yield
+    finally:
+        engine.timeout = before
+
+
+def _alias(name: str, of: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return of(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__, function.__wrapped__ = of.__doc__, of  # type: ignore[attr-defined]
+    return function
+
+
+all_gather_single = _alias("all_gather_single", all_gather_into_tensor)
+reduce_scatter_single = _alias("reduce_scatter_single", reduce_scatter_tensor)
+_all_gather_base = _alias("_all_gather_base", all_gather_into_tensor)
+_reduce_scatter_base = _alias("_reduce_scatter_base", reduce_scatter_tensor)

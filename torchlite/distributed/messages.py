@@ -1,0 +1,168 @@
+"""Tensors from one process to another, and barriers that say who is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from ..core.machine import Tensor
+from ..core.values.pickling import bear_name
+from .collectives import check_tensor, root_of
+from .errors import DistBackendError
+from .process_group import ProcessGroup
+from .work import Work
+from .world import _get_default_group, _member, get_global_rank
+
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "monitored_barrier", "recv", "send"]
+
+_BARRIER = -1  # the tag of barriers' own messages, which no program's can be
+
+
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> Work | None:
+    """Begin to send a tensor to one process."""
+    check_tensor(tensor, "tensor")
+    pg = _member(group, "isend")
+    if pg is None:
+        return None
+    to = root_of(pg, dst, group_dst, "send")
+    if to == pg.rank():
+        raise ValueError(
+            "Invalid destination rank: destination rank should not be the same as the rank of the current process."
+        )
+    call = pg._call("send", [tensor])
+    array = call.read(tensor)
+    work = Work("send", [tensor], pg._timeout.total_seconds())
+    call.engine.send(array, to, tag, lambda error, _: work._finish(error))
+    return work
+
+
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Work | None:
+    """Begin to receive a tensor from one process, or from any."""
+    check_tensor(tensor, "tensor")
+    pg = _member(group, "irecv")
+    if pg is None:
+        return None
+    source = None if src is None and group_src is None else root_of(pg, src, group_src, "recv")
+    if source == pg.rank():
+        raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")
+    call = pg._call("recv", [tensor])
+    array = call.fill(tensor)
+    work = Work("recv", [tensor], pg._timeout.total_seconds())
+    work._settle = call.settle
+    call.engine.receive(array, source, tag, lambda error, other: work._finish(error, _global(pg, other)))
+    return work
+
+
+def _global(pg: ProcessGroup, number: int) -> int:
+    return get_global_rank(pg, number) if number >= 0 else -1
+
+
+def send(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> None:
+    """Send a tensor to one process."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def recv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> int:
+    """Receive a tensor from one process, or from any, and say from which."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    return work.source_rank()
+
+
+class P2POp:
+    """A send or a receive that is yet to begin: `isend` or `irecv`, and what it is called with."""
+
+    def __init__(
+        self, op: Callable[..., Any], tensor: Tensor, peer: int | None = None, group: ProcessGroup | None = None,
+        tag: int = 0, group_peer: int | None = None,
+    ) -> None:  # fmt: skip
+        if op not in (isend, irecv):
+            raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                             "``torch.distributed.irecv``.")  # fmt: skip
+        check_tensor(tensor, "tensor")
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group = group or _get_default_group()
+        self.group_peer = root_of(self.group, peer, group_peer, op.__name__)
+        self.peer = get_global_rank(self.group, self.group_peer)
+
+    def __repr__(self) -> str:
+        mine = self.group.rank()
+        source, to = (mine, self.group_peer) if self.op is isend else (self.group_peer, mine)
+        return (
+            f"P2POp({self.op.__name__} pg={self.group.group_name}, group_src={source}, group_dst={to},  "
+            f"{self.tensor.shape}, {self.tensor.dtype})"
+        )
+
+
+bear_name(P2POp, "torch.distributed.distributed_c10d")
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Begin sends and receives together, in which none waits for another."""
+    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
+    return [op.op(op.tensor, group=op.group, tag=op.tag, **{_PEER[op.op]: op.group_peer}) for op in p2p_op_list]
+
+
+_PEER = {isend: "group_dst", irecv: "group_src"}
+
+
+def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """Wait until all processes have called this; who has not come in time is named in the error of the first one."""
+    pg = _member(group, "monitored_barrier")
+    if pg is None:
+        return
+    seconds = (timeout or pg._timeout).total_seconds()
+    if pg.rank():
+        _tell(pg, 0, seconds)
+        _await(pg, 0, seconds)
+        return
+    deadline, missing = time.monotonic() + seconds, []
+    for other in range(1, pg.size()):
+        try:
+            _await(pg, other, max(0.0, deadline - time.monotonic()))
+        except RuntimeError as error:
+            missing.append(get_global_rank(pg, other))
+            if not wait_all_ranks:
+                raise RuntimeError(_late(missing, seconds) + f"\n Original exception: \n{error}") from None
+    if missing:
+        raise RuntimeError(_late(missing, seconds))
+    for other in range(1, pg.size()):
+        _tell(pg, other, seconds)
+
+
+def _late(missing: Sequence[int], seconds: float) -> str:
+    ranks = ", ".join(map(str, missing))
+    word = "Ranks" if len(missing) > 1 else "Rank"
+    return f"[Rank 0]: {word} {ranks} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms"
+
+
+def _tell(pg: ProcessGroup, other: int, seconds: float) -> None:
+    work = Work("send", [], seconds)
+    pg._main.send(np.zeros(1, np.uint8), other, _BARRIER, lambda error, _: work._finish(error))
+    work.wait()
+
+
+def _await(pg: ProcessGroup, other: int, seconds: float) -> None:
+    work = Work("recv", [], seconds)
+    pg._main.receive(np.zeros(1, np.uint8), other, _BARRIER, lambda error, _: work._finish(error))
+    try:
+        work.wait()
+    except DistBackendError as error:
+        raise RuntimeError(str(error)) from None

@@ -1,0 +1,100 @@
+"""A group of processes that work together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from ..core.machine import Tensor
+from ..core.values import device
+from ..core.values.pickling import bear_name
+from .call import Call
+from .detail import check_the_same
+from .engines.base import Engine
+from .options import DebugLevel, get_debug_level
+from .stores import Store
+from .work import Line, Work
+
+_log = logging.getLogger(__name__)
+
+
+class ProcessGroup:
+    """A group of processes that work together, as one of them sees it."""
+
+    def __init__(
+        self, engines: dict[str, Engine], ranks: Sequence[int], backend: str, name: str, desc: str, store: Store,
+        timeout: timedelta,
+    ) -> None:  # fmt: skip
+        self._engines, self._ranks, self._backend, self._store = engines, list(ranks), backend, store
+        self._main = next(iter(engines.values()))
+        self._by_rank = {rank: number for number, rank in enumerate(ranks)}
+        self.group_name, self.group_desc = name, desc
+        self._timeout = timeout
+        self._lines = {id(engine): Line() for engine in engines.values()}
+        self._detailed = get_debug_level() is DebugLevel.DETAIL
+
+    def rank(self) -> int:
+        """The number of this process in the group."""
+        return self._main.rank
+
+    def size(self) -> int:
+        """How many processes there are."""
+        return self._main.size
+
+    def name(self) -> str:
+        """The name of what the processes talk by."""
+        return self._backend.partition(",")[0].partition(":")[2] or self._backend
+
+    @property
+    def _device_types(self) -> list[device]:
+        return [device(kind) for kind in self._engines]
+
+    def get_group_store(self) -> Store:
+        """The store by which the processes found each other."""
+        return self._store
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Wait so long for others from now on."""
+        self._timeout = timeout
+        for engine in self._engines.values():
+            engine.timeout = timeout.total_seconds()
+
+    def abort(self) -> None:
+        """Let all that waits, here and in the other processes, end with an error."""
+        for engine in self._engines.values():
+            engine.fail(f"rank {self._ranks[self.rank()]} aborted the process group")
+        self.shutdown()
+
+    def shutdown(self) -> None:
+        """Leave the group."""
+        for engine in self._engines.values():
+            self._lines[id(engine)].close()
+            engine.close()
+
+    def _engine(self, device: str) -> Engine:
+        engine = self._engines.get(device)
+        if engine is None:
+            raise RuntimeError(f"No backend type associated with device type {device}")
+        return engine
+
+    def _call(self, name: str, results: Sequence[Tensor], tensors: Sequence[Tensor] = ()) -> Call:
+        """What is to be filled in: the beginning of a collective on tensors of one device."""
+        several = [*results, *tensors]
+        return Call(name, self._engine(several[0].device.type) if several else self._main, results)
+
+    def _do(self, call: Call, async_op: bool, shapes: Sequence[Tensor] = ()) -> Work | None:
+        """Run a collective, now or in the thread of the group."""
+        line = self._lines[id(call.engine)]
+        if self._detailed:
+            check_the_same(self, line, call.engine, call.name, shapes or call.results)
+        seconds = self._timeout.total_seconds()
+        if not async_op:
+            line.now(call.name, call.run, seconds)
+            return None
+        work = Work(call.name, call.results, seconds)
+        line.later(call.run, work)
+        return work
+
+
+bear_name(ProcessGroup, "torch.distributed.distributed_c10d")

@@ -1,0 +1,470 @@
+"""The groups that this process is in: making them, asking about them, leaving them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from ..core.values import warn
+from ..core.values.pickling import bear_name
+from .engines import available, connect, launched
+from .engines.base import Engine
+from .errors import DistBackendError
+from .options import default_pg_timeout
+from .process_group import ProcessGroup
+from .rendezvous import rendezvous
+from .stores import PrefixStore, Store
+
+__all__ = [
+    "Backend", "BackendConfig", "GroupMember", "destroy_process_group", "get_backend", "get_backend_config",
+    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
+    "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
+    "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups",
+    "new_subgroups_by_enumeration", "split_group",
+]  # fmt: skip
+
+_log = logging.getLogger(__name__)
+_NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
+
+
+class _World:
+    """What this process knows of its groups."""
+
+    def __init__(self) -> None:
+        self.default_pg: ProcessGroup | None = None
+        self.groups: dict[str, ProcessGroup] = {}
+        self.count = 0  # of all groups made, also by others: the same in all processes
+
+
+_world = _World()
+
+
+class _WorldMeta(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """The group of all processes."""
+        return _world.default_pg
+
+    @WORLD.setter
+    def WORLD(cls, group: ProcessGroup | None) -> None:
+        _world.default_pg = group
+
+
+class group(metaclass=_WorldMeta):
+    """The group of all processes, as `group.WORLD`."""
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """Who is in a group; one who is not is given `NON_GROUP_MEMBER` in its place."""
+
+    NON_GROUP_MEMBER = -100
+
+
+class Backend(str):
+    """The name of what processes talk by."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
+    backend_list: ClassVar = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map: ClassVar = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
+    backend_capability: ClassVar = {GLOO: ["cpu", "cuda"], NCCL: ["cuda"], MPI: ["cpu", "cuda"]}
+
+    def __new__(cls, name: str) -> str:  # type: ignore[misc]
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
+        return str(name).lower()
+
+
+class BackendConfig:
+    """Which backend serves which type of device."""
+
+    def __init__(self, backend: str) -> None:
+        pairs = [pair.partition(":") for pair in str(backend).lower().split(",")]
+        if backend == Backend.UNDEFINED:
+            self.device_backend_map = {"cpu": Backend.GLOO, "cuda": Backend.NCCL}
+        elif all(name for _, _, name in pairs):
+            self.device_backend_map = {device: name for device, _, name in pairs}
+        elif len(pairs) == 1:
+            serves = Backend.backend_capability.get(backend, ["cpu", "cuda"])
+            self.device_backend_map = dict.fromkeys(serves, backend)
+        else:
+            raise ValueError(f"Invalid backend argument: {backend!r}: a name, or pairs like 'cpu:gloo,cuda:nccl'")
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        """The backends by the types of device."""
+        return self.device_backend_map
+
+
+for _cls in (group, GroupMember, Backend, BackendConfig):
+    bear_name(_cls, "torch.distributed.distributed_c10d")
+
+
+# ---- what there is
+
+
+def is_available() -> bool:
+    """Whether processes can work together here."""
+    return os.name == "posix"
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` has been called."""
+    return _world.default_pg is not None
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether a launcher started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether there is what a backend's name stands for."""
+    return available(backend.lower())
+
+
+def is_gloo_available() -> bool:
+    """Whether processes of one host can talk by shared memory, which goes by gloo's name."""
+    return is_available()
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    return available("mpi")
+
+
+def is_nccl_available() -> bool:
+    """Whether CuPy has NCCL."""
+    return available("nccl")
+
+
+def is_ucc_available() -> bool:
+    """Whether there is UCC: there is not."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """Whether there is XCCL: there is not."""
+    return False
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The name of the backend that serves a device unless one is named."""
+    kind = device if isinstance(device, str) else device.type
+    return Backend.default_device_backend_map[kind.partition(":")[0]]
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """Which of the processes on this host this is, as a launcher wrote into the environment."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work, "
+        "assuming you are not running in a multi-device context and want the code to run locally instead."
+    )
+
+
+# ---- beginning and ending
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Store | None = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+    _ranks: list[int] | None = None,
+) -> None:
+    """Meet the other processes: by a URL (`env://`, `tcp://host:port`, `file:///path`), or by a store.
+
+    `env://` reads MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE; under mpiexec it needs none of these.
+    """
+    if _world.default_pg is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    timeout = _checked_timeout(timeout)
+    config = BackendConfig(Backend(backend) if backend is not None else Backend.UNDEFINED)
+    _check_available(config, explicit=backend is not None)
+    if store is None:
+        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout=timeout))
+        store.set_timeout(timeout)
+    elif rank < 0 or world_size < 1:
+        raise AssertionError("rank and world_size must be given with a store")
+    name = group_name or "0"
+    made = _make(config, backend, list(range(world_size)), rank, name, "default_pg", PrefixStore("default_pg", store),
+                 timeout)  # fmt: skip
+    _world.default_pg, _world.count = made, 1
+
+
+def _checked_timeout(timeout: timedelta | None) -> timedelta:
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    return default_pg_timeout if timeout is None else timeout
+
+
+def _check_available(config: BackendConfig, explicit: bool) -> None:
+    for device, backend in list(config.device_backend_map.items()):
+        if backend == "mpi" and not available(backend):
+            raise RuntimeError(
+                "Distributed package doesn't have MPI built in. torchlite has it by mpi4py: install "
+                "'torchlite-numpy[mpi]', and start the program with mpiexec."
+            )
+        if not available(backend):
+            if explicit:
+                raise RuntimeError(f"Distributed package doesn't have {backend.upper()} built in.")
+            del config.device_backend_map[device]
+
+
+def _make(
+    config: BackendConfig, backend: str | None, ranks: list[int], rank: int, name: str, desc: str, store: Store,
+    timeout: timedelta,
+) -> ProcessGroup:  # fmt: skip
+    engines: dict[str, Engine] = {}
+    by_name: dict[str, Engine] = {}
+    for device, talks_by in config.device_backend_map.items():
+        kind = "nccl" if talks_by == "nccl" else "cpu"
+        if kind == "cpu" and kind not in by_name and talks_by != "mpi" and launched.by_mpi():
+            _log.debug("started by mpiexec: %s means MPI", talks_by)
+        if kind not in by_name:
+            _check_mpi(talks_by, len(ranks))
+            by_name[kind] = connect(kind, PrefixStore(f"{name}/{kind}", store), rank, ranks, timeout.total_seconds())
+        engines[device] = by_name[kind]
+    made = ProcessGroup(engines, ranks, repr(config), name, desc, store, timeout)
+    made._asked_for = backend or Backend.UNDEFINED
+    _world.groups[name] = made
+    return made
+
+
+def _check_mpi(talks_by: str, size: int) -> None:
+    if talks_by == "mpi" and size > 1 and not launched.by_mpi():
+        raise DistBackendError(f"MPI did not start this process: use `mpiexec -n {size} python -m torchlite script.py`")
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Leave a group, or all of them."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return
+    leaving = _world.default_pg if group is None else group
+    if leaving is None:
+        raise AssertionError("Process group cannot be None")
+    if leaving is not _world.default_pg:
+        if _world.groups.pop(leaving.group_name, None) is None:
+            raise ValueError("Invalid process group specified")
+        leaving.shutdown()
+        return
+    for each in reversed(_world.groups.values()):
+        each.shutdown()
+    _world.__init__()  # type: ignore[misc]
+
+
+# ---- groups of some
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """A group of some processes, or `GroupMember.NON_GROUP_MEMBER` where this is none of them.
+
+    All processes call this, also those that are not in the group (unless `use_local_synchronization`).
+    """
+    world = _get_default_group()
+    chosen = list(world._ranks) if ranks is None else list(ranks)
+    if sort_ranks:
+        chosen.sort()
+    if len(set(chosen)) != len(chosen) or len(chosen) > world.size():
+        raise ValueError(f"the new group's ranks must be different ones of the {world.size()} there are: {chosen}")
+    for rank in chosen:
+        if not 0 <= rank < world.size():
+            raise ValueError(
+                f"Rank {rank} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})"
+            )
+    name = _group_name(chosen, use_local_synchronization)
+    if get_rank() not in chosen:
+        return GroupMember.NON_GROUP_MEMBER
+    asked = world._asked_for if backend is None else Backend(backend)
+    config = BackendConfig(asked)
+    _check_available(config, explicit=asked != Backend.UNDEFINED)
+    limit = world._timeout if timeout is None else _checked_timeout(timeout)
+    return _make(config, asked, chosen, chosen.index(get_rank()), name, group_desc or "undefined",
+                 PrefixStore(f"group/{name}", world._store), limit)  # fmt: skip
+
+
+def _group_name(ranks: Sequence[int], local: bool) -> str:
+    """A name that all members give the group by themselves."""
+    if not local:
+        name, _world.count = str(_world.count), _world.count + 1
+        return name
+    base = hashlib.sha1("_".join(map(str, ranks)).encode()).hexdigest()
+    return next(name for number in itertools.count() if (name := f"{base}{number}") not in _world.groups)
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of so many processes each: that of this process, and all of them."""
+    size = get_world_size(group)
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
+    ranks = get_process_group_ranks(group)
+    parts = [ranks[at : at + group_size] for at in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of those that are listed: that of this process, and all of them."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    listed = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
+    twice = next((rank for rank in listed if listed.count(rank) > 1), None)
+    if twice is not None:
+        raise ValueError(f"Rank {twice} has appeared in both subgroup lists")
+    made = [new_group(ranks, timeout, backend, pg_options, group_desc=group_desc) for ranks in ranks_per_subgroup_list]
+    own = next((each for ranks, each in zip(ranks_per_subgroup_list, made) if get_rank() in ranks), None)
+    return own, made
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """The part of a group that this process is in; all of its processes call this, with the same parts."""
+    parent = parent_pg or _get_default_group()
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    own = None
+    for ranks in split_ranks:
+        if len(ranks) > parent.size():
+            raise ValueError(
+                "the split group's size should be less or equal to the world_size set by init_process_group"
+            )
+        made = new_group([parent._ranks[rank] for rank in ranks], timeout, backend, group_desc=group_desc)
+        own = own if made == GroupMember.NON_GROUP_MEMBER else made
+    return own
+
+
+# ---- asking
+
+
+def _get_default_group() -> ProcessGroup:
+    if _world.default_pg is None:
+        raise ValueError(_NOT_INITIALIZED)
+    return _world.default_pg
+
+
+def _get_default_store() -> Store:
+    return _get_default_group()._store
+
+
+def _get_process_group_name(pg: ProcessGroup) -> str:
+    return pg.group_name
+
+
+def _resolve_process_group(group_name: str) -> ProcessGroup:
+    if group_name not in _world.groups:
+        raise ValueError(f"Could not resolve the process group registered under the name {group_name}")
+    return _world.groups[group_name]
+
+
+def _member(group: Any, doing: str) -> ProcessGroup | None:
+    """The group meant; None, with a warning, where this process is not in it."""
+    if group is None:
+        return _get_default_group()
+    if group == GroupMember.NON_GROUP_MEMBER:
+        warn(f"Running {doing} on global rank {get_rank()} which does not belong to the given group.")
+        return None
+    return group
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """The number of this process in a group, -1 where it is not in it."""
+    default = _get_default_group()
+    return -1 if group == GroupMember.NON_GROUP_MEMBER else (group or default).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many processes a group has, -1 where this one is not in it."""
+    default = _get_default_group()
+    return -1 if group == GroupMember.NON_GROUP_MEMBER else (group or default).size()
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """The name of what a group talks by, as it was asked for."""
+    pg = group or _get_default_group()
+    if pg == GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("Invalid process group specified")
+    return pg._asked_for
+
+
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """Which backend serves which type of device in a group."""
+    return (group or _get_default_group())._backend
+
+
+def get_pg_count() -> int:
+    """How many groups this process is in."""
+    return len(_world.groups)
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The number in a group of one of all processes."""
+    if group is _world.default_pg:
+        return global_rank
+    if global_rank not in group._by_rank:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return group._by_rank[global_rank]
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The number among all processes of one in a group."""
+    if group is _world.default_pg:
+        return group_rank
+    if not 0 <= group_rank < group.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return group._ranks[group_rank]
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The numbers among all processes of those in a group."""
+    return list((group or _get_default_group())._ranks)
