@@ -173,7 +173,8 @@ def forward(function, x):
     for direction in torch.eye(len(x)):
         with forward_ad.dual_level():
             result = function(forward_ad.make_dual(x, direction))
-            slopes.append(forward_ad.unpack_dual(result).tangent)
+            slope = forward_ad.unpack_dual(result).tangent
+            slopes.append(torch.zeros(()) if slope is None else slope)
     return torch.stack(slopes)
 
 

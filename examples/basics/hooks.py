@@ -18,7 +18,8 @@ class Probe:
     """Keeps, for each layer, the spread of its last output and of the gradient with respect to that output."""
 
     def __init__(self, model):
-        self.activations, self.gradients = {}, {}
+        self.activations: dict[str, float] = {}
+        self.gradients: dict[str, float] = {}
         self.handles = []
         for name, layer in model.named_children():
             if isinstance(layer, nn.Linear):

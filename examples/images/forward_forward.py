@@ -43,7 +43,7 @@ def labelled(images, labels):
 def classify(layers, images):
     responses = []
     for digit in range(10):
-        x, total = labelled(images, torch.full((len(images),), digit)), 0
+        x, total = labelled(images, torch.full((len(images),), digit)), torch.zeros(len(images))
         for layer in layers:
             x = layer(x)
             total = total + x.pow(2).mean(dim=1)

@@ -91,7 +91,8 @@ def main(steps):
         images = scenes(4)
         painted = features(painter(images))
         content = F.mse_loss(painted[1], features(images)[1])
-        style = sum(F.mse_loss(gram(found), want.expand(4, -1, -1)) for found, want in zip(painted, wanted))
+        styles = [F.mse_loss(gram(found), want.expand(4, -1, -1)) for found, want in zip(painted, wanted)]
+        style = torch.stack(styles).sum()
         loss = content + 100 * style
         optimizer.zero_grad()
         loss.backward()

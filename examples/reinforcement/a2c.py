@@ -66,7 +66,7 @@ def main(steps):
         with torch.no_grad():
             target = model(torch.from_numpy(carts.states.copy()))[1]
 
-        policy_loss = value_loss = entropy = 0.0
+        policy_loss = value_loss = entropy = torch.zeros(())
         for log_probs, values, spread, rewards, goes_on in reversed(history):
             target = rewards + GAMMA * goes_on * target
             advantage = target - values.detach()

@@ -21,7 +21,7 @@ class Memory:
     """The latest transitions, each (state, action, reward, next state, whether the pole fell)."""
 
     def __init__(self, size=5000):
-        self.transitions = deque(maxlen=size)
+        self.transitions: deque = deque(maxlen=size)
 
     def sample(self, choose):
         columns = zip(*choose.sample(self.transitions, BATCH))

@@ -41,8 +41,8 @@ def returns(rewards):
     for reward in reversed(rewards):
         total = reward + GAMMA * total
         found.append(total)
-    found = torch.tensor(found[::-1])
-    return (found - found.mean()) / (found.std() + 1e-6)
+    discounted = torch.tensor(found[::-1])
+    return (discounted - discounted.mean()) / (discounted.std() + 1e-6)
 
 
 def main(steps):

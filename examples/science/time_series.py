@@ -22,7 +22,7 @@ class Sequence(nn.Module):
     def forward(self, waves, future=0):
         """The next value after each of those given, and then `future` more."""
         h1, c1, h2, c2 = (torch.zeros(len(waves), self.hidden, dtype=waves.dtype) for _ in range(4))
-        outputs = []
+        outputs: list[torch.Tensor] = []
         for value in [*waves.split(1, dim=1), *[None] * future]:
             h1, c1 = self.lstm1(outputs[-1] if value is None else value, (h1, c1))
             h2, c2 = self.lstm2(h1, (h2, c2))

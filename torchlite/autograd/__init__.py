@@ -36,7 +36,7 @@ _MODULES = frozenset(
         "profiler_util", "variable",
     )
 )
-_NAMES = {
+_HOME = {
     "DeviceType": "profiler_util",
     "Function": "function",
     "NestedIOFunction": "function",
@@ -52,11 +52,11 @@ _NAMES = {
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    if name in _NAMES:
-        found = globals()[name] = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    if name in _HOME:
+        found = globals()[name] = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
         return found
     raise AttributeError(f"torchlite has no torch.autograd.{name} yet (docs/coverage.md lists what there is)")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_NAMES} - {"annotations"})
+    return sorted({*globals(), *_MODULES, *_HOME} - {"annotations"})

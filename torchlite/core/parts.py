@@ -5,9 +5,11 @@ The classes that derive from them add what Python does with the parts, and no sl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .native import native
+
+C = TypeVar("C")
 
 _SLOTS = {
     "TensorParts": ("_grad", "array", "backend", "counter", "dtype", "edge", "extra"),
@@ -28,7 +30,12 @@ def _parts(name: str) -> Any:
     return type(name, (), {"__slots__": _SLOTS[name]}) if native is None else getattr(native, name)
 
 
-TensorParts = _parts("TensorParts")
+if TYPE_CHECKING:
+
+    class TensorParts: ...  # `TensorBase` names them
+
+else:
+    TensorParts = _parts("TensorParts")
 NodeParts = _parts("NodeParts")
 ViewParts = _parts("ViewParts")
 CounterParts = _parts("CounterParts")
@@ -44,6 +51,6 @@ def know(**objects: Any) -> None:
         native.know(**objects)
 
 
-def whole(cls: Any) -> Any:
+def whole(cls: C) -> C:
     """A class that adds nothing to its parts, which the native build may free as these are."""
-    return cls if native is None else native.become_whole(cls)
+    return cls if native is None else native.become_whole(cls)  # type: ignore[no-any-return]

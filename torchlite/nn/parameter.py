@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 
 from ..core.declare import Signature
 from ..core.machine import Tensor, as_class
@@ -34,7 +34,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __torch_function__ = _disabled_torch_function_impl  # type: ignore[assignment]
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = empty(0)
         if requires_grad.__class__ is not bool:

@@ -90,7 +90,9 @@ def _adaptive_max_pool1d(self: Tensor, output_size: Ints) -> Any:
 
 
 adaptive_max_pool1d = publish_python(
-    "adaptive_max_pool1d(Tensor self, int[1] output_size)", _adaptive_max_pool1d, method=False
+    "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor result0, Tensor result1)",
+    _adaptive_max_pool1d,
+    method=False,
 )
 
 

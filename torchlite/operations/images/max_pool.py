@@ -284,7 +284,11 @@ _ROWS = (
     "Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False"
 )
 publish_python(f"max_pool1d({_ROWS})", _as_row(max_pool2d), method=False)
-publish_python(f"max_pool1d_with_indices({_ROWS})", _as_row(max_pool2d_with_indices), method=False)
+publish_python(
+    f"max_pool1d_with_indices({_ROWS}) -> (Tensor result0, Tensor result1)",
+    _as_row(max_pool2d_with_indices),
+    method=False,
+)
 
 
 # ---- max_unpool: values put back to where they were found

@@ -148,7 +148,8 @@ _UNPACKED = return_type("lu_unpack", ("P", "L", "U"))
 
 
 @published(
-    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)",
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+    "-> (Tensor P, Tensor L, Tensor U)",
     method=False,
     into=into_exactly,
 )

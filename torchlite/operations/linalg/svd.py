@@ -79,7 +79,9 @@ def svd(A: Tensor, full_matrices: bool, driver: str | None) -> Any:
     return _SVD(decomposition.apply(A, full_matrices, True, driver))
 
 
-@published("svd(Tensor self, bool some=True, bool compute_uv=True)", into=into_exactly)
+@published(
+    "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", into=into_exactly
+)
 def _old_svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
     if self.dim() < 2:
         raise RuntimeError(

@@ -123,7 +123,8 @@ _SOLUTION = return_type("triangular_solve", ("solution", "cloned_coefficient"))
 
 
 @published(
-    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)",
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) "
+    "-> (Tensor solution, Tensor cloned_coefficient)",
     into=into_exactly,
 )
 def triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Any:

@@ -153,7 +153,8 @@ _PYTHON = (bool, int, float, complex)
 
 
 @published(
-    "type(Tensor self, any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None)", function=False
+    "type(Tensor self, any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None) -> any",
+    function=False,
 )
 def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     """The name of this tensor's legacy type; with `dtype`, this tensor as that."""

@@ -143,7 +143,7 @@ def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
     return t.copy_(wrap(np.array(values).astype(t.dtype.numpy).reshape(t.array.shape), t.dtype, t.backend.home))
 
 
-@published("is_pinned(Tensor self, Device? device=None)", function=False)
+@published("is_pinned(Tensor self, Device? device=None) -> bool", function=False)
 def is_pinned(self: Tensor, device: DeviceLike) -> bool:
     """Whether the memory is page-locked, which it is for a device with memory of its own."""
     try:

@@ -253,7 +253,8 @@ publish(_embedding_bag_op, method=False)
 
 @published(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
-    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None)",
+    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
+    "-> (Tensor result0, Tensor result1, Tensor result2, Tensor result3)",
     method=False,
 )
 def embedding_bag(

@@ -61,7 +61,7 @@ isclose = Elementwise(
 publish(isclose)
 
 
-@published("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)")
+@published("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close."""
     refuse_batch(
@@ -72,7 +72,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
     return bool(isclose.apply(self, other, rtol, atol, equal_nan).all())
 
 
-@published("equal(Tensor self, Tensor other)")
+@published("equal(Tensor self, Tensor other) -> bool")
 def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and the same elements."""
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")

@@ -162,8 +162,10 @@ def is_neg(self: Tensor) -> bool:
     return bool(self.backend.bits & NEG)
 
 
-for _call in (conj, resolve_conj, resolve_neg, is_conj, is_neg):
+for _call in (conj, resolve_conj, resolve_neg):
     publish_python(f"{_call.__name__}(Tensor self)", _call)
+for _asked in (is_conj, is_neg):
+    publish_python(f"{_asked.__name__}(Tensor self) -> bool", _asked)
 
 
 # ---- polar form

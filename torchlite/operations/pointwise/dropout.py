@@ -69,7 +69,7 @@ _masked = Elementwise(
 )  # fmt: skip
 
 
-@published("native_dropout(Tensor input, float p, bool? train)", method=False)
+@published("native_dropout(Tensor input, float p, bool? train) -> (Tensor result0, Tensor result1)", method=False)
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """`dropout`, and the mask of what was kept."""
     if train is False or not input.numel():

@@ -166,7 +166,15 @@ def _power_of(self: Tensor, other: Any) -> Any:
 publish_python(
     "square(Tensor self)", lambda self: number_pow(self, 2), into=functools.partial(into, elementwise=True)
 )
-functions["square_"] = method("square_")(overridable(lambda self: self.pow_(2)))
+
+
+@method("square_")
+@overridable
+def square_(self: Tensor) -> Tensor:
+    return self.pow_(2)
+
+
+functions["square_"] = square_
 
 
 def _double(*values: Any) -> dt.dtype:

@@ -69,7 +69,7 @@ choose = Elementwise(
     real_parts=False,
 )
 where_true = Op(
-    "where.condition(Tensor condition)",
+    "where.condition(Tensor condition) -> Tensor[]",
     lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))),
     batch=DYNAMIC,
 )

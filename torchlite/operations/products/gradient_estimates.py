@@ -64,7 +64,7 @@ def _uneven(t: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
 _require = requirement("torch.gradient ")
 
 
-@published("gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1)", method=False)
+@published("gradient(Tensor self, *, any? spacing=None, any? dim=None, int edge_order=1) -> Tensor[]", method=False)
 def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
     """The slope of sampled values along each of the dimensions, by second-order differences.
 

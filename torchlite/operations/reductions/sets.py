@@ -112,7 +112,7 @@ def _asked(results: tuple[Tensor, ...], return_inverse: bool, return_counts: boo
     return asked if len(asked) > 1 else values
 
 
-@published(f"unique(Tensor self, {_FLAGS}, int? dim=None)")
+@published(f"unique(Tensor self, {_FLAGS}, int? dim=None) -> any")
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The distinct elements, or slices along `dim`, in order.
 
@@ -123,7 +123,7 @@ def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
     return _asked(results, return_inverse, return_counts)
 
 
-@published("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None)")
+@published("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> any")
 def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The elements, or slices along `dim`, without those that equal the one before them."""
     return _asked(consecutive.apply(input, return_inverse, return_counts, dim), return_inverse, return_counts)

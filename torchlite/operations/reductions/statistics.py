@@ -113,9 +113,9 @@ def _std_mean_vjp(grads: list[Any], self: Tensor, result0: Tensor, dim: Any, cor
 
 def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
     root, with_mean = name.startswith("std"), name.endswith("mean")
+    results = " -> (Tensor result0, Tensor result1)" if with_mean else ""
     op = Reduction(
-        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
-        + (" -> (Tensor result0, Tensor result1)" if with_mean else ""),
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)" + results,
         _moments(name, root, with_mean),
         vjp,
         result=("real", "same") if with_mean else "real",
@@ -123,12 +123,12 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         on_backend=True,  # whose kernel looks at values, where there are any
     )
     whole = Composite(
-        f"{name}(Tensor self, bool unbiased=True)",
+        f"{name}(Tensor self, bool unbiased=True)" + results,
         lambda self, unbiased: op.apply(self, None, int(unbiased), False),
         lambda self, unbiased: (op, (self, None, int(unbiased), False)),
     )
     dims = Composite(
-        f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)",
+        f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)" + results,
         lambda self, dim, unbiased, keepdim: op.apply(self, dim, int(unbiased), keepdim),
         lambda self, dim, unbiased, keepdim: (op, (self, dim, int(unbiased), keepdim)),
     )

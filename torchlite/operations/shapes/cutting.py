@@ -78,15 +78,17 @@ split_vjp = {
 split_with_sizes_vjp = {
     "self": lambda grads, self_shape, split_sizes, dim: _joined(grads, self_shape, split_sizes, dim)
 }
-split = LaidView("split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, multi=True)
+split = LaidView("split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]", _split, split_vjp, multi=True)
 split_with_sizes = LaidView(
-    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", _split_with_sizes, split_with_sizes_vjp, multi=True
+    "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    _split_with_sizes, split_with_sizes_vjp, multi=True,
 )
 unsafe_split = LaidOp(
-    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0)", _split, split_vjp, linear=True, batch=LEADING
+    "unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    _split, split_vjp, linear=True, batch=LEADING,
 )
 unsafe_split_with_sizes = LaidOp(
-    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     _split_with_sizes,
     split_with_sizes_vjp,
     linear=True,
@@ -104,8 +106,8 @@ def split_any(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]
     return split.apply(*split.bind((self, split_size, dim), {}))
 
 
-publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0)", split_any, method=False)
-publish_python("split(Tensor self, any split_size, int dim=0)", split_any, function=False)
+publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0) -> Tensor[]", split_any, method=False)
+publish_python("split(Tensor self, any split_size, int dim=0) -> Tensor[]", split_any, function=False)
 
 
 def _chunk(name: str, one: Op, several: Op) -> None:
@@ -120,7 +122,7 @@ def _chunk(name: str, one: Op, several: Op) -> None:
         size = -(-length // chunks)
         return one.apply(self, size, dim) if size else several.apply(self, (0,) * chunks, dim)
 
-    publish_python(f"{name}(Tensor self, int chunks, int dim=0)", chunk)
+    publish_python(f"{name}(Tensor self, int chunks, int dim=0) -> Tensor[]", chunk)
 
 
 _chunk("chunk", split, split_with_sizes)
@@ -166,9 +168,9 @@ def tensor_split(self: Tensor, where: Any, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 publish(
-    Composite("tensor_split(Tensor self, int sections, int dim=0)", tensor_split),
-    Composite("tensor_split(Tensor self, int[] indices, int dim=0)", tensor_split),
-    Composite("tensor_split(Tensor self, Tensor tensor_indices_or_sections, int dim=0)", tensor_split),
+    Composite("tensor_split(Tensor self, int sections, int dim=0) -> Tensor[]", tensor_split),
+    Composite("tensor_split(Tensor self, int[] indices, int dim=0) -> Tensor[]", tensor_split),
+    Composite("tensor_split(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]", tensor_split),
 )
 
 
@@ -191,8 +193,8 @@ def _dimension_split(name: str, least: int) -> None:
 
     split_along.__doc__ = "Equal pieces, or pieces that end at these places."
     publish(
-        Composite(f"{name}(Tensor self, int sections)", split_along),
-        Composite(f"{name}(Tensor self, int[] indices)", split_along),
+        Composite(f"{name}(Tensor self, int sections) -> Tensor[]", split_along),
+        Composite(f"{name}(Tensor self, int[] indices) -> Tensor[]", split_along),
     )
 
 
@@ -213,7 +215,7 @@ def _stacked(grads: Sequence[Tensor | None], dim: int) -> Tensor:
     return stack.apply(tuple([some.new_zeros(some.shape) if g is None else g for g in grads]), dim)
 
 
-unbind = ViewOp("unbind.int(Tensor self, int dim=0)", _unbind, {"self": _stacked}, multi=True)
+unbind = ViewOp("unbind.int(Tensor self, int dim=0) -> Tensor[]", _unbind, {"self": _stacked}, multi=True)
 publish(unbind)
 
 

@@ -253,7 +253,7 @@ publish(
 )
 
 
-@published("is_set_to(Tensor self, Tensor tensor)", function=False)
+@published("is_set_to(Tensor self, Tensor tensor) -> bool", function=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same memory with the same geometry."""
     return (

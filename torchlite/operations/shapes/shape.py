@@ -448,7 +448,9 @@ _at_least(2, at_least_2d)
 _at_least(3, at_least_3d)
 
 
-publish_python("is_same_size(Tensor self, Tensor other)", lambda self, other: self.array.shape == other.array.shape)
+publish_python(
+    "is_same_size(Tensor self, Tensor other) -> bool", lambda self, other: self.array.shape == other.array.shape
+)
 publish_python("numel(Tensor self)", lambda self: self.array.size, method=False)
 
 

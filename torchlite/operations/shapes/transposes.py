@@ -71,7 +71,9 @@ def _attribute(name: str, f: Callable[[Tensor], Tensor], comes_to: Callable[[Ten
         return dispatch(made.__get__, (self,), {}) if needs_dispatch((self,), {}) else f(self)
 
     get.__name__, get.__doc__ = name, f.__doc__
-    made = property(planned(lambda args, kwargs: comes_to and comes_to(*args), get), doc=f.__doc__)
+    getter: Any = planned(lambda args, kwargs: comes_to and comes_to(*args), get)
+    getattr(getter, "general", getter).__wrapped__ = get  # where its signature is looked for
+    made = property(getter, doc=f.__doc__)
     setattr(Tensor, name, made)
 
 

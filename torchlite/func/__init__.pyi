@@ -1,0 +1,30 @@
+# Written by `python -m torchlite.stubs`.
+# mypy: disable-error-code="overload-overlap, overload-cannot-match, override, misc"
+
+from torchlite.func import arguments as arguments
+from torchlite.func import batched as batched
+from torchlite.func import batched_array as batched_array
+from torchlite.func import batched_function as batched_function
+from torchlite.func.functionalization import debug_unwrap as debug_unwrap
+from torchlite.func import dual as dual
+from torchlite.func import functionalization as functionalization
+from torchlite.func.functionalization import functionalize as functionalize
+from torchlite.func.reverse import grad as grad
+from torchlite.func.reverse import grad_and_value as grad_and_value
+from torchlite.func.jacobians import hessian as hessian
+from torchlite.func.jacobians import jacfwd as jacfwd
+from torchlite.func import jacobians as jacobians
+from torchlite.func.jacobians import jacrev as jacrev
+from torchlite.func.dual import jvp as jvp
+from torchlite.func.jacobians import linearize as linearize
+from torchlite.core.values.pickling import live_here as live_here
+from torchlite.func import mapping as mapping
+from torchlite.func import nested as nested
+from torchlite.func import patterns as patterns
+from torchlite.func.rearrange import rearrange as rearrange
+from torchlite.func import reverse as reverse
+from torchlite.func import settle as settle
+from torchlite.func import transform as transform
+from torchlite.func.reverse import vjp as vjp
+from torchlite.func.mapping import vmap as vmap
+

@@ -1,0 +1,156 @@
+# Written by `python -m torchlite.stubs`.
+# mypy: disable-error-code="overload-overlap, overload-cannot-match, override, misc"
+from typing import NamedTuple as _NamedTuple
+from torchlite.core.machine.tensor import Tensor as _Tensor
+
+class _linalg_eigh(_NamedTuple):
+    eigenvalues: _Tensor
+    eigenvectors: _Tensor
+class _linalg_inv_ex(_NamedTuple):
+    inverse: _Tensor
+    info: _Tensor
+class _linalg_ldl_factor_ex(_NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+class _linalg_lstsq(_NamedTuple):
+    solution: _Tensor
+    residuals: _Tensor
+    rank: _Tensor
+    singular_values: _Tensor
+class _linalg_lu(_NamedTuple):
+    pivots: _Tensor
+    L: _Tensor
+    U: _Tensor
+class _linalg_solve_ex(_NamedTuple):
+    result: _Tensor
+    info: _Tensor
+class _linalg_svd(_NamedTuple):
+    U: _Tensor
+    S: _Tensor
+    Vh: _Tensor
+class _lu_factor_ex(_NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+class _lu_with_info(_NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+class aminmax(_NamedTuple):
+    min: _Tensor
+    max: _Tensor
+class cummax(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class cummin(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class frexp(_NamedTuple):
+    mantissa: _Tensor
+    exponent: _Tensor
+class geqrf(_NamedTuple):
+    a: _Tensor
+    tau: _Tensor
+class histogram(_NamedTuple):
+    hist: _Tensor
+    bin_edges: _Tensor
+class histogramdd(_NamedTuple):
+    hist: _Tensor
+    bin_edges: _Tensor
+class kthvalue(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class linalg_cholesky_ex(_NamedTuple):
+    L: _Tensor
+    info: _Tensor
+class linalg_eig(_NamedTuple):
+    eigenvalues: _Tensor
+    eigenvectors: _Tensor
+class linalg_eigh(_NamedTuple):
+    eigenvalues: _Tensor
+    eigenvectors: _Tensor
+class linalg_inv_ex(_NamedTuple):
+    inverse: _Tensor
+    info: _Tensor
+class linalg_ldl_factor(_NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+class linalg_ldl_factor_ex(_NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+class linalg_lstsq(_NamedTuple):
+    solution: _Tensor
+    residuals: _Tensor
+    rank: _Tensor
+    singular_values: _Tensor
+class linalg_lu(_NamedTuple):
+    P: _Tensor
+    L: _Tensor
+    U: _Tensor
+class linalg_lu_factor(_NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+class linalg_lu_factor_ex(_NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+class linalg_qr(_NamedTuple):
+    Q: _Tensor
+    R: _Tensor
+class linalg_slogdet(_NamedTuple):
+    sign: _Tensor
+    logabsdet: _Tensor
+class linalg_solve_ex(_NamedTuple):
+    result: _Tensor
+    info: _Tensor
+class linalg_svd(_NamedTuple):
+    U: _Tensor
+    S: _Tensor
+    Vh: _Tensor
+class lu_unpack(_NamedTuple):
+    P: _Tensor
+    L: _Tensor
+    U: _Tensor
+class max(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class max_pool2d(_NamedTuple):
+    result: _Tensor
+    best: _Tensor
+class max_pool3d(_NamedTuple):
+    result: _Tensor
+    best: _Tensor
+class median(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class min(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class mode(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class nanmedian(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class qr(_NamedTuple):
+    Q: _Tensor
+    R: _Tensor
+class slogdet(_NamedTuple):
+    sign: _Tensor
+    logabsdet: _Tensor
+class sort(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class svd(_NamedTuple):
+    U: _Tensor
+    S: _Tensor
+    V: _Tensor
+class topk(_NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+class triangular_solve(_NamedTuple):
+    solution: _Tensor
+    cloned_coefficient: _Tensor
+all_return_types: list[type[object]]
