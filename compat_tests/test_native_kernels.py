@@ -42,7 +42,8 @@ OF_WORDS = {
     ) if native is not None
 }  # fmt: skip
 TWINS = {  # that are no kernels of ops
-    "combine": writing._combine, "scatter_add.write": gather._scatter_add, "map_along": resample._map_along,
+    "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
+    "map_along": resample._map_along,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,
     "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples, **OF_WORDS,
@@ -466,6 +467,7 @@ def test_gather_and_scatter_add(isa, dim):
     for laid, taken in layouts(at):
         Pair("gather").agree((x, dim, laid, False), 0, 0, taken)
         Pair("scatter_add.write").agree((np, x.copy(), dim, laid, numbers(at.shape, 1)), 1e-6, 1e-6, taken)
+        Pair("scatter.write").agree((np, x.copy(), dim, laid, numbers(at.shape, 1)), taken=taken)
     Pair("gather").agree((x, dim, at[:0], False), 0, 0, taken=None)
     Pair("gather").agree((x, dim, at[:2, :2, :2], False), 0, 0, taken=None)
     for bad in (at - 1, at + 1):
@@ -675,6 +677,28 @@ def test_sums(isa, shape):
         Pair("sum.dim_IntList").agree((x, None, False), taken=True)
 
 
+@pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (700, 3), (70, 33), (5, 6, 40), (40, 4, 300), (2, 1, 40)])
+def test_norms(isa, shape):
+    pair = Pair("linalg_vector_norm")
+    for axis in (None, (0,), (len(shape) - 1,), tuple(range(len(shape)))):
+        for keepdim in (False, True):
+            for laid, _ in layouts(numbers(shape)):
+                pair.agree((laid, axis, keepdim, 2), 1e-5, 1e-6, taken=None)
+                pair.agree((laid, axis, keepdim, 1.0), 1e-5, 1e-6, taken=False)
+    for bad in (np.nan, np.inf, 1e30):
+        x = numbers(shape)
+        x.reshape(-1)[5] = bad
+        pair.agree((x, None, False, 2.0), 1e-5, taken=True)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 1), (33, 70), (300, 1100), (257, 40)])
+def test_a_matrix_by_columns_times_a_vector(isa, shape):
+    a, v = numbers(shape[::-1], scale=1.0).T, numbers(shape[1], 1, 1.0)
+    Pair("mv").agree((a, v), 1e-4, 1e-4, taken=shape[1] > 1)
+    Pair("mv").agree((np.ascontiguousarray(a), v), 1e-4, 1e-4, taken=False)
+    Pair("mv").agree((a[::2], v), 1e-4, 1e-4, taken=False)
+
+
 @pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (70, 33), (5, 6, 40), (40, 4, 3)])
 def test_variances(isa, shape):
     pair, x = Pair("var.correction"), numbers(shape) + 100
@@ -704,6 +728,36 @@ def test_long_sums_are_nearer_to_the_truth_than_pairwise_ones(isa):
         made, pairwise = Pair("sum.dim_IntList").kernel(turned, axis, False), turned.sum(axis)
         wanted = truth if axis == 1 else truth.sum()
         assert np.abs(made - wanted).max() <= max(np.abs(pairwise - wanted).max(), 1e-7 * np.abs(wanted).max())
+
+
+# ---- losses of pairs
+
+LOSSES = {  # what stands between the arrays and the reduction, and behind it
+    "mse_loss": ((), ()), "smooth_l1_loss": ((), (0.7,)), "smooth_l1_loss.sharp": ((), (0.0,)),
+    "huber_loss": ((), (1.5,)), "binary_cross_entropy_with_logits": ((None, None), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("n", (*SIZES, 5000))
+def test_losses_of_pairs(isa, name, n):
+    before, after = LOSSES[name]
+    forward, back = Pair(name.removesuffix(".sharp")), Pair(f"{name.removesuffix('.sharp')}_backward")
+    strange = special(n)
+    strange[np.abs(strange) == np.float32(1e38)] = 7  # whose products are finite in the one or in the other
+    for x, t in ((numbers(n), numbers(n, 1)), (strange, numbers(n, 1)), (numbers(n), strange)):
+        for reduction in range(3):
+            for laid, taken in layouts(x):
+                taken = taken and n > 0
+                forward.agree((laid, t, *before, reduction, *after), 2e-5, 1e-6, taken, signs=False)
+                for g in (numbers(n, 2), np.array(0.7, np.float32)):
+                    back.agree((g, laid, t, *before, reduction, *after), 2e-5, 1e-6, taken, signs=False)
+
+
+def test_a_loss_of_many_is_as_near_to_the_truth_as_a_pairwise_sum(isa):
+    x, t = np.random.default_rng(0).random((2, 1 << 20), np.float32)
+    truth = ((x - t).astype(np.float64) ** 2).sum()
+    assert abs(Pair("mse_loss").kernel(x, t, 2) - truth) <= 1e-7 * truth
 
 
 # ---- images of another size, and sampled
@@ -832,6 +886,13 @@ def good_calls():
     for name in ("cumsum", "cumprod"):
         yield name, (image, 2)
     yield "var.correction", (numbers((4, 40)), (1,), False, 1)
+    yield "linalg_vector_norm", (numbers((4, 40)), (1,), False, 2)
+    yield "mv", (numbers((5, 4)).T, numbers(5, 1))
+    for name, (before, after) in LOSSES.items():
+        name = name.removesuffix(".sharp")
+        for reduction, g in ((0, y), (1, np.array(2, np.float32))):
+            yield name, (x, numbers((4, 6), 2), *before, reduction, *after)
+            yield f"{name}_backward", (g, x, numbers((4, 6), 2), *before, reduction, *after)
     yield "_to_copy", (x, np.dtype(np.float16), None)
     yield "native_layer_norm", (x, (6,), w, w, 1e-5)
     yield "native_layer_norm_backward", (x, y, (6,), rows, rows, w, w, (True, True, True))
@@ -860,7 +921,8 @@ def good_calls():
     yield "combine", (np, "add", numbers((4, 6)), at.reshape(-1), x)
     along = np.array([[0, 3, 2, 1, 1, 0]])
     yield "gather", (x, 0, along, False)
-    yield "scatter_add.write", (np, numbers((4, 6)), 0, along, numbers((1, 6)))
+    for name in ("scatter.write", "scatter_add.write"):
+        yield name, (np, numbers((4, 6)), 0, along, numbers((1, 6)))
     rows, columns = np.array([0, 0, 2, 3, 1]), np.array([3, 0, 1, 1, 2])
     yield "sparse.product", (np, rows, columns, numbers(5), x, 4)
     yield "sparse.product_of_rows", (np, np.array([0, 2, 2, 5]), columns, numbers(5), x)
@@ -967,6 +1029,7 @@ def other_values(value):
 OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
 OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
 OWN |= {("map_along", 3), ("map_along", 4)}  # two accounts of one map, of which each reads its own
+OWN |= {("grid_sample", 0), ("grid_sample_backward", 0)}  # the backend
 
 
 class Declined(Exception):

@@ -136,7 +136,7 @@ static PyArrayObject *of_bias(const Convolution *c, PyArrayObject *g)
     npy_intp channels = PyArray_DIM(g, 1);
     N images = PyArray_DIM(g, 0);
     PyArrayObject *made = fresh(1, &channels);
-    if (made) WORK(PyArray_SIZE(g), loops->sum_of_ends(data_of(g), data_of(made), images, channels,
+    if (made) WORK(PyArray_SIZE(g), loops->sum_of_ends(data_of(g), 0, data_of(made), images, channels,
                                                        PyArray_SIZE(g) / (images * channels)));
     return made;
 }

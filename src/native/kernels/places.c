@@ -95,8 +95,8 @@ static PyObject *gather(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)made;
 }
 
-// `scatter_add(xp, self, dim, index, src)`, into itself.
-static PyObject *scatter_add(PyObject *const *a, Py_ssize_t count)
+// `scatter(xp, self, dim, index, src)`, into itself.
+static PyObject *scattered(PyObject *const *a, Py_ssize_t count, int add)
 {
     N first, size, n, last;
     PyArrayObject *to = count == 5 && PyModule_Check(a[0]) ? floats(a[1]) : NULL, *at = to ? array_of(a[3], NPY_INT64) : NULL;
@@ -104,9 +104,12 @@ static PyObject *scatter_add(PyObject *const *a, Py_ssize_t count)
     if (!from || !PyArray_ISWRITEABLE(to) || !same_shape(from, at) || !is_apart(to, from) ||
         !split_at(a[2], to, at, &first, &size, &n, &last) || !places_below(a[3], size))
         return NULL;
-    WORK(PyArray_SIZE(at), loops->scatter_add(data_of(from), PLACES(at), data_of(to), first, size, n, last));
+    WORK(PyArray_SIZE(at), loops->scatter(data_of(from), PLACES(at), data_of(to), first, size, n, last, add));
     Py_RETURN_NONE;
 }
+
+static PyObject *scatter(PyObject *const *a, Py_ssize_t count) { return scattered(a, count, 0); }
+static PyObject *scatter_add(PyObject *const *a, Py_ssize_t count) { return scattered(a, count, 1); }
 
 enum { NONE, MEAN, SUM };
 
@@ -174,6 +177,7 @@ const KernelDef place_kernels[] = {
     {"embedding_dense_backward", embedding_backward},
     {"combine", add_at},
     {"gather", gather},
+    {"scatter.write", scatter},
     {"scatter_add.write", scatter_add},
     {"nll_loss_forward", nll_loss},
     {"nll_loss_backward", nll_loss_backward},

@@ -96,6 +96,21 @@ static PyObject *linear_bias(PyObject *const *a, Py_ssize_t count)
     return multiplied(x, turned(w), a[0], type);
 }
 
+// A matrix that lies column by column times a vector: a sum of its columns, each times a number.
+static PyObject *mv(PyObject *const *a, Py_ssize_t count)
+{
+    Matrix m;
+    PyArrayObject *v = count == 2 ? floats(a[1]) : NULL;
+    if (!v || !as_matrix(a[0], NPY_FLOAT32, &m) || m.down != 1 || m.rows == 1 || m.columns < 2 || PyArray_NDIM(v) != 1 ||
+        PyArray_SIZE(v) != m.columns)
+        return NULL;
+    const npy_intp rows = m.rows;
+    PyArrayObject *y = fresh(1, &rows);
+    if (y) WORK(m.rows * m.columns, loops->sum_of_columns(data_of(m.array), data_of(v), 0, data_of(y), m.columns, m.rows));
+    return (PyObject *)y;
+}
+
 const KernelDef product_kernels[] = {
+    {"mv", mv},
     {"mm", mm}, {"matmul", mm}, {"_linear", linear}, {"_linear.bias", linear_bias}, {NULL},
 };

@@ -155,7 +155,7 @@ static PyObject *sum_of_rows(int wanted, PyArrayObject *rows)
     if (!wanted) return Py_NewRef(Py_None);
     npy_intp n = PyArray_DIM(rows, 1);
     PyArrayObject *made = fresh(1, &n);
-    if (made) WORK(PyArray_SIZE(rows), loops->sum_of_columns(data_of(rows), data_of(made), PyArray_DIM(rows, 0), n));
+    if (made) WORK(PyArray_SIZE(rows), loops->sum_of_columns(data_of(rows), NULL, 0, data_of(made), PyArray_DIM(rows, 0), n));
     return (PyObject *)made;
 }
 

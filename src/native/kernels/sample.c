@@ -47,7 +47,7 @@ static void map_share(void *work, N from, N to)
 // `map_along(xp, array, axis, taps, table)`
 static PyObject *map_along(PyObject *const *a, Py_ssize_t count)
 {
-    PyArrayObject *x = count == 5 ? floats(a[1]) : NULL;
+    PyArrayObject *x = count == 5 && PyModule_Check(a[0]) ? floats(a[1]) : NULL;
     N first, size, last, axis;
     Taps taps;
     if (!x || !split_along(a[2], x, &first, &size, &last) || !whole_number(a[2], &axis) || axis < 0 ||

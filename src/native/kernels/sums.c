@@ -1,4 +1,6 @@
 // Sums, means and running totals: see loops/sums.c.
+#include <math.h>
+
 #include "kernel.h"
 
 // Marks the dimensions that are summed over: all for None, else those of an int or a tuple. Whether it is one of these.
@@ -19,9 +21,9 @@ static int marked(PyObject *axis, int ndim, int *over)
 enum { FEW = 64, NARROW = 16 };  // numbers of which NumPy knows best
 
 // The sum over dimensions that follow each other in memory: the last ones, the first ones, or all but some in between.
-static PyArrayObject *summed(PyObject *const *a, Py_ssize_t count, N *each)
+static PyArrayObject *summed(PyObject *const *a, int squared, N *each)
 {
-    PyArrayObject *x = count == 3 ? floats(a[0]) : NULL;
+    PyArrayObject *x = floats(a[0]);
     int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, first = 0, last = ndim, kept = 0;
     if (!x || PyArray_SIZE(x) < FEW || !PyBool_Check(a[2]) || !marked(a[1], ndim, over)) return NULL;
     while (first < ndim && over[first]) first++;
@@ -39,23 +41,34 @@ static PyArrayObject *summed(PyObject *const *a, Py_ssize_t count, N *each)
     PyArrayObject *y = fresh(kept, shape);
     if (!y) return NULL;
     if (after == 1 && between > 1)
-        WORK(PyArray_SIZE(x), loops->sum_of_columns(data_of(x), data_of(y), before, between));
+        WORK(PyArray_SIZE(x), loops->sum_of_columns(data_of(x), NULL, squared, data_of(y), before, between));
     else
-        WORK(PyArray_SIZE(x), loops->sum_of_ends(data_of(x), data_of(y), before, between, after));
+        WORK(PyArray_SIZE(x), loops->sum_of_ends(data_of(x), squared, data_of(y), before, between, after));
     return y;
 }
 
 static PyObject *sum(PyObject *const *a, Py_ssize_t count)
 {
     N each;
-    return (PyObject *)summed(a, count, &each);
+    return count == 3 ? (PyObject *)summed(a, 0, &each) : NULL;
 }
 
 static PyObject *mean(PyObject *const *a, Py_ssize_t count)
 {
     N each;
-    PyArrayObject *y = summed(a, count, &each);
+    PyArrayObject *y = count == 3 ? summed(a, 0, &each) : NULL;
     for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] /= (float)each;
+    return (PyObject *)y;
+}
+
+// `linalg_vector_norm(array, axis, keepdim, ord)`, of the second order.
+static PyObject *norm(PyObject *const *a, Py_ssize_t count)
+{
+    N each;
+    float order;
+    PyArrayObject *y = count == 4 && number(a[3], &order) && order == 2 ? summed(a, 1, &each) : NULL;
+    if (y && each < 2) Py_CLEAR(y);  // whose norm is its size, even where it has no square
+    for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] = sqrtf(data_of(y)[i]);
     return (PyObject *)y;
 }
 
@@ -111,6 +124,7 @@ const KernelDef sum_kernels[] = {
     {"sum.dim_IntList", sum},
     {"mean", mean},
     {"mean.dim", mean},
+    {"linalg_vector_norm", norm},
     {"var.correction", var},
     {"cumsum", cumsum},
     {"cumprod", cumprod},

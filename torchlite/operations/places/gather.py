@@ -168,7 +168,7 @@ def _emptied(g: Tensor, dim: int, index: Tensor) -> Tensor:
 
 scatter_src = Writing(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src)",
-    _scatter,
+    in_c("scatter.write", _scatter),
     {"self": _emptied, "index": None, "src": lambda g, dim, index: g.gather(dim, index)},
     check=_check_scatter,
     linear=True,

@@ -16,7 +16,7 @@ from .scans import positions, running
 
 def put_at(g: Tensor, indices: Tensor, self_shape: tuple[int, ...], dim: int) -> Tensor:
     """The gradient goes to the element that was chosen."""
-    return g.new_zeros(self_shape).scatter(dim, indices, g)
+    return g.new_zeros(self_shape).scatter_(dim, indices, g)
 
 
 def _share(g: Tensor, chosen: Tensor, dim: Any) -> Tensor:

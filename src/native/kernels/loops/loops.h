@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "losses.h"
 #include "pointwise.h"
 #include "sizes.h"
 #include "sliding.h"
@@ -24,8 +25,6 @@ typedef ptrdiff_t N;
     X(log_softmax, (const float *x, float *y, N rows, N n)) \
     X(softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
     X(log_softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
-    X(softmax_between, (const float *x, float *y, N first, N n, N last, int logarithm)) \
-    X(softmax_slope_between, (const float *g, const float *y, float *to, N first, N n, N last, int logarithm)) \
     X(logsumexp, (const float *x, float *y, N rows, N n)) \
     X(layer_norm, (const float *x, const float *w, const float *b, float *y, float *mean, float *rstd, N rows, N n, \
                    double eps)) \
@@ -33,10 +32,13 @@ typedef ptrdiff_t N;
                          float *dx, N rows, N n)) \
     X(layer_norm_sums, (const float *g, const float *x, const float *mean, const float *rstd, double *dw, double *db, \
                         float *room, N rows, N n)) \
+    /* columns.c: along the middle of (first, n, last) */ \
+    X(softmax_between, (const float *x, float *y, N first, N n, N last, int logarithm)) \
+    X(softmax_slope_between, (const float *g, const float *y, float *to, N first, N n, N last, int logarithm)) \
     /* sums.c */ \
     X(all_finite, (const float *x, N n, int *finite)) \
-    X(sum_of_columns, (const float *x, float *y, N rows, N n)) \
-    X(sum_of_ends, (const float *x, float *y, N first, N keep, N last)) \
+    X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
+    X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
     X(cumsum, (const float *x, float *y, N first, N n, N last)) \
     X(cumprod, (const float *x, float *y, N first, N n, N last)) \
     /* channels.c: images (n, channels, size) */ \
@@ -52,7 +54,7 @@ typedef ptrdiff_t N;
     X(take_rows, (const char *from, N size, const int64_t *at, char *to, N count, N bytes)) \
     X(add_rows, (const float *rows, const int64_t *at, float *to, N size, N count, N n, int64_t never)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
-    X(scatter_add, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last)) \
+    X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
     /* sparse.c: (rows, columns or places), values, a dense matrix (size, width) */ \
     X(sparse_rows, (const int64_t *at, const int64_t *columns, const float *values, N count, const float *dense, \
         N size, N width, float *to, N rows, int *fine)) \
@@ -69,6 +71,9 @@ typedef ptrdiff_t N;
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
+    /* losses.c */ \
+    X(add_up, (const float *x, double *total, N n)) \
+    X(scale, (float *x, const float *by, float factor, N n)) \
     /* sample.c */ \
     X(map_along, (const Taps *t, const float *x, float *y, N first, N last)) \
     X(grid_sample, (const Grid *s, const float *x, const float *grid, float *y, N first, N last)) \
@@ -104,7 +109,9 @@ typedef ptrdiff_t N;
 #define POINTWISE_FIELD(name, kernel, takes, formula) FIELD(name, POINTWISE_PARAMETERS)
 #define STEP_PARAMETERS (float *p, const float *g, float *a, float *b, const float *numbers, N n)
 #define STEP_FIELD(name, kernel, states, takes, change) FIELD(name, STEP_PARAMETERS)
-typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) STEPS(STEP_FIELD) } Loops;
+#define LOSS_PARAMETERS (const float *x, const float *t, float p, float *y, N chunks)
+#define LOSS_FIELD(name, kernel, takes, loss, slope) FIELD(name, LOSS_PARAMETERS) FIELD(name##_slope, LOSS_PARAMETERS)
+typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) STEPS(STEP_FIELD) LOSSES(LOSS_FIELD) } Loops;
 
 // The name of something as it is in this instruction set.
 #define JOIN_(name, isa) name##_##isa
@@ -118,6 +125,8 @@ LOOPS(DECLARE)
 POINTWISE(DECLARE_POINTWISE)
 #define DECLARE_STEP(name, kernel, states, takes, change) DECLARE(name, STEP_PARAMETERS)
 STEPS(DECLARE_STEP)
+#define DECLARE_LOSS(name, kernel, takes, loss, slope) DECLARE(name, LOSS_PARAMETERS) DECLARE(name##_slope, LOSS_PARAMETERS)
+LOSSES(DECLARE_LOSS)
 #endif
 
 #define SIMD _Pragma("omp simd")  // the next loop's rounds do not depend on each other

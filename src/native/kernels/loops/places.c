@@ -58,14 +58,14 @@ void IN_ISA(gather)(const float *restrict from, const int64_t *restrict at, floa
     *fine = !wrong;
 }
 
-// (first, n, last) added to (first, size, last).
-void IN_ISA(scatter_add)(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n,
-                         N last)
+// (first, n, last) put into, or added to, (first, size, last).
+void IN_ISA(scatter)(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n, N last,
+                     int add)
 {
     for (N f = 0; f < first; f++, to += size * last)
         for (N i = 0; i < n; i++)
             for (N k = 0; k < last; k++, at++, from++) {
                 const int64_t place = read_once(at);
-                if (IS_BELOW(place, size)) to[place * last + k] += *from;
+                if (IS_BELOW(place, size)) to[place * last + k] = add ? to[place * last + k] + *from : *from;
             }
 }

@@ -9,23 +9,23 @@ void IN_ISA(all_finite)(const float *restrict x, N n, int *restrict finite)
     *finite = !wrong;
 }
 
-// (first, keep, last) to (keep).
-void IN_ISA(sum_of_ends)(const float *restrict x, float *restrict y, N first, N keep, N last)
+// (first, keep, last) to (keep), or of squares.
+void IN_ISA(sum_of_ends)(const float *restrict x, int squared, float *restrict y, N first, N keep, N last)
 {
     for (N k = 0; k < keep; k++) {
         double total = 0;
         for (N f = 0; f < first; f++) {
             const float *row = x + (f * keep + k) * last;
             double sum;
-            SUM_IN_PARTS(sum, last, row[i])
+            if (squared) { SUM_IN_PARTS(sum, last, row[i] * row[i]) } else { SUM_IN_PARTS(sum, last, row[i]) }
             total += sum;
         }
         y[k] = (float)total;
     }
 }
 
-// (rows, n) to (n), so many columns at a time.
-void IN_ISA(sum_of_columns)(const float *restrict x, float *restrict y, N rows, N n)
+// (rows, n) to (n), so many columns at a time; of rows times a weight each where these are given, or of squares.
+void IN_ISA(sum_of_columns)(const float *restrict x, const float *restrict weights, int squared, float *restrict y, N rows, N n)
 {
     enum { SOME = 256, FEW = 32 };
     for (N first = 0; first < n; first += SOME) {
@@ -35,7 +35,10 @@ void IN_ISA(sum_of_columns)(const float *restrict x, float *restrict y, N rows, 
             float part[SOME] = {0};
             for (N k = r; k < r + FEW && k < rows; k++) {
                 const float *row = x + k * n + first;
-                SIMD for (N i = 0; i < some; i++) part[i] += row[i];
+                const float w = weights ? weights[k] : 1;
+                if (squared) SIMD for (N i = 0; i < some; i++) part[i] += row[i] * row[i];
+                else if (weights) SIMD for (N i = 0; i < some; i++) part[i] += row[i] * w;
+                else SIMD for (N i = 0; i < some; i++) part[i] += row[i];
             }
             SIMD for (N i = 0; i < some; i++) total[i] += part[i];
         }

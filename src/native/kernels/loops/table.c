@@ -4,4 +4,5 @@
 #define ENTRY(name, parameters) .name = IN_ISA(name),
 #define POINTWISE_ENTRY(name, kernel, takes, formula) ENTRY(name, )
 #define STEP_ENTRY(name, kernel, states, takes, change) ENTRY(name, )
-const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY) STEPS(STEP_ENTRY)};
+#define LOSS_ENTRY(name, kernel, takes, loss, slope) ENTRY(name, ) ENTRY(name##_slope, )
+const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY) STEPS(STEP_ENTRY) LOSSES(LOSS_ENTRY)};
