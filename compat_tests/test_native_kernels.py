@@ -2,6 +2,7 @@
 every instruction set that this processor has."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from torchlite.backends.base import Backend, get_backend
 from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
 from torchlite.kernels import sparse
-from torchlite.kernels.cpu_random import arithmetic, normals
+from torchlite.kernels.cpu_random import MT19937Stream, arithmetic, normals
 from torchlite.operations.images import grid_sample, resample
+from torchlite.operations.making import draws
 from torchlite.operations.places import gather, writing
 
 pytestmark = pytest.mark.skipif(native is None, reason="without the native build")
@@ -41,12 +43,14 @@ OF_WORDS = {
         normals.fill_normals,
     ) if native is not None
 }  # fmt: skip
+DRAWS = {"draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of}
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "map_along": resample._map_along,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,
     "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples, **OF_WORDS,
+    **DRAWS,
 }  # fmt: skip
 
 
@@ -835,6 +839,63 @@ def words_of(n, seed=0):
     return drawn
 
 
+SHAPES = [(), (0,), (1,), (3,), (15,), (16,), (17,), (4, 4), (2, 0), (5, 7), (640,), (1000,), (40, 300), (3,) * 6]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_from_a_stream(isa, name):
+    stream, declined = MT19937Stream(7), []
+
+    def general(*args):
+        declined.append(args)
+        return DRAWS[name](*args)
+
+    kernel = native.Kernel(name, general)
+    calls = [(shape, np.dtype(d)) for shape in SHAPES for d in (np.float32, np.float64)]
+    for at in np.random.default_rng(1).integers(len(calls), size=2000):
+        other = stream.clone()
+        made, wanted = kernel(stream, *calls[at]), DRAWS[name](other, *calls[at])
+        assert made.shape == wanted.shape and made.dtype == wanted.dtype and made.tobytes() == wanted.tobytes()
+        assert stream.get_state().tobytes() == other.get_state().tobytes()
+    assert len(declined) < 1300
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_that_are_declined(name):
+    kernel, stream = native.Kernel(name, decline), MT19937Stream(7)
+    fine = stream, (4, 4), np.dtype(np.float32)
+    with pytest.raises(Declined):  # before the first words are made
+        kernel(*fine)
+    stream.words32(1)
+    assert kernel(*fine).shape == (4, 4)
+    for i, arg in enumerate(fine):
+        for other in ("no such", *other_values(arg if i else None)):
+            try:
+                assert kernel(*fine[:i], other, *fine[i + 1 :]).shape == other
+            except Declined:
+                pass
+    for dtype in (np.float16, np.int64, ">f4", np.complex64):
+        with pytest.raises(Declined):
+            kernel(stream, (4, 4), np.dtype(dtype))
+    stream.seed(7)
+    stream.words32(1)
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with stream._lock:
+            held.set()
+            done.wait()
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait()
+    with pytest.raises(Declined):
+        kernel(*fine)
+    done.set()
+    other.join()
+    assert kernel(*fine).shape == (4, 4)
+
+
 def calls_on_words(n):
     words = words_of(n)
     yield "unit_floats", (words,)
@@ -1076,7 +1137,7 @@ def test_a_kernel_declines_what_it_cannot_do_or_does_what_its_twin_does(isa):
             if not fine:
                 wrong.append((name, [a.shape if isinstance(a, np.ndarray) else a for a in call], listed(wanted)))
     assert not wrong
-    assert not wrong and seen == native.kernels
+    assert not wrong and seen | DRAWS.keys() == native.kernels
 
 
 def test_sizes_beyond_64_bits_are_declined():

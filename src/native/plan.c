@@ -21,7 +21,8 @@ typedef struct {
     int ndim;
     PyObject *kernel, *template_, *singles, *sequences, *dtypes, *descrs, *wrap, *check, *after;  // of a kernel
     int several;                // whether it has a tuple of results
-    PyObject *array, *defaults;  // of a constant
+    PyObject *array;            // of a constant
+    PyObject *defaults;         // those of the time, on which what is made anew depends
     PyObject *steps;            // of a composite
 } Plan;
 
@@ -238,8 +239,10 @@ static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf,
         return decline(f, args, nargsf, kwnames);
     State *state = thread_state();
     PyObject *result;
+    if ((plan->kind == CONSTANT || met.count == 0) && (plan->defaults != known.defaults || state->default_device != Py_None))
+        return decline(f, args, nargsf, kwnames);
     if (plan->kind == CONSTANT) {
-        if (plan->defaults != known.defaults || state->default_device != Py_None || (result = run_constant(plan)) == NULL) {
+        if ((result = run_constant(plan)) == NULL) {
             PyErr_Clear();
             return decline(f, args, nargsf, kwnames);
         }
@@ -291,7 +294,6 @@ static int read_view(Plan *plan, PyObject *data)
 static int read_constant(Plan *plan, PyObject *data)
 {
     plan->kind = CONSTANT;
-    plan->defaults = Py_XNewRef(known.defaults);
     return PyArg_ParseTuple(data, "O!O", &PyArray_Type, &plan->array, &plan->dtype) ? 0 : -1;
 }
 
@@ -341,6 +343,7 @@ PyObject *remember(PyObject *module, PyObject *args)
     plan->holders = 1;
     plan->plan = Py_NewRef(run);
     plan->data = Py_NewRef(data);
+    plan->defaults = Py_XNewRef(known.defaults);
     if (take_form(&plan->form, given, named) < 0 || read_data(plan) < 0) {
         release(plan);
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);

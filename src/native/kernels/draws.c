@@ -1,7 +1,9 @@
 // Random numbers, of words that were drawn: see loops/random.c.
 #include "kernel.h"
 
-enum { BLOCK = 16 };
+#include <math.h>
+
+enum { BLOCK = 16, MOST = 1 << 14 };  // how many numbers are normal together; how many words there may be at hand
 
 static PyArrayObject *words_of(PyObject *o) { return array_of(o, NPY_UINT32); }
 
@@ -61,7 +63,148 @@ static PyObject *fill_normals(PyObject *const *a, Py_ssize_t count)
     return Py_NewRef(Py_None);
 }
 
+// ---- new arrays of numbers, of words that a stream has at hand; where there are too few, its own method makes more
+//
+// `draw.uniform(stream, shape, dtype)`, `draw.normal(stream, shape, dtype)`: see MT19937Engine in
+// torchlite/kernels/cpu_random/engine.py.
+
+typedef struct { PyObject *stream, *lock, *block; N next; } Taking;
+
+#define NAMES(X) X(_lock) X(_block) X(_next) X(_normal) X(acquire) X(release)
+#define NAME(name) static PyObject *name;
+NAMES(NAME)
+
+static int know_names(void)
+{
+#define MADE(name) && (name || (name = PyUnicode_InternFromString(#name)))
+    return 1 NAMES(MADE);
+}
+
+// Let go of the stream, `taken` words further on.
+static void let_go(Taking *t, N taken)
+{
+    PyObject *type, *error, *trace, *next = taken ? PyLong_FromSsize_t(t->next + taken) : NULL;
+    PyErr_Fetch(&type, &error, &trace);
+    if (next && PyObject_SetAttr(t->stream, _next, next) < 0) PyErr_Clear();
+    Py_XDECREF(next);
+    Py_XDECREF(PyObject_CallMethodNoArgs(t->lock, release));
+    Py_DECREF(t->lock);
+    Py_XDECREF(t->block);
+    PyErr_Restore(type, error, trace);
+}
+
+// Take hold of a stream that nobody else draws from now. NULL, without an error: it has fewer words at hand, or is held.
+static const uint32_t *take(Taking *t, PyObject *stream, N wanted)
+{
+    *t = (Taking){stream, know_names() ? PyObject_GetAttr(stream, _lock) : NULL, NULL, 0};
+    PyObject *held = t->lock ? PyObject_CallMethodOneArg(t->lock, acquire, Py_False) : NULL;
+    const int mine = held == Py_True;
+    Py_XDECREF(held);
+    if (!mine) {
+        Py_XDECREF(t->lock);
+        PyErr_Clear();
+        return NULL;
+    }
+    t->block = PyObject_GetAttr(stream, _block);
+    PyObject *next = PyObject_GetAttr(stream, _next);
+    PyArrayObject *words = t->block ? words_of(t->block) : NULL;
+    const int fine = words && next && whole_number(next, &t->next) && t->next >= 0 &&
+                     t->next + wanted <= PyArray_SIZE(words);
+    Py_XDECREF(next);
+    if (fine) return (const uint32_t *)PyArray_DATA(words) + t->next;
+    let_go(t, 0);
+    PyErr_Clear();
+    return NULL;
+}
+
+// A fresh array of singles or doubles, of a shape.
+static PyArrayObject *fresh_of(PyObject *shape, PyObject *dtype)
+{
+    npy_intp dims[NPY_MAXDIMS];
+    if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) > 16 || !PyArray_DescrCheck(dtype)) return NULL;
+    const int type = ((PyArray_Descr *)dtype)->type_num, ndim = (int)PyTuple_GET_SIZE(shape);
+    for (int i = 0; i < ndim; i++)
+        if (!whole_number(PyTuple_GET_ITEM(shape, i), dims + i) || dims[i] < 0 || dims[i] > MOST) return NULL;
+    if ((type != NPY_FLOAT32 && type != NPY_FLOAT64) || !PyArray_ISNBO(((PyArray_Descr *)dtype)->byteorder)) return NULL;
+    N n = 1;
+    for (int i = 0; i < ndim; i++)
+        if ((n *= dims[i]) > MOST) return NULL;
+    return (PyArrayObject *)PyArray_SimpleNew(ndim, dims, type);
+}
+
+static PyObject *draw_uniform(PyObject *const *a, Py_ssize_t count)
+{
+    Taking t;
+    PyArrayObject *y = count == 3 ? fresh_of(a[1], a[2]) : NULL;
+    if (!y) return NULL;
+    const int single = PyArray_TYPE(y) == NPY_FLOAT32;
+    const N n = PyArray_SIZE(y), wanted = single ? n : 2 * n;
+    const uint32_t *words = take(&t, a[0], wanted);
+    if (!words) {
+        Py_DECREF(y);
+        return NULL;
+    }
+    if (single)
+        loops->unit_floats(words, PyArray_DATA(y), n);
+    else
+        loops->unit_doubles(words, PyArray_DATA(y), n);
+    let_go(&t, wanted);
+    return (PyObject *)y;
+}
+
+// Of fewer than a block: pair by pair, in double precision; the second of a last pair is kept for the next draw.
+static PyObject *draw_few(PyObject *stream, PyArrayObject *y, N n)
+{
+    Taking t;
+    double drawn[BLOCK], u[BLOCK];
+    PyObject *kept = know_names() ? PyObject_GetAttr(stream, _normal) : NULL;
+    const int has = kept && PyFloat_CheckExact(kept);
+    if (has) drawn[0] = PyFloat_AS_DOUBLE(kept);
+    const N pairs = (n - has + 1) / 2;
+    const uint32_t *words = kept && (has || kept == Py_None) ? take(&t, stream, 4 * pairs) : NULL;
+    Py_XDECREF(kept);
+    if (!words) return NULL;
+    loops->unit_doubles(words, u, 2 * pairs);
+    for (N i = 0; i < pairs; i++) {
+        const double radius = sqrt(-2 * log1p(-u[2 * i + 1])), angle = 6.283185307179586 * u[2 * i];
+        drawn[has + 2 * i] = radius * cos(angle);
+        drawn[has + 2 * i + 1] = radius * sin(angle);
+    }
+    PyObject *rest = has + 2 * pairs > n ? PyFloat_FromDouble(drawn[n]) : Py_NewRef(Py_None);
+    const int failed = !rest || PyObject_SetAttr(stream, _normal, rest) < 0;
+    Py_XDECREF(rest);
+    for (N i = 0; i < n; i++) {
+        if (PyArray_TYPE(y) == NPY_FLOAT32)
+            data_of(y)[i] = (float)(drawn[i] + 0.0);
+        else
+            ((double *)PyArray_DATA(y))[i] = drawn[i] + 0.0;
+    }
+    let_go(&t, failed ? 0 : 4 * pairs);
+    return failed ? NULL : Py_NewRef(y);
+}
+
+static PyObject *draw_normal(PyObject *const *a, Py_ssize_t count)
+{
+    Taking t;
+    PyArrayObject *y = count == 3 ? fresh_of(a[1], a[2]) : NULL;
+    PyObject *made = NULL;
+    if (!y) return NULL;
+    const N n = PyArray_SIZE(y), blocks = n / BLOCK, rest = n % BLOCK ? BLOCK : 0;  // the last are drawn once more
+    const uint32_t *words = NULL;
+    if (n && n < BLOCK)
+        made = draw_few(a[0], y, n);
+    else if (PyArray_TYPE(y) == NPY_FLOAT32 && (words = take(&t, a[0], n + rest))) {
+        loops->normals(words, data_of(y), blocks, 0, 1);
+        if (rest) loops->normals(words + n, data_of(y) + n - BLOCK, 1, 0, 1);
+        let_go(&t, n + rest);
+        made = Py_NewRef(y);
+    }
+    Py_DECREF(y);
+    return made;
+}
+
 const KernelDef draw_kernels[] = {
+    {"draw.uniform", draw_uniform}, {"draw.normal", draw_normal},
     {"unit_floats", unit_floats},   {"unit_doubles", unit_doubles}, {"ones_below", ones_below},
     {"multiply_add", multiply_add}, {"fill_normals", fill_normals}, {NULL},
 };

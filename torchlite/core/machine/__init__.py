@@ -38,7 +38,7 @@ from .operands import (
 from .out_forms import ALONG_DIMS, refuse_out, takes_out
 from .out_history import refuse_history
 from .overrides import PLAIN, TorchFunctionMode, dispatch, needs_dispatch, overridable, public
-from .plan import Made, Plans, form_of_call, plan_op, planned
+from .plan import Made, Plans, form_of_call, kernel_alone, plan_op, planned
 from .registry import functions
 from .saved import Hooked, SavedList, SavedOutput, SavedTensor, keep, raw, read, shown
 from .subclasses import as_class

@@ -214,6 +214,11 @@ def plan_op(
     return run
 
 
+def kernel_alone(kernel: Any, arguments: tuple[Any, ...], d: dtype, numpy_type: Any, backend: Backend) -> Any:
+    """The plan, for the native build, of a kernel that takes no tensors and gives one array."""
+    return kernel, arguments, (), (), False, (d,), (numpy_type,), lambda made: wrap(made, d, backend), *(None,) * 4
+
+
 def _one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backend | None:
     """The device that all tensors of a call are on; None where there are several, or a form does not decide."""
     backend = common_backend(op, values)

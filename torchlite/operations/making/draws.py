@@ -14,6 +14,7 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare import Op, Signature, describe, function, publish, signatures_of
 from ...core.machine import FILLING, Counter, Tensor, bump, default_generator, drawn, overridable, wrap
+from ...core.native import in_c
 from ...core.state import local
 from ...core.values import CPU, Backend, contiguous_strides, dt
 from ...kernels.cpu_random import MT19937Stream
@@ -245,13 +246,22 @@ def _floating(d: dt.dtype | None) -> dt.dtype:
     return d or dt.get_default_dtype()
 
 
-@factory("rand(int[] size, *, Generator? generator=None)")
+def _uniform_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype) -> np.ndarray:
+    return get_backend(CPU).from_fresh(stream.uniform(math.prod(size), d), size)
+
+
+def _normal_of(stream: MT19937Stream, size: tuple[int, ...], d: np.dtype) -> np.ndarray:
+    n = math.prod(size)
+    return get_backend(CPU).from_fresh(stream.normal(n, d, block=n >= 16), size)
+
+
+@factory("rand(int[] size, *, Generator? generator=None)", draw=in_c("draw.uniform", _uniform_of))
 def rand(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers between 0 and 1."""
     return uniform_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)
 
 
-@factory("randn(int[] size, *, Generator? generator=None)")
+@factory("randn(int[] size, *, Generator? generator=None)", draw=in_c("draw.normal", _normal_of))
 def randn(size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     """Numbers of the standard normal distribution."""
     return normal_.fresh(size, _floating(d), backend, 0.0, 1.0, generator)

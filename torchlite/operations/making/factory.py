@@ -10,7 +10,17 @@ from typing import Any
 
 from ...backends.base import get_backend
 from ...core.declare import Signature, publish_as, tell
-from ...core.machine import Tensor, accelerated, dispatch, form_of_call, needs_dispatch, refuse_history, write_out
+from ...core.machine import (
+    Tensor,
+    accelerated,
+    default_generator,
+    dispatch,
+    form_of_call,
+    kernel_alone,
+    needs_dispatch,
+    refuse_history,
+    write_out,
+)
 from ...core.native import native
 from ...core.state import local
 from ...core.values import CPU, get_default_device, out_of_memory, strided, warn
@@ -34,6 +44,7 @@ def factory(
     warns: bool = False,
     takes_out: bool = True,
     deprecated: bool = False,
+    draw: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Publish a function that makes a tensor: in torch, as a method, or for other operations alone.
 
@@ -45,7 +56,7 @@ def factory(
 
     def publish(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
         made = Factory(schema, f, method, flat, warns, takes_out and not method)
-        call = made.caller(same=not deprecated and "generator" not in made.signature.by_name)
+        call = made.caller(not deprecated and "generator" not in made.signature.by_name, draw)
         publish_as(call.__name__, call, function, method)
         return call
 
@@ -85,8 +96,8 @@ class Factory:
         self.make, self.method, self.flat, self.warns = make, method, flat, warns
         self.known: dict[Any, tuple[Any, ...]] = {}  # what plain calls come to, by form
 
-    def caller(self, same: bool) -> Callable[..., Tensor]:
-        """The public function; `same` says that all calls of one form come to the same."""
+    def caller(self, same: bool, draw: Callable[..., Any] | None) -> Callable[..., Tensor]:
+        """The public function; `same` says that all calls of one form come to the same, `draw` what else they do."""
         known, like, made = self.known, self.like, self.made
 
         def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -98,7 +109,7 @@ class Factory:
                 if bound is not None and bound[0] is state.default_device:
                     result = made(*tensors, *bound[1])
                     if public is not call:
-                        _keep_for_copies(public, args, kwargs, result)
+                        _keep(public, args, kwargs, draw, bound[1], result)
                     return result
             values = self.signature.at_once(args, kwargs) if local.state.mode.direct else None
             if values is None:
@@ -113,7 +124,7 @@ class Factory:
             return result
 
         call.__name__ = self.name
-        public = accelerated(native.planned, call) if same and native is not None else call
+        public = accelerated(native.planned, call) if (same or draw) and native is not None else call
         return tell(public, self.name, [self.signature], self.method, self.takes_out, self.spread, self.make.__doc__)
 
     def made(self, *values: Any) -> Tensor:
@@ -199,8 +210,15 @@ class Factory:
         return out
 
 
-def _keep_for_copies(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> None:
-    """Let calls of this form copy what this one made, where that is small and lies row by row on the CPU."""
-    array, fits = result.array, result.backend is get_backend(CPU) and result.array.nbytes <= _SMALL
-    if fits and array.base is None and array.flags.c_contiguous:
-        native.remember(call, args, kwargs, None, (array.copy(), result.dtype))
+def _keep(
+    call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], draw: Any, bound: tuple[Any, ...], result: Tensor
+) -> None:
+    """Let calls of this form copy what this one made, or draw as it did, where that is small and lies row by row."""
+    array, d, cpu = result.array, result.dtype, get_backend(CPU)
+    if result.backend is not cpu or array.nbytes > _SMALL or array.base is not None or not array.flags.c_contiguous:
+        return
+    if draw is None:
+        native.remember(call, args, kwargs, None, (array.copy(), d))
+    elif bound[1] is None:  # no generator is named
+        arguments = default_generator(CPU).stream, array.shape, array.dtype
+        native.remember(call, args, kwargs, None, kernel_alone(draw, arguments, d, array.dtype, cpu))
