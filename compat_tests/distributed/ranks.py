@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 _LIMIT = 120
@@ -42,6 +45,7 @@ def run(lib: str, function: Any, ranks: int = 2, launcher: tuple[str, ...] = (),
 
 def same(function: Any, ranks: int = 2, **how: Any) -> None:
     """Assert that torchlite's processes tell what PyTorch's do."""
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     ours = run("torchlite", function, ranks, **how)
     theirs = run("torch", function, ranks)
     for rank, (mine, model) in enumerate(zip(ours, theirs, strict=True)):
@@ -65,6 +69,16 @@ def _main(lib: str, module: str, name: str, folder: str) -> None:
         raise
     finally:
         Path(folder, rank).write_text(json.dumps(report))
+
+
+def mpiexec(ranks: int) -> tuple[str, ...]:
+    """The command that starts so many processes with MPI; where there is none, the test is skipped."""
+    pytest.importorskip("mpi4py", reason="MPI comes with mpi4py")
+    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    command = shutil.which("mpiexec", path=beside)
+    if command is None:
+        pytest.skip("there is no mpiexec")
+    return command, "-n", str(ranks)
 
 
 def start(torch: Any, **how: Any) -> Any:

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from .ranks import same, start
+from .ranks import mpiexec, run, same, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
@@ -100,5 +100,72 @@ def matrix(torch, tell):
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_collectives_dtypes_groups_and_shapes(ranks):
-    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     same(matrix, ranks)
+
+
+def test_collectives_over_mpi():
+    same(matrix, 3, launcher=mpiexec(3))
+
+
+def layouts(torch, tell):
+    """What gloo makes of tensors whose elements are not in a row depends on the version: torchlite's are right."""
+    dist = start(torch)
+    rank = dist.get_rank()
+    for make in (
+        lambda t: t.t(), lambda t: t[:, 1], lambda t: t[1:, ::2], lambda t: t.to(torch.complex64).conj(),
+        lambda t: t.flip(0)[::2],
+    ):  # fmt: skip
+        base = torch.arange(12.0).reshape(3, 4)
+        x = make(base.clone() * (rank + 1))
+        dist.all_reduce(x)
+        tell(bool((x == make(base) * 3).all()), x.stride() == make(base).stride())
+        x = make(base * (rank + 1))
+        outs = [torch.zeros_like(x) for _ in range(2)]
+        dist.all_gather(outs, x, async_op=True).wait()
+        tell(*[bool((out == make(base) * (n + 1)).all()) for n, out in enumerate(outs)])
+        tell(dist.broadcast(x, 1), bool((x == make(base) * 2).all()))
+        if rank:
+            dist.send(x, 0)
+        else:
+            y = make(torch.zeros(3, 4))
+            tell(dist.recv(y), bool((y == x).all()))
+    base = torch.zeros(2, 3)
+    dist.broadcast(base[:, 0], 0)
+    tell(base._version, base.tolist())
+
+
+def test_tensors_whose_elements_are_not_in_a_row():
+    for told in run("torchlite", layouts):
+        assert set(told) <= {"True", "None", "1", "0", "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]"}
+        assert "False" not in told
+
+
+def every_rank_gets_the_same(torch, tell):
+    dist = start(torch)
+    torch.manual_seed(dist.get_rank())
+    for dtype in (torch.float32, torch.bfloat16):
+        for count in (5, 3000, 700_001):
+            x = torch.randn(count).to(dtype)
+            dist.all_reduce(x)
+            tell(x.view(torch.uint8).long().sum().item())
+
+
+@pytest.mark.parametrize("launched", ["apart", "by mpiexec"])
+def test_results_are_the_same_everywhere_bit_for_bit(launched):
+    told = run("torchlite", every_rank_gets_the_same, 3, launcher=mpiexec(3) if launched == "by mpiexec" else ())
+    assert told[0] == told[1] == told[2]
+
+
+def premultiplied(torch, tell):
+    dist = start(torch)
+    x = torch.tensor([1.0, 2.0]) * (dist.get_rank() + 1)
+    own = x.clone()
+    out = torch.zeros(1)
+    dist.reduce_scatter_tensor(out, x, dist._make_nccl_premul_sum(0.5))
+    tell(out.tolist(), x.tolist() == own.tolist())
+    dist.all_reduce(x, dist._make_nccl_premul_sum(2.0))
+    tell(x.tolist())
+
+
+def test_a_factor_before_the_sum():
+    assert run("torchlite", premultiplied) == [["[1.5]", "True", "[6.0, 12.0]"], ["[3.0]", "True", "[6.0, 12.0]"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...core.values import Array
@@ -59,6 +60,10 @@ class Engine:
     def receive(self, array: Array, source: int | None, tag: int, done: Done) -> None:
         """Begin to receive, from anyone where no source is named."""
         raise NotImplementedError
+
+    def together(self) -> AbstractContextManager[None]:
+        """Sends and receives in here are begun at once, when it is left."""
+        return nullcontext()
 
     def fail(self, why: str) -> None:
         """Let all calls that are waiting, here and in the other processes, end with an error, and all later ones."""

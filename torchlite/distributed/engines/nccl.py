@@ -43,6 +43,8 @@ class NCCL(Engine):
         super().__init__(rank, ranks, timeout)
         self._nccl, self._store = _nccl(), store
         self._made: Any = None
+        self._gathering = False
+        self._begun: list[tuple[Array, Callable[[Any, int], Any], int, Done]] = []
 
     @contextlib.contextmanager
     def _on(self, array: Array) -> Iterator[tuple[Any, int]]:
@@ -150,13 +152,34 @@ class NCCL(Engine):
         )
 
     def _begin(self, array: Array, what: Callable[[Any, int], Any], other: int, done: Done) -> None:
+        self._begun.append((array, what, other, done))
+        if not self._gathering:
+            self._launch()
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        self._gathering = True
         try:
-            with self._on(array) as (group, stream):
-                what(group, stream)
+            yield
+        finally:
+            self._gathering = False
+            self._launch()
+
+    def _launch(self) -> None:
+        """Begin at once what was gathered: one after the other, two processes would wait for each other."""
+        begun, self._begun = self._begun, []
+        failure = None
+        try:
+            for array, *_ in begun[:1]:
+                with self._on(array) as (group, stream):
+                    self._nccl.groupStart()
+                    for _, what, *_ in begun:
+                        what(group, stream)
+                    self._nccl.groupEnd()
         except DistBackendError as error:
-            done(error, other)
-        else:
-            done(None, other)
+            failure = error
+        for _, _, other, done in begun:
+            done(failure, other)
 
     def fail(self, why: str) -> None:
         if self._made is not None:
