@@ -312,7 +312,7 @@ def saving(torch, policy):
 
 
 def mm_of(torch):
-    return torch.mm if torch is torchlite else torch.ops.aten.mm.default
+    return torch.ops.aten.mm.default
 
 
 @same_story
@@ -367,7 +367,7 @@ def test_kept_results_are_not_computed_again():
     x = torchlite.ones(7, 7, requires_grad=True)  # calls of a form that is met nowhere else
     mm.kernels[backend] = counted
     try:
-        for contexts, wanted in ((lite.noop_context_fn, 2), (saving(torchlite, [torchlite.mm]), 1)):
+        for contexts, wanted in ((lite.noop_context_fn, 2), (saving(torchlite, [torchlite.ops.aten.mm.default]), 1)):
             calls.clear()
             y = lite.checkpoint(lambda a: torchlite.mm(a, a).exp(), x, use_reentrant=False, context_fn=contexts)
             y.backward(torchlite.ones(7, 7), inputs=[x])

@@ -11,8 +11,7 @@ import torchlite
 torch = pytest.importorskip("torch")
 BOTH = pytest.mark.parametrize("lib", [torch, torchlite], ids=["torch", "torchlite"])
 
-# PyTorch's way of keeping results for backward, and of marking constants: not seen here.
-_UNSEEN = ("aten.detach.default", "aten.lift_fresh.default", "profiler.")
+_UNSEEN = ("profiler.",)  # what PyTorch's profiler is told of optimizers
 
 
 def mode_of(lib):
@@ -82,6 +81,42 @@ PROGRAMS = {
     "conversions": lambda lib, x, y: (x.double(), x.to(lib.float16), x.clone(), x.t().contiguous(), x.float()),
     "loss": lambda lib, x, y: lib.nn.functional.cross_entropy(x, lib.tensor([0, 1, 2, 3])),
     "backward of functions": lambda lib, x, y: lib.autograd.grad((x * y).relu().softmax(1), x, y),
+    "backward of activations": lambda lib, x, y: [
+        lib.autograd.grad(f(x).sum(), x)
+        for f in (lib.tanh, lib.sigmoid, lib.exp, lib.sqrt, *[
+            getattr(lib.nn.functional, name) for name in (
+                "gelu", "silu", "elu", "hardtanh", "softplus", "mish", "leaky_relu", "hardswish",
+            )
+        ])
+    ],
+    "backward of arithmetic": lambda lib, x, y: lib.autograd.grad((x * 2 + x / y - x / 3 + 1 - 3 * x).sum(), x),
+    "backward of sums": lambda lib, x, y: lib.autograd.grad(x.sum() + x.mean() + x.sum(1).mean() + x.mean(0).sum(), x),
+    "backward of linear": lambda lib, x, y: lib.autograd.grad(
+        lib.nn.functional.linear(x, y).sum() + lib.nn.functional.linear(y, x).exp().sum(), x
+    ),
+    "backward of products": lambda lib, x, y: lib.autograd.grad(
+        (x @ y.t()).sum() + lib.bmm(y[None], x[None].mT).sum(), x
+    ),
+    "backward of convolution": lambda lib, x, y: lib.autograd.grad(
+        lib.nn.functional.conv2d(x.view(1, 2, 3, 4), y.view(4, 2, 3, 1)).sum(), x
+    ),
+    "backward of norms": lambda lib, x, y: lib.autograd.grad(
+        (lib.nn.functional.layer_norm(x, (6,), y[0], y[1]) * lib.log_softmax(x, 1)).sum(), x
+    ),
+    "backward of losses": lambda lib, x, y: [
+        lib.autograd.grad(loss, x) for loss in (
+            lib.nn.functional.cross_entropy(x, lib.tensor([0, 1, 2, 3])), lib.nn.functional.mse_loss(x, y),
+            lib.nn.functional.smooth_l1_loss(x, y),
+        )
+    ],
+    "backward of views": lambda lib, x, y: lib.autograd.grad(
+        (x.view(6, 4).t()[1:, :2].reshape(-1) * 1).sum() + x[0].sum() + x.unsqueeze(0).permute(2, 0, 1).sum(), x
+    ),
+    "backward of an embedding": lambda lib, x, y: lib.autograd.grad(
+        lib.nn.functional.embedding(lib.tensor([0, 1]), x).sum(), x
+    ),
+    "backward to leaves": lambda lib, x, y: (x * x).sum().backward(),
+    "values": lambda lib, x, y: (x.sum().item(), bool((x > 0).any()), lib.tensor(1.0) + 1),
 }  # fmt: skip
 
 

@@ -6,12 +6,14 @@ Those of PyTorch (`aten`) are the functions of torch; others are declared by pro
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
+from ._library.aten_schemas import schema_of
 from ._library.schema import FunctionSchema
 from .amp.autocast_mode import autocast, is_autocast_enabled
 from .autograd.function import Function
@@ -99,9 +101,13 @@ class OpOverloadPacket(_Named):
 class OpOverload(_Named):
     """`torch.ops.namespace.name.overload`."""
 
+    tags: Sequence[Any] = ()
+
     def __init__(self, packet: OpOverloadPacket, overload: str, tags: Sequence[Any] = ()) -> None:
         self.overloadpacket = self._overloadpacket = packet
-        self._overloadname, self.tags = overload or "default", list(tags)
+        self._overloadname = overload or "default"
+        if tags:
+            self.tags = list(tags)
         self.namespace, self._opname = packet.namespace, packet.__name__
         self._qualified_op_name = packet.name() + (overload and f".{overload}")
         self.__name__ = f"{self._opname}.{self._overloadname}"
@@ -351,9 +357,29 @@ class _Aten(OpOverloadPacket):
         return found
 
 
+_VIEWS_IN_PLACE = frozenset((
+    "as_strided_", "detach_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
+))  # fmt: skip
+
+
 class _AtenOverload(OpOverload):
     overloadpacket: _Aten
     op: Any = None  # what a dispatch mode saw as this overload
+
+    @functools.cached_property
+    def _schema(self) -> FunctionSchema:
+        return schema_of(self._opname, self._overloadname, self.overloadpacket.function)
+
+    @functools.cached_property
+    def tags(self) -> list[Tag]:  # type: ignore[override]
+        if self._opname in _VIEWS_IN_PLACE:
+            return [Tag.inplace_view]
+        op = registry.get(self._opname.removesuffix("_"))
+        return [Tag.core, Tag.pointwise] if getattr(op, "elementwise", False) else []
+
+    @property
+    def is_view(self) -> bool:
+        return "(a)" in str(self._schema)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.op is not None:

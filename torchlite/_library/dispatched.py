@@ -12,9 +12,19 @@ from typing import Any
 
 from .. import ops
 from ..core.machine import Tensor, functions
+from ..core.state import local
 from ..core.values import get_default_device
 
-_TENSOR, _SCALAR = lambda values: "Tensor", lambda values: "Scalar"
+
+def _arithmetic(values: Sequence[Any]) -> str:
+    """A number that a user gives is a tensor there, and so in derivatives of products; one of a formula is not."""
+    task = local.state.task
+    given = task is None or getattr(getattr(task.node, "op", None), "name", None) in ("mul", "div")
+    return "Tensor" if given else _by_operand(values)
+
+
+def _tensor(values: Sequence[Any]) -> str:
+    return "Tensor"
 
 
 def _by_operand(values: Sequence[Any]) -> str:
@@ -31,7 +41,8 @@ def _branches(values: Sequence[Any]) -> str:
 
 
 _OVERLOADS: dict[str, Callable[[Sequence[Any]], str]] = {
-    **dict.fromkeys(("add", "sub", "mul", "div", "frexp", "ldexp", "slice_copy", "split_copy"), _TENSOR),
+    **dict.fromkeys(("add", "sub", "mul", "div"), _arithmetic),
+    **dict.fromkeys(("frexp", "ldexp", "slice_copy", "split_copy"), _tensor),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "fmod", "remainder", "rsub"), _by_operand),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "searchsorted"), _by_operand),
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), _bounds),
@@ -73,6 +84,12 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_scaled_dot_product_attention": lambda *values: ("_scaled_dot_product_flash_attention_for_cpu", values, {}),
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid}),
+    ),
+    "_reshape_alias": lambda self, size, stride: ("view", (self, list(size)), {}),
+    "convolution_backward": lambda g, input, weight, bias, *rest: (
+        "convolution_backward",
+        (g, input, weight, [0] if bias is None else list(bias), *[list(v) if type(v) is tuple else v for v in rest]),
+        {},
     ),
 }  # fmt: skip
 
@@ -124,7 +141,8 @@ def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dic
         elif param.required or value != param.default:
             kwargs[param.name] = value
     params = op.signature.params
-    while args and not params[len(args) - 1].required and _same(args[-1], params[len(args) - 1].default):
+    bare = not name.endswith("_backward")  # the schemas of these have no defaults
+    while bare and args and not params[len(args) - 1].required and _same(args[-1], params[len(args) - 1].default):
         args.pop()
     return name, overload, tuple([list(a) if type(a) is tuple else a for a in args]), kwargs
 

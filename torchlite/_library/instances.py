@@ -69,8 +69,8 @@ def restored(value: Any) -> Any:
     origin = array.origin()
     made.__dict__ = array.attributes if origin is None else origin.__dict__
     for slot in _slots(array.cls):
-        if hasattr(origin or array.keeper, slot):
-            setattr(made, slot, getattr(origin or array.keeper, slot))
+        if hasattr(array.keeper, slot):
+            setattr(made, slot, getattr(array.keeper, slot))
     return made
 
 
@@ -106,6 +106,19 @@ def run_plainly(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
     result = func(*plain(tuple(args)), **{name: plain(v) for name, v in kwargs.items()})
     return given[id(result)][1] if id(result) in given else result
+
+
+def show_memory_of(source: Tensor, t: Any) -> None:
+    """Let an instance without memory share what memory another is imagined to have."""
+    forms = [v.array.form for v in (source, t) if isinstance(v, Tensor) and v.array.__class__ is Instance]
+    if len(forms) == 2 and all(form.__class__ is MetaArray for form in forms):
+        forms[1].memory = forms[0].memory
+
+
+def take_form_of(source: Tensor, t: Tensor) -> None:
+    """Let an instance without memory have the form of another: its own was changed in place."""
+    if t.array.__class__ is Instance and source.array.__class__ is Instance:
+        t.array.form = source.array.form
 
 
 # ---- who is asked
@@ -144,7 +157,8 @@ def declined(func: Any, modes: Sequence[Any], types: Sequence[type]) -> TypeErro
     """The error where nobody wanted a call."""
     asked = [*[f"mode object {mode!r}" for mode in modes], *[f"tensor subclass {t!r}" for t in types]]
     return TypeError(
-        f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+        f"Multiple dispatch failed for 'torch._ops.{func}'; "
+        "all __torch_dispatch__ handlers returned NotImplemented:\n\n"
         + "".join([f"  - {who}\n" for who in asked])
         + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
@@ -223,11 +237,13 @@ class Handed(Backend):
     def pointer(self, array: Instance) -> int:
         return 0 if array.form.__class__ is MetaArray else self.below.pointer(array.form)
 
-    def storage(self, array: Instance) -> Any:
-        hollow = array.form.__class__ is MetaArray
-        return (get_backend("meta") if hollow else self.below).storage(array.form)
+    def behind(self, array: Instance) -> tuple[Backend, Any]:
+        """The backend and the array of the memory that there is, or that is imagined."""
+        return get_backend("meta") if array.form.__class__ is MetaArray else self.below, array.form
 
     def read(self, array: Instance) -> Any:
+        if array.form.__class__ is not MetaArray:
+            return self.below.read(array.form)
         raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {array.cls.__name__}")
 
     def to_host(self, array: Instance) -> Any:

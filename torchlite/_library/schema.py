@@ -36,6 +36,14 @@ _ARGUMENT = re.compile(
 )
 
 
+class AliasInfo(NamedTuple):
+    """With what an argument shares memory, and whether it is written to."""
+
+    before_set: frozenset[str]
+    after_set: frozenset[str]
+    is_write: bool
+
+
 class Argument(NamedTuple):
     """One argument, or result, of an operator."""
 
@@ -55,6 +63,18 @@ class Argument(NamedTuple):
         for mark in re.findall(r"\?|\[\d*\]", self.marks):
             title = f"Optional[{title}]" if mark == "?" else f"List[{title}]"
         return title
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        found = re.match(r"\w+\((\w+)(!?)", self.text)
+        if found is None:
+            return None
+        names = frozenset((f"alias::{found[1]}",))
+        return AliasInfo(names, names, found[2] == "!")
+
+    @property
+    def is_out(self) -> bool:
+        return self.kwarg_only and self.is_write
 
     def has_default_value(self) -> bool:
         return self.has_default

@@ -440,6 +440,7 @@ def is_owned(entry: list[Any]) -> bool:
     """Whether nothing else holds the gradient of an entry, and no other array shows memory that it shows."""
     if getrefcount(entry[1]) > 2:  # which is held by the call that asks, too
         return False
-    if isinstance(entry[1], Tensor):
-        return entry[1].backend.handed or entry[1].layout is sparse_coo  # whose parts PyTorch lets be shown by others
+    if isinstance(entry[1], Tensor):  # the parts of sparse ones PyTorch lets be shown by others; copies would be seen
+        freely = entry[1].backend.handed or entry[1].layout is sparse_coo
+        return freely or (local.state.mode.seer is not None and getrefcount(entry[1].array) == 2)
     return entry[1].base is None or getrefcount(entry[1].base) == 2

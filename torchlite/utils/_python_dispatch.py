@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._library.dispatched import factory_call, overload_named, parts_of, seen
-from .._library.instances import call_classes, declined, types_among
-from .._ops import overload_of
+from .._library.instances import call_classes, declined, show_memory_of, take_form_of, types_among
+from .._ops import Tag, overload_of
 from ..core.machine import Tensor
 from ..core.state import Mode, Switch, local, silent
 
 __all__ = [
-    "TorchDispatchMode", "_disable_current_modes", "_get_current_dispatch_mode", "_get_current_dispatch_mode_stack",
-    "is_traceable_wrapper_subclass", "return_and_correct_aliasing",
+    "BaseTorchDispatchMode", "TorchDispatchMode", "_disable_current_modes", "_get_current_dispatch_mode",
+    "_get_current_dispatch_mode_stack", "_pop_mode", "_pop_mode_temporarily", "_push_mode",
+    "any_torch_dispatch_mode_on_stack", "is_in_any_mode_without_ignore_compile_internals",
+    "is_in_torch_dispatch_mode", "is_traceable_wrapper_subclass", "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing", "transform_subclass",
 ]  # fmt: skip
 
 
@@ -43,6 +46,10 @@ class _Level:
         made = self.call(overload_named(name, overload), args, kwargs)
         requires_grad = values[factory.own + 4]
         return made.requires_grad_() if requires_grad else made
+
+    def lifted(self, t: Tensor) -> Any:
+        """A tensor that was made of the user's values."""
+        return self.call(overload_named("lift_fresh", "default"), (t,), {})
 
     def number_of(self, t: Tensor) -> Any:
         """The value of a tensor of one element."""
@@ -94,6 +101,18 @@ class TorchDispatchMode(Switch):
         """Whether the mode belongs to the machinery of PyTorch's compiler."""
         return False
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Whether what a compiler does is hidden from the mode."""
+        return False
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that changes nothing."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
 
 def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
     """The modes that are on, the innermost last."""
@@ -135,6 +154,89 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 
 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
-    """What a handler gives: for an operation that writes, the argument written to; else the results as they are."""
-    return args[0] if func._opname.endswith("_") and not func._opname.endswith("__") else out
+    """What a handler gives: results of views share the memory of their operand, writes give what was written to."""
+    schema = func._schema
+    written = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
+    if not any(written):
+        if func.is_view and args and isinstance(args[0], Tensor):
+            for t in out if isinstance(out, (list, tuple)) else (out,):
+                show_memory_of(args[0], t)
+        return out
+    given = [*args, *[(kwargs or {}).get(a.name) for a in schema.arguments[len(args) :]]]
+    found = [value for value, writes in zip(given, written, strict=False) if writes]
+    if Tag.inplace_view in func.tags and isinstance(out, Tensor):
+        take_form_of(out, found[0])
+    return found[0] if len(found) == 1 or not isinstance(out, (list, tuple)) else tuple(found)
 
+
+def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stride: Any = None) -> Any:
+    """A tensor made of `callback(name, tensor)` of all that `t` is made of."""
+    size = outer_size if outer_size is not None else t.size()
+    stride = outer_stride if outer_stride is not None else t.stride()
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    made = type(t).__tensor_unflatten__(inner, context, size, stride)
+    if made.shape != size:
+        raise AssertionError(
+            f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {size}, but got: "
+            f"{made.shape}"
+        )
+    return made
+
+
+# ---- the stack by hand
+
+
+def _push_mode(mode: TorchDispatchMode) -> None:
+    """Put a mode on, without a context."""
+    state = local.state
+    state.mode = mode._inside(state.mode)
+
+
+def _pop_mode(k: Any = None) -> TorchDispatchMode:
+    """Take the innermost mode off."""
+    state = local.state
+    level = state.mode.kernels
+    if not isinstance(level, _Level):
+        raise AssertionError("there is no mode to take off")
+    state.mode = state.mode.but(kernels=level.below)
+    return level.mode
+
+
+@contextmanager
+def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
+    """Inside, the innermost mode is off."""
+    mode = _pop_mode(k)
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode is on."""
+    stack = _get_current_dispatch_mode_stack()
+    return any(include_infra_modes or not mode.is_infra_mode() for mode in stack)
+
+
+_is_in_torch_dispatch_mode = is_in_torch_dispatch_mode
+
+
+def is_in_any_mode_without_ignore_compile_internals() -> bool:
+    """Whether a mode is on that compilers must heed."""
+    return any(not mode.ignore_compile_internals() for mode in _get_current_dispatch_mode_stack())
+
+
+def any_torch_dispatch_mode_on_stack() -> bool:
+    return bool(_get_current_dispatch_mode_stack())
+
+
+def _len_torch_dispatch_stack() -> int:
+    return len(_get_current_dispatch_mode_stack())
+
+
+def _get_dispatch_stack_at(i: int) -> TorchDispatchMode:
+    return _get_current_dispatch_mode_stack()[i]
+
+
+_push_on_torch_dispatch_stack, _pop_torch_dispatch_stack = _push_mode, _pop_mode

@@ -1,20 +1,18 @@
 """Selective checkpointing: a policy says which operations' results are kept rather than computed again.
 
-The policy is asked about every operation with a kernel of its own (views have none worth keeping). It gets the public
-function, `torch.mm` say, where PyTorch gives an overload of the `aten` namespace.
+The policy is asked about every operation that a dispatch mode sees, as an overload of `torch.ops`.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..core.machine import functions
-from ..core.state import Mode, Switch
-
-if TYPE_CHECKING:
-    from ..core.declare.op import Op
+from .. import ops
+from .._ops import OpOverload
+from ..core.machine import Tensor
+from ._python_dispatch import TorchDispatchMode
 
 
 class CheckpointPolicy(enum.Enum):
@@ -43,7 +41,7 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
-SAC_IGNORED_OPS = {functions["detach"]}
+SAC_IGNORED_OPS = {ops.aten.detach.default}  # the steps by which results are kept
 
 _MISMATCH = (
     "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that "
@@ -51,16 +49,11 @@ _MISMATCH = (
 )
 
 
-def _public(op: Op) -> Any:
-    """The function that users know the operation by."""
-    return functions.get(op.signature.name, op)
-
-
 class _Kept:
     """The results of one operation, and the versions they had."""
 
     def __init__(self, results: Any, offload: bool) -> None:
-        self.several = isinstance(results, tuple)
+        self.several = isinstance(results, (tuple, list))
         listed = results if self.several else (results,)
         self.devices = [t.device for t in listed]
         self.tensors = [t.cpu() if offload else t.alias() for t in listed]
@@ -73,65 +66,55 @@ class _Kept:
         return made if self.several else made[0]
 
 
-class _Asked(Switch):
-    """A context in which `run` is asked to run the kernels of operations."""
-
-    everything = False  # views have nothing worth keeping
-
-    def run(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
-        raise NotImplementedError
-
-    def __call__(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
-        return compute() if _public(op) in SAC_IGNORED_OPS else self.run(op, values, compute)
-
-    switches = ("kernels",)
-
-    def _inside(self, mode: Mode) -> Mode:
-        return mode.but(kernels=self)
-
-
-class _First(_Asked):
+class _First(TorchDispatchMode):
     """The first run: keep the results that the policy wants kept."""
 
     def __init__(self, policy: Callable[..., Any]) -> None:
+        super().__init__()
         self.policy = policy
-        self.kept: dict[str, list[_Kept | None]] = {}  # by op, one for each call
+        self.kept: dict[Any, list[_Kept | None]] = {}  # by operation, one for each call
 
-    def run(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
-        results = compute()
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = func(*args, **(kwargs or {}))
+        if func in SAC_IGNORED_OPS:
+            return results
         context = SelectiveCheckpointContext(is_recompute=False, op_output=results)
-        asked = self.policy(context, _public(op), *values)
+        asked = self.policy(context, func, *args, **(kwargs or {}))
         if isinstance(asked, bool):
             asked = CheckpointPolicy.MUST_SAVE if asked else CheckpointPolicy.PREFER_RECOMPUTE
-        keeps = asked in _SAVE or asked in _OFFLOAD
-        self.kept.setdefault(op.name, []).append(_Kept(results, asked in _OFFLOAD) if keeps else None)
+        listed = results if isinstance(results, (tuple, list)) else (results,)
+        keeps = (asked in _SAVE or asked in _OFFLOAD) and all(isinstance(t, Tensor) for t in listed)
+        self.kept.setdefault(func, []).append(_Kept(results, asked in _OFFLOAD) if keeps else None)
         return results
 
 
-class _Second(_Asked):
+class _Second(TorchDispatchMode):
     """The run for backward: results that were kept take the place of computing them."""
 
     def __init__(self, first: _First, may_be_written: bool) -> None:
+        super().__init__()
         self.first = first
         self.may_be_written = may_be_written
         self.given: set[_Kept] = set()
 
-    def __enter__(self) -> None:
-        self.calls: dict[str, int] = {}
-        super().__enter__()
+    def __enter__(self) -> Any:
+        self.calls: dict[Any, int] = {}
+        return super().__enter__()
 
-    def run(self, op: Op, values: Any, compute: Callable[[], Any]) -> Any:
-        at = self.calls[op.name] = self.calls.get(op.name, -1) + 1
-        known = self.first.kept.get(op.name)
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in SAC_IGNORED_OPS:
+            return func(*args, **(kwargs or {}))
+        at = self.calls[func] = self.calls.get(func, -1) + 1
+        known = self.first.kept.get(func)
         if known is None:
-            raise RuntimeError(f"{_public(op)} encountered during backward but not found in storage. {_MISMATCH}")
+            raise RuntimeError(f"{func} encountered during backward but not found in storage. {_MISMATCH}")
         if at >= len(known):
             raise RuntimeError(
-                f"{_public(op)} invocation index {at} encountered during backward but not found in storage. {_MISMATCH}"
+                f"{func} invocation index {at} encountered during backward but not found in storage. {_MISMATCH}"
             )
         kept = known[at]
         if kept is None:
-            return compute()
+            return func(*args, **(kwargs or {}))
         if kept in self.given:
             raise RuntimeError(
                 "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
@@ -146,21 +129,20 @@ class _Second(_Asked):
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """The two contexts that `checkpoint(..., context_fn=...)` wants, by a policy or a list of functions to save.
+    """The two contexts that `checkpoint(..., context_fn=...)` wants, by a policy or a list of operators to save.
 
-    `policy_fn(ctx, op, *args)` returns a `CheckpointPolicy` (or whether to save); `op` is a function, say `torch.mm`.
+    `policy_fn(ctx, op, *args)` returns a `CheckpointPolicy` (or whether to save); `op` is, say,
+    `torch.ops.aten.mm.default`.
     Unless `allow_cache_entry_mutation`, writing in place to a result that was kept is an error.
     """
     if isinstance(policy_fn_or_list, list):
-        known = set(functions.values())
         for op in policy_fn_or_list:
-            if op not in known:
+            if not isinstance(op, OpOverload):
                 raise ValueError(
-                    f"Expected op in `op_list` to be a function of torch, such as torch.mm, but got: {op} of type "
-                    f"{type(op)}. "
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. "
                 )
 
-        def policy(ctx: SelectiveCheckpointContext, op: Any, *args: Any) -> bool:
+        def policy(ctx: SelectiveCheckpointContext, op: Any, *args: Any, **_: Any) -> bool:
             return op in policy_fn_or_list
 
     elif callable(policy_fn_or_list):

@@ -193,9 +193,18 @@ class Reduction(Along):
 
         def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
             kept = node.operand_forms[2]
-            return general(node, grads if kept is None else [None if g is None else g.reshape(kept) for g in grads])
+            return general(node, grads if kept is None else [None if g is None else _with_ones(g, kept) for g in grads])
 
         return apply
+
+
+def _with_ones(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A gradient with the dimensions of size one of `shape` that it lacks."""
+    missing = len(shape) - g.dim()
+    if not g.dim() or missing != 1:
+        return g.reshape(shape)
+    have = (*g.array.shape, None)
+    return g.unsqueeze(next(at for at, n in enumerate(shape) if have[at] != n or have[at:-1] == shape[at + 1 :]))
 
 
 def _with_results_kept(rule: Rule, results: Sequence[str]) -> Callable[..., Any]:
@@ -212,7 +221,7 @@ def _with_results_kept(rule: Rule, results: Sequence[str]) -> Callable[..., Any]
         given = list(arguments)
         for i in places:
             if given[i].array.shape != shape:
-                given[i] = given[i].reshape(shape)
+                given[i] = _with_ones(given[i], shape)
         return formula(*given)
 
     return kept

@@ -60,8 +60,10 @@ class UntypedStorage(StorageBase):
     @classmethod
     def of(cls, t: Tensor) -> UntypedStorage:
         """The storage of a tensor."""
-        home = t.backend.home if t.backend.shows else t.backend.real  # sparse ones say that there is none
-        return cls.over(home.storage(t.array), home)
+        home, array = t.backend.home if t.backend.shows else t.backend.real, t.array
+        if home.handed:
+            home, array = home.behind(array)
+        return cls.over(home.storage(array), home)  # sparse ones say that there is none
 
     @classmethod
     def from_buffer(

@@ -191,6 +191,10 @@ def tensor(*args: Any, **kwargs: Any) -> Tensor:
     pinned = pinned and get_backend(where or get_default_device()).values
     if pinned:
         refuse_pinned()
+    told = local.state.mode.seer
+    if told is not None:
+        made = told.lifted(local.state.within(local.state.mode.but(kernels=None), _made, data, d, where, False))
+        return made.requires_grad_(requires_grad)
     made = _made(data, d, where, requires_grad and not pinned)
     return made.pin_memory().requires_grad_(requires_grad) if pinned else made
 
@@ -416,7 +420,7 @@ def item(self: Tensor) -> Any:
     return float(value[()]) if self.dtype.is_floating_point else value.item()
 
 
-aten["_local_scalar_dense"] = item
+aten.update(_local_scalar_dense=item, lift_fresh=lambda self: self)
 
 
 @method("tolist")

@@ -25,10 +25,10 @@ def _tanh_backward(g: Any, result: Any) -> Any:
 
 
 tanh_backward = Elementwise(
-    "tanh_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: _of_tanh(g, output),
+    "tanh_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: g * xp.conjugate(1 - output * output),
     {
         "grad_output": lambda g, output: tanh_backward.apply(g, conj(output)),
-        "output": lambda g, grad_output, output: g * conj(-2 * output * grad_output),
+        "output": lambda g, grad_output, output: conj(g) * (-2 * conj(output) * grad_output),
     },
     halves="wide",
 )  # fmt: skip
@@ -43,10 +43,11 @@ def _sigmoid_backward(g: Any, result: Any) -> Any:
 
 
 sigmoid_backward = Elementwise(
-    "sigmoid_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: _of_sigmoid(g, output),
+    "sigmoid_backward(Tensor grad_output, Tensor output)",
+    lambda xp, g, output: g * xp.conjugate((1 - output) * output),
     {
         "grad_output": lambda g, output: sigmoid_backward.apply(g, conj(output)),
-        "output": lambda g, grad_output, output: g * conj(grad_output * (1 - 2 * output)),
+        "output": lambda g, grad_output, output: conj(g) * grad_output * (1 - 2 * conj(output)),
     },
     halves="wide",
 )  # fmt: skip

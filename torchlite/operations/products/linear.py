@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.declare import Op, conj, publish_python, published, sum_to
 from ...core.machine import Tensor, by_formula
-from ...core.values import Array, Namespace, dt, not_implemented_for
+from ...core.values import Array, Namespace, dt, not_implemented_for, strided
 from ...kernels.summing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode
@@ -98,9 +98,13 @@ def _as_one(input: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Op, tup
     return (sum_with, (bias, input, weight)) if bias.array.shape == shape[:1] and bias.dtype is dtype else None
 
 
+def _laid_out(t: Tensor) -> bool:
+    return t.backend.layout is strided
+
+
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`input @ weight.T + bias`."""
-    if not (input.backend.shows and weight.backend.shows):  # sparse ones are multiplied by `matmul`
+    if not (_laid_out(input) and _laid_out(weight)):  # sparse ones are multiplied by `matmul`
         made = matmul.apply(input, weight.t())
         return made if bias is None else made + bias
     one = _as_one(input, weight, bias)
