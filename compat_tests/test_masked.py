@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
-import torchlite
 from compat_tests.side_by_side import same_story
 
 REDUCTIONS = ("sum", "prod", "amax", "amin", "argmax", "argmin", "logsumexp", "mean", "norm", "var", "std")
@@ -88,10 +85,3 @@ def test_no_gradient_reaches_what_is_passed_over(torch, tell):
         arguments = {"dim": 1, "mask": mask}
         result = getattr(torch.masked, name)(x, **arguments)
         tell(name, torch.autograd.grad(result.nan_to_num(0, 0, 0).pow(2).sum(), x))
-
-
-def test_masked_tensors_are_refused_clearly():
-    assert not torchlite.masked.is_masked_tensor(torchlite.ones(2))
-    for call in (torchlite.masked.MaskedTensor, torchlite.masked.masked_tensor, torchlite.masked.as_masked_tensor):
-        with pytest.raises(NotImplementedError, match=r"torch\.masked\.sum"):
-            call(torchlite.ones(2), torchlite.tensor([True, False]))

@@ -105,3 +105,25 @@ def test_gradients_of_transforms() -> None:
         return [*found, str(g.layout), g.to_dense().tolist()]
 
     assert stories(torch) == stories(torchlite)
+
+
+def test_custom_functions_take_sparse_tensors() -> None:
+    def program(torch: Any) -> Any:
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, t: Any) -> Any:
+                return t * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * 2
+
+        found = []
+        for layout in (torch.sparse_coo, torch.sparse_csr):
+            x = torch.eye(3).to_sparse(layout=layout).requires_grad_()
+            made = Doubled.apply(x)
+            made.to_dense().sum().backward()
+            found += [(t.layout is layout, t.to_dense().tolist()) for t in (made, x.grad)]
+        return found
+
+    assert program(torchlite) == program(pytest.importorskip("torch"))

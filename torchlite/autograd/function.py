@@ -44,7 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 _ContextMethodMixin = FunctionCtx
-LAZY = 1  # the highest level of a backend that is no transform
+LAST = 4  # the highest level of a backend that is no transform
 _NOTE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
 
@@ -176,7 +176,7 @@ def _topmost(values: Sequence[Any]) -> Any:
             backend = _topmost(value)
         else:
             continue
-        if backend is not None and backend.level > (LAZY if found is None else found.level):
+        if backend is not None and backend.level > (LAST if found is None else found.level):
             found = backend
     return found
 

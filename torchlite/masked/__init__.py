@@ -23,7 +23,7 @@ from .functions import (
     sum,
     var,
 )
-from .tensors import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+from .maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 
 __all__ = [
     "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",
