@@ -119,6 +119,16 @@ class Attention(nn.Module):
         return self.out(self.block(self.words(words)).mean(1))
 
 
+class Recurrent(nn.Module):
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell(8, 16, batch_first=True)
+        self.out = nn.Linear(16, 20)
+
+    def forward(self, x):
+        return self.out(self.cell(x)[0][:, -1])
+
+
 def images(*shape):
     return torch.randn(shape, device="cuda")
 
@@ -134,6 +144,8 @@ TRAINED = {
         lambda: images(4, 1, 8, 8), torch.optim.Adam,
     ),
     "transformer": (Attention, lambda: classes(4, 6, below=20), torch.optim.AdamW),
+    "lstm": (lambda: Recurrent(nn.LSTM), lambda: images(4, 5, 8), torch.optim.RMSprop),
+    "gru": (lambda: Recurrent(nn.GRU), lambda: images(4, 5, 8), torch.optim.Adagrad),
 }  # fmt: skip
 
 

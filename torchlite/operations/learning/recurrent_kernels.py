@@ -42,6 +42,13 @@ def _stretches(times: Iterable[tuple[int, int]]) -> Iterator[tuple[int, list[int
         yield n, [t for t, _ in pairs]
 
 
+def _in_a_row(times: list[int]) -> slice:
+    """Times that follow each other, forwards or backwards, as an index that no device has to be handed."""
+    step = -1 if times[-1] < times[0] else 1
+    stop = times[-1] + step
+    return slice(times[0], None if stop < 0 else stop, step)
+
+
 def _joined(xp: Namespace, new: Any, old: Any) -> Any:
     """The states of all, of which some are new."""
     n = new.shape[1]
@@ -60,9 +67,9 @@ def _before(xp: Namespace, states: Any, first: Any, times: Sequence[tuple[int, i
     made = xp.empty_like(states)
     before = first
     for n, some in _stretches(times):
-        made[some] = before
+        made[_in_a_row(some)] = before
         if len(some) > 1:
-            made[some[1:], :, :n] = states[some[:-1], :, :n]
+            made[_in_a_row(some[1:]), :, :n] = states[_in_a_row(some[:-1]), :, :n]
         before = _joined(xp, states[some[-1]][:, :n], before)
     return made
 
@@ -88,7 +95,10 @@ class Cell:
     def ordered(self, xp: Namespace, w: Any) -> Any:
         """Rows of weights in the order of the steps."""
         blocks = w.reshape((len(self.order), -1))
-        return blocks[list(self.order)].reshape(w.shape)
+        made = xp.empty_like(blocks)
+        for to, at in enumerate(self.order):
+            made[to] = blocks[at]
+        return made.reshape(w.shape)
 
     def arranged(self, xp: Namespace, w: Any) -> Any:
         """The same, those of sigmoids halved."""
