@@ -220,3 +220,13 @@ def test_products_are_not_captured():
     with refused, cuda.graph(cuda.CUDAGraph()):
         x @ x
     assert (x @ x).sum().item() == 8
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 0, 2), (2, 1, 0)])
+def test_what_lies_in_one_piece_keeps_its_strides_on_its_way(order):
+    x = torch.randn(2, 3, 4).permute(order)
+    there = x.cuda()
+    assert there.stride() == x.stride()
+    assert there.cpu().stride() == x.stride()
+    assert torch.equal(there.cpu(), x)
+    assert torch.randn(4, 6)[:, ::2].cuda().is_contiguous()

@@ -62,7 +62,7 @@ BUDGETS = {
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 2, 3, (1, 1)),  # drawn on the host
     "attention": Budget(
-        F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 15, 32
+        F.scaled_dot_product_attention, lambda: (randn(2, 2, 6, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8)), 1, 4
     ),
     "max_pool2d": Budget(lambda x: F.max_pool2d(x, 2), lambda: (randn(2, 3, 8, 8),), 1, 2),
     "conv2d": Budget(

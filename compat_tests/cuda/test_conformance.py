@@ -20,6 +20,10 @@ DTYPES = (dt.float32, dt.float64, dt.float16, dt.bfloat16, dt.int64, dt.uint8, d
 # What CuPy has no means for, and refuses: products of batches of bfloat16; sparse rows without cuSPARSE.
 LACKING = dict.fromkeys(("_cholesky_inverse", "_householder", "_ormqr"), (dt.bfloat16,))
 LACKING["_sparse_row_product"] = DTYPES
+# What keeps something else for its gradient than on the CPU: test_kernels.py compares what comes out.
+LACKING |= dict.fromkeys(
+    ("_scaled_dot_product_attention", "_scaled_dot_product_attention_backward"), (dt.float32, dt.float64)
+)
 
 
 @pytest.mark.parametrize("name", list(registry)[sum(SEED.encode()) % SHARES :: SHARES])

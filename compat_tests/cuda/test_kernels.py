@@ -167,3 +167,36 @@ def test_max_pools(name):
     alike(lambda t: f(t, **options, return_indices=True)[0], x)
     one, other = [f(t, **options, return_indices=True)[1] for t in (x, x.cuda())]
     assert torch.equal(one, other.cpu())
+
+
+MASKS = {
+    "none": lambda q, k: None,
+    "bool": lambda q, k: numbers(q, k) > -2,
+    "bool of batches": lambda q, k: numbers(2, 1, q, k) > 0,
+    "float of heads": lambda q, k: numbers(3, q, 1).expand(3, q, k),
+    "nothing left": lambda q, k: torch.zeros(q, k, dtype=torch.bool),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(
+    "queries, keys, width, value_width",
+    [(6, 6, 8, 8), (3, 34, 5, 33), (33, 2, 4, 1), (1, 1, 1, 2)],
+)
+def test_attention(mask, queries, keys, width, value_width):
+    given = MASKS[mask](queries, keys)
+
+    def attend(q, k, v):
+        m = None if given is None else given.to(q.device)
+        return F.scaled_dot_product_attention(q, k, v, m, is_causal=mask == "none" and keys > 6)
+
+    operands = numbers(2, 3, queries, width), numbers(2, 3, keys, width), numbers(2, 3, keys, value_width)
+    alike(attend, *operands, rtol=1e-4, atol=1e-4)
+    if mask in ("none", "float of heads"):
+        alike(attend, *[t[0].double() for t in operands], rtol=1e-10, atol=1e-10)
+
+
+def test_attention_of_heads_that_lie_inside():
+    q, k, v = [numbers(2, 7, 3, 8).transpose(1, 2) for _ in range(3)]
+    alike(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3), q, k, v, rtol=1e-4, atol=1e-5)
+    assert F.scaled_dot_product_attention(q.cuda(), k.cuda(), v.cuda()).stride() == q.stride()

@@ -15,6 +15,7 @@ from cupy._core import _routines_linalg
 from ..core.values import dt
 from ..core.values.arrays import Array
 from ..core.values.device import device
+from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
 from .base import Backend, register_backend
@@ -37,6 +38,18 @@ def _held(dtype: np.dtype) -> np.dtype:
     if dtype in _ABSENT:
         raise NotImplementedError(f"torchlite has no tensors of {dtype.name} on CUDA: CuPy has no arrays of it")
     return dtype
+
+
+def _outermost_first(array: Any) -> list[int]:
+    return sorted(range(array.ndim), key=lambda i: -array.strides[i])
+
+
+def _in_its_order(move: Callable[..., Any], array: Any) -> Any:
+    """An array moved to or from the device: one that lies in one piece keeps its strides."""
+    if array.flags.c_contiguous or not is_dense(array.shape, tuple([s // array.itemsize for s in array.strides])):
+        return move(array)
+    order = _outermost_first(array)
+    return move(array.transpose(order)).transpose(np.argsort(order))
 
 
 class CuPyBackend(Backend):
@@ -62,12 +75,12 @@ class CuPyBackend(Backend):
 
     def from_host(self, array: np.ndarray) -> cupy.ndarray:
         _held(array.dtype)
-        return cupy.array(array)
+        return _in_its_order(cupy.array, array)
 
     def to_host(self, array: cupy.ndarray) -> np.ndarray:
         if waits.told:
             waits.tell()
-        host = array.get()
+        host = _in_its_order(cupy.ndarray.get, array)
         asserts.check()
         return host
 
@@ -97,8 +110,7 @@ class CuPyBackend(Backend):
 
     def storage(self, array: cupy.ndarray) -> cupy.ndarray:
         owner = array if array.base is None else array.base
-        outermost_first = sorted(range(owner.ndim), key=lambda i: -owner.strides[i])
-        return owner.transpose(outermost_first).reshape(-1).view(_FLAT)
+        return owner.transpose(_outermost_first(owner)).reshape(-1).view(_FLAT)
 
     def as_strided(
         self, array: cupy.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int

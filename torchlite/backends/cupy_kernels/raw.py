@@ -23,10 +23,14 @@ class Templates:
     def module(self) -> Any:
         return cupy.RawModule(code=self.source, options=("-std=c++14",), name_expressions=self.expressions)
 
-    def launch(self, name: str, dtype: Any, grid: int, block: tuple[int, ...], given: Any, more: str = "") -> None:
+    def launch(
+        self, name: str, dtype: Any, grid: int | tuple[int, int], block: tuple[int, ...], given: Any, more: str = "",
+        shared: int = 0,
+    ) -> None:  # fmt: skip
         """Launch a kernel; arrays that are None are null, and Python's ints are of 64 bits."""
         arguments = tuple([_NULL if a is None else a for a in given])
-        self.module.get_function(f"{name}<{TYPES[dtype]}{more}>")((grid,), block, arguments)
+        blocks = (grid,) if isinstance(grid, int) else grid
+        self.module.get_function(f"{name}<{TYPES[dtype]}{more}>")(blocks, block, arguments, shared_mem=shared)
 
 
 _NULL = np.intp(0)
