@@ -346,3 +346,53 @@ def test_what_is_computed_of_nothing_or_of_bools_is_torchs(torch, tell):
         tell(torch.autograd.grad(torch.nn.functional.layer_norm(x, (0,)).sum(), x))
     for _ in range(3):
         tell((torch.ones(3, 4).t() > 0).sign().stride(), (torch.ones(3, 4).t() ** 1).stride())
+
+
+@same_story
+def test_losses_and_pools_lie_in_memory_as_torchs_do(torch, tell):
+    functional = torch.nn.functional
+    rows, columns = torch.rand(2, 3), torch.rand(3, 2).t()
+    for x in (rows, columns):
+        for y in (rows, columns):
+            for loss in (functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits):
+                leaf = x.clone().requires_grad_()
+                made = loss(leaf, y, reduction="none")
+                tell(made.stride(), torch.autograd.grad(made.sum(), leaf)[0].stride())
+    for x in (torch.rand(1, 1, 3).mT, torch.rand(2, 4, 3).mT, torch.rand(2, 4, 1).mT, torch.rand(2, 3, 1)):
+        tell(functional.avg_pool1d(x, 1).stride())
+        for leaf in (x, x.clone().requires_grad_()):
+            tell(functional.adaptive_max_pool1d(leaf, 2).stride(), functional.adaptive_avg_pool1d(leaf, 2).stride())
+    tell(functional.max_pool1d(torch.rand(2, 4, 3).mT, 1).stride())
+
+
+@same_story
+def test_gradients_of_transforms_are_no_inference_tensors(torch, tell):
+    x = torch.ones(2, 2)
+    with torch.inference_mode():
+        for compute in (lambda x: x.sum(), lambda x: x.t().exp().sum(), lambda x: x[0].cumsum(0).view(2).sum()):
+            tell(torch.func.grad(compute)(x).is_inference())
+        tell(torch.func.vjp(lambda x: x[0], x)[1](torch.ones(2))[0].is_inference())
+
+
+@same_story
+def test_what_hooks_unpack_is_watched_for_writes_by_itself(torch, tell):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        x = torch.tensor([0.25, 0.75], requires_grad=True)
+        y = x.sin()
+        y.sigmoid_()
+    grad = torch.autograd.grad((y * x).sum(), x, create_graph=True)[0]
+    torch.autograd.graph.increment_version(y)
+    grad.sum().backward()
+    tell(x.grad)
+
+
+@same_story
+def test_a_view_that_is_refused_another_shape_keeps_its_history(torch, tell):
+    x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    y = x.sin()
+    view = y.expand(3, 1, 2)
+    view[-1, :1, torch.tensor([[1]])] += 0.25
+    _tried(tell, view.t_)
+    y.detach_()
+    view.sum().backward()
+    tell(x.grad)

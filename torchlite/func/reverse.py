@@ -29,6 +29,11 @@ class Pullback:
 
     def __call__(self, gradients: Sequence[Any], retain_graph: bool, create_graph: bool) -> list[Tensor]:
         """The gradients of the inputs, zeros for those that no output depends on."""
+        state = local.state
+        mode = state.mode.but(inference=False, grad=False) if state.mode.inference else state.mode
+        return state.within(mode, self._run, gradients, retain_graph, create_graph)
+
+    def _run(self, gradients: Sequence[Any], retain_graph: bool, create_graph: bool) -> list[Tensor]:
         roots = [
             (edge, _checked(g, out, at))
             for at, (edge, g, out) in enumerate(zip(self.edges, gradients, self.outputs, strict=True))
@@ -41,13 +46,8 @@ class Pullback:
                 bare = local.state.mode.plain and all([g.edge is None and g.backend.bare for _, g in roots])
                 tensors = not settle(self.level, [edge for edge, _ in roots], bare)
             create_graph = create_graph and tensors  # a graph of plain tensors without history would be empty
-            state = local.state
-            mode = state.mode.but(inference=False, grad=False) if state.mode.inference else state.mode
-            found = state.within(mode, self._run, roots, retain_graph, create_graph, tensors)
+            found = engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=tensors)
         return [_like(t, 0) if g is None else self.level.inside(g) for t, g in zip(self.inputs, found, strict=True)]
-
-    def _run(self, roots: Sequence[Any], retain_graph: bool, create_graph: bool, tensors: bool) -> Sequence[Any]:
-        return engine.run(roots, self.leaves, retain_graph, create_graph, accumulate=False, tensors=tensors)
 
 
 def _checked(gradient: Any, output: Tensor, at: int) -> Tensor:
@@ -132,7 +132,7 @@ def _grad_and_value(
     value = pullback.outputs[0]
     if value.dtype.is_complex and pullback.edges[0] is not None:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype!r}")
-    found = pullback([_like(value, 1)], False, local.state.mode.grad)
+    found = pullback([None], False, local.state.mode.grad)
     return spec.unflatten(found), [value, *aux]
 
 

@@ -34,7 +34,17 @@ try:
         selection,
         special_functions,
     )
-    from .products import added_products, attention, distances, einsum, geometry, gradient_estimates, linear, matmul
+    from .products import (
+        added_products,
+        attention,
+        distances,
+        einsum,
+        geometry,
+        gradient_estimates,
+        linear,
+        matmul,
+        tensor_products,
+    )
     from .reductions import (
         extremes,
         hashing,

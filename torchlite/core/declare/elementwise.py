@@ -259,12 +259,11 @@ class Elementwise(Op):
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         if isinstance(out, Tensor):
             read = [t for i in self.operands for t in tensors_in(values[i])]
-            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
             check_no_overlap(out)
-            if out.array.shape == shape:  # else it gets new memory
-                for other in read:
-                    check_apart(out, other)
-            elif any([other is out for other in read]):
+            for other in read:
+                check_apart(out, other)
+            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
+            if out.array.shape != shape and any([other is out for other in read]):
                 raise RuntimeError(
                     f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
                 )
@@ -352,6 +351,7 @@ class Scaled(Binary):
         if isinstance(alpha, (float, complex)) and common.category < dt.FLOAT:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
         if isinstance(alpha, complex) and not common.is_complex:
+            errors.broadcast_shapes(*[v.array.shape for v in values[:2] if isinstance(v, TensorBase)])
             raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
         return super().fit_scalars(values, common, backend)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from ..parts import SavedNumberParts, SavedOutputParts, know, whole
 from ..state import mode as _mode
 from ..values import CPU, FLOAT, dt, freed, get_backend, type_text
-from .node import UNVERSIONED, Counter, DetachedCounter, Node, shared_counter, short_name, version_of
+from .node import UNVERSIONED, DetachedCounter, Node, shared_counter, short_name, version_of
 from .operands import tensors_in
 from .overrides import PLAIN
 from .registry import registry
@@ -179,13 +179,12 @@ know(SavedOutput=whole(SavedOutput), SavedNumber=whole(SavedNumber), SavedList=S
 class Packed:
     """What a pack hook made of a tensor, and what is needed to give the unpacked tensor its place in the graph."""
 
-    __slots__ = ("counter", "edge", "hooks", "output", "packed")
+    __slots__ = ("edge", "hooks", "output", "packed")
 
     def __init__(self, tensor: Tensor, hooks: Hooks, output: int = -1, given: Tensor | None = None) -> None:
         self.hooks = hooks
         self.output = output  # of the node that keeps it, which it must not own
         self.edge = resolve(tensor) if output < 0 else None
-        self.counter: Counter | None = tensor.counter
         given = tensor if given is None else given
         version = version_of(given)
         state = _mode.local.state
@@ -209,8 +208,6 @@ class Packed:
             return tensor
         tensor = tensor.alias()
         tensor.edge = edge
-        if self.counter is not None:
-            tensor.counter = self.counter
         return tensor
 
 

@@ -8,7 +8,7 @@ Python protocols.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..native import quicken
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
-def _as_dim(name: str, dim: Any) -> int:
+def _along(name: str, numbers: Sequence[int], dim: Any) -> int:
+    """One of the numbers that `size` or `stride` gives for all dimensions."""
     if isinstance(dim, bool) or getattr(dim, "dtype", None) is bool_ or not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
-    return dim.__index__()
+    if not numbers:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return numbers[wrap_dim(dim.__index__(), len(numbers))]
 
 
 def wrap(array: Array, dtype_: dtype, backend: Backend) -> Tensor:
@@ -106,9 +109,7 @@ class Tensor(TensorBase):
             return size(shape)
         if dim.__class__ is int and -len(shape) <= dim < len(shape):
             return shape[dim]
-        if not shape:
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return shape[wrap_dim(_as_dim("size", dim), len(shape))]
+        return _along("size", shape, dim)
 
     def dim(self) -> int:
         """The number of dimensions."""
@@ -152,7 +153,7 @@ class Tensor(TensorBase):
         strides = self.backend.strides(self.array)
         if dim is None:
             return strides
-        return strides[wrap_dim(_as_dim("stride", dim), len(strides))]
+        return _along("stride", strides, dim)
 
     def storage_offset(self) -> int:
         """The first element's place in the storage, in elements."""

@@ -23,7 +23,7 @@ from ._normalization import _verify_batch_size, _verify_spatial_size
 from ._sparse import *
 from ._sparse import _no_grad_embedding_renorm_
 from ._spatial import *
-from ._spatial import _unpool_output_size, pad
+from ._spatial import _unpool_output_size
 
 # Found where they are when asked for: they are made after this module.
 _LATER = {
@@ -34,7 +34,6 @@ _LATER = {
 }
 
 live_here(globals())
-pad.__module__ = __name__
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from ...operations.images import grid_sample as sampling
 from ...operations.images.average_pool import avg_pool1d, avg_pool2d, avg_pool3d
 from ...operations.images.fold import fold as _fold
 from ...operations.images.fold import unfold as _unfold
-from ...operations.images.padding import pad
+from ...operations.images.padding import pad as _pad
 from ...operations.images.upsample import upsample as _upsample
 from ..headers import named
 
@@ -57,6 +57,12 @@ def _with_and_without_indices(name: str, what: str, make: Callable[[bool], Any])
         named(name, f"{what}, and where they lie if `return_indices`.", make(False)),
         named(f"{name}_with_indices", f"{what}, and where they lie.", make(True)),
     )
+
+
+@overridable
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """An image with more before and after it; `pad` begins with the last dimension."""
+    return _pad(input, pad, mode, value)
 
 
 # ---- the largest value of every window

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...core.declare import LaidOp, publish_python
-from ...core.machine import LEADING, Tensor
+from ...core.machine import LEADING, Tensor, requires_grad
 from ...core.state import local
 from ...core.values import Array, Backend, dt, errors
 from ...kernels.windows import steps
@@ -275,7 +275,10 @@ def _as_row(pool: Any) -> Any:
         made = pool(
             self.unsqueeze(-2), (1, *window), (1, *stride), (0, *padding), (1, *dilation), ceil_mode
         )  # fmt: skip
-        return tuple([m.squeeze(-2) for m in made]) if isinstance(made, tuple) else made.squeeze(-2)
+        if isinstance(made, tuple):
+            return tuple([m.squeeze(-2) for m in made])
+        made = made.squeeze(-2)
+        return made if requires_grad(made) else made.contiguous()  # PyTorch has a kernel for rows without a history
 
     return max_pool1d
 

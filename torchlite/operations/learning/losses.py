@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Elementwise, contiguous, publish, publish_loss, publish_python, published
+from ...core.declare import Elementwise, Op, contiguous, publish, publish_loss, publish_python, published
 from ...core.machine import Tensor, fitting_array, requires_grad, result_type
 from ...core.state import local
-from ...core.values import Array, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, within
+from ...core.values import (
+    Array,
+    Namespace,
+    broadcast_shapes,
+    cannot_cast,
+    dense_strides,
+    dt,
+    not_implemented_for,
+    within,
+)
 from ..formulas import Formula, tensors
 from ..gradient_kernels import by_kernel
 from ..pointwise.arithmetic import add_number
@@ -41,8 +50,10 @@ def _reduced_array(xp: Namespace, each: Any, reduction: int) -> Any:
 class _Formulas:
     """What a loss's kernels, and its gradients in steps, make of the formulas for one element."""
 
-    def __init__(self, schema: str, value: Callable[..., Any], slope: Callable[..., Any], in_rows: bool) -> None:
-        self.in_rows = in_rows
+    def __init__(
+        self, schema: str, value: Callable[..., Any], slope: Callable[..., Any], in_rows: bool, as_self: bool
+    ) -> None:
+        self.in_rows, self.as_self = in_rows, as_self
         self.name, _, self.rest = schema.partition("(")
         parts = self.rest.rstrip(")").split(",")
         self.names = [part.partition("=")[0].split()[-1] for part in parts]
@@ -63,6 +74,10 @@ class _Formulas:
         reduction, given = self.split(values)
         share = _share(reduction, *given)
         made = self.slope(xp, *given) * (g if share == 1 else g * g.dtype.type(share))
+        if self.as_self and made.shape == given[0].shape and made.strides != given[0].strides:
+            laid = xp.empty_like(given[0], made.dtype)
+            laid[...] = made
+            return laid
         return made.copy("C") if self.in_rows and not made.flags.c_contiguous else made
 
     def in_steps(self, *values: Any) -> Tensor:
@@ -103,15 +118,17 @@ def pairwise(
     back_node: str | None = None,
     odd: bool = False,
     in_rows: bool = False,
+    as_self: bool = False,
     **more: Any,
 ) -> Elementwise:
     """A loss, from formulas for one element's: its value, its derivative by `self`, and that one's by `self` again.
 
     `to_target` is the derivative by the target, and `cross` that of `slope` by it; without them it has none. All are
     functions of a namespace and of the arguments in order, but for the reduction. `odd` says that `to_target` is the
-    negative of `slope`. `in_rows` says that gradients lie row by row, however the operands do.
+    negative of `slope`. `in_rows` says that gradients lie row by row, however the operands do; `as_self`, that they lie
+    as `self` does.
     """
-    of = _Formulas(schema, value, slope, in_rows)
+    of = _Formulas(schema, value, slope, in_rows, as_self)
     listed = f"g {' '.join(of.names)}"
     bends: dict[str, Any] = {"grad_output": of.times_g(slope), "self": of.times_both(bend), "target": None}
     rules: dict[str, Any] = {"self": Formula(lambda g, *values: back.apply(g, *values), listed), "target": None}
@@ -266,7 +283,7 @@ binary_cross_entropy = publish(
         lambda xp, x, t, w: _weighted((x * x - x * t * 2 + t) / _spread(xp, x) ** 2, w),
         lambda xp, x, t, w: _weighted(xp.log1p(-x) - xp.log(x), w),
         lambda xp, x, t, w: _weighted(-1 / _spread(xp, x), w),
-        label="binary_cross_entropy", check=_check_probabilities,
+        label="binary_cross_entropy", check=_check_probabilities, as_self=True,
     ),
     function=False, method=False,
 )  # fmt: skip
@@ -299,6 +316,14 @@ def _logits_bend(xp: Namespace, x: Array, t: Any, w: Any, pos: Any) -> Any:
     return _weighted(_of_positives(t, pos) * (s * (1 - s)), w)
 
 
+def _as_target(op: Op, outputs: Any, values: Sequence[Any]) -> Any:
+    """`arranged` for what is computed in place of what a target is short of one."""
+    target = values[1]
+    if outputs.shape != target.array.shape:
+        return outputs
+    return target.backend.real.ordered(outputs, dense_strides(target.array.shape, target.stride()))
+
+
 def _check_logits(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> None:
@@ -327,7 +352,7 @@ bce_with_logits = pairwise(
     _logits_bend,
     lambda xp, x, t, w, pos: _log_odds(xp, x, w, pos),
     lambda xp, x, t, w, pos: _weighted(-1 - (0 if pos is None else (pos - 1) * _sigmoid(xp, -x)), w),
-    label="log_sigmoid_cpu", check=_check_logits,
+    label="log_sigmoid_cpu", check=_check_logits, arranged=_as_target, as_self=True,
 )  # fmt: skip
 publish_loss(bce_with_logits.signature.text, bce_with_logits.apply)
 binary_cross_entropy_with_logits = publish(bce_with_logits, function=False, method=False)

@@ -357,8 +357,12 @@ def _overwrite_all(op: Op, self_: Tensor, before: Tensor, values: list[Any]) -> 
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    backend = self_.backend.real
-    backend.write(self_.array, _filling(value, self_.dtype, backend))
+    backend, d = self_.backend.real, self_.dtype
+    if d in dt.HALVES and self_.array.size == 1 and not isinstance(value, TensorBase):  # one number is only cast
+        value = local.state.quiet(backend.cast, fitting_array(value, dt.float64, backend), d.numpy)
+        backend.write(self_.array, value)
+    else:
+        backend.write(self_.array, _filling(value, d, backend))
     bump(self_)
 
 

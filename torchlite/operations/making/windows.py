@@ -59,7 +59,8 @@ def channels_inside(shape: Ints, strides: Ints) -> bool:
 def keeps_channels_inside(backend: Backend, *arrays: Any) -> bool:
     """Whether one of these images is in channels-last format."""
     return backend.strided and any([
-        a.ndim in (4, 5) and not a.flags.c_contiguous and channels_inside(a.shape, backend.strides(a)) for a in arrays
+        a.ndim in (4, 5) and (1 in a.shape or not a.flags.c_contiguous) and channels_inside(a.shape, backend.strides(a))
+        for a in arrays
     ])  # fmt: skip
 
 

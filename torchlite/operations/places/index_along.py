@@ -30,7 +30,7 @@ def _index_select(xp: Namespace, self: Array, dim: int, index: Array) -> Any:
     dim = wrap_dim(dim, self.ndim)
     rows = self if self.ndim else self.reshape(1)
     size = rows.shape[dim]
-    if index.size and not size:
+    if index.size and not size and rows.ndim > 1:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     check_range(xp, index, size, _out_of_range)
     return rows.take(index.reshape(-1) if self.ndim else index.reshape(()), dim)

@@ -14,14 +14,25 @@ from .writing import Picking, Writing, not_boolean
 # ---- masked_fill
 
 
-def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
+def _check_one_value(value: Any) -> None:
     if isinstance(value, TensorBase) and value.dim():
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
+
+
+def _check_fill(self: Tensor, mask: Tensor, value: Any) -> None:
     broadcast_shapes(tuple(mask.shape), tuple(self.shape))
+    _check_one_value(value)
     if mask.dtype is not dt.bool_:
         raise not_boolean(mask)
+
+
+def _check_fill_in_place(self: Tensor, mask: Tensor, value: Any) -> None:
+    _check_one_value(value)
+    if mask.dtype is not dt.bool_:
+        raise not_boolean(mask)
+    broadcast_shapes(tuple(self.shape), tuple(mask.shape))
 
 
 def _filled(xp: Namespace, self: Array, mask: Any, value: Any) -> Any:
@@ -47,7 +58,7 @@ def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
 # The value is read before anything is written.
 _IN_PLACE: dict[str, Any] = {
     "reads": lambda self, mask, value: (mask,), "repeats": True, "exclusive": False,
-    "warns": lambda *_: {"masked_fill": "mask] = scalar"},
+    "warns": lambda *_: {"masked_fill": "mask] = scalar"}, "check_in_place": _check_fill_in_place,
 }  # fmt: skip
 masked_fill_scalar = Writing(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
@@ -110,7 +121,7 @@ def _select_by_index(self: Tensor, mask: Tensor) -> Tensor:
 
 masked_select = Picking(
     "masked_select(Tensor self, Tensor mask)", _select, {"self": _select_backward, "mask": None}, check=_check_select,
-    linear=True, batch=_select_by_index,
+    check_out=lambda out, values: _check_select(*values), linear=True, batch=_select_by_index,
 )  # fmt: skip
 publish(masked_select)
 
@@ -119,6 +130,11 @@ publish(masked_select)
 
 
 def _check_scatter(self: Tensor, mask: Tensor, source: Tensor) -> None:
+    broadcast_shapes(tuple(mask.shape), tuple(self.shape))
+    _check_scatter_in_place(self, mask, source)
+
+
+def _check_scatter_in_place(self: Tensor, mask: Tensor, source: Tensor) -> None:
     if self.dtype is not source.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.legacy} and "
@@ -164,6 +180,7 @@ masked_scatter = Writing(
     {"self": _outside, "mask": None, "source": _scatter_source},
     kernel=_scattered,
     check=_check_scatter,
+    check_in_place=_check_scatter_in_place,
     linear=True,
     batch=_gathered,
     shows="source_sym_sizes",

@@ -50,6 +50,12 @@ def _no_bool_difference(self: Any, other: Any, alpha: Any) -> None:
         )
 
 
+def _check_exchanged(self: Tensor, other: Any, alpha: Any) -> None:
+    _no_bool_difference(self, other, alpha)
+    if isinstance(other, TensorBase):  # which comes first in what is said of sizes
+        broadcast_shapes(other.array.shape, self.array.shape)
+
+
 def _arranged_as_exchanged(op: Elementwise, outputs: Any, values: Sequence[Any]) -> Any:
     return Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:]))
 
@@ -59,13 +65,14 @@ publish(add, inplace=True, operators="add radd", operators_in_place="iadd")
 
 sub = Scaled(
     "sub", "subtract", (lambda g: g, lambda g, alpha: -scaled(g, alpha)),
-    dtypes=dt.NUMBERS, check_form=_no_bool_difference, operators=True, of_numbers=True,
+    dtypes=dt.NUMBERS, check_form=_no_bool_difference, check_in_place=_no_bool_difference,
+    check_out=lambda out, values: _no_bool_difference(*values), operators=True, of_numbers=True,
 )  # fmt: skip
 publish(sub, names=("sub", "subtract"), inplace=True, operators="sub", operators_in_place="isub")
 
 rsub = Scaled(
     "rsub", lambda xp, self, other: xp.subtract(other, self), (lambda g, alpha: -scaled(g, alpha), lambda g: g),
-    first="Tensor", dtypes=dt.NUMBERS, check_form=_no_bool_difference, number_nodes={"other": "RsubBackward1"},
+    first="Tensor", dtypes=dt.NUMBERS, check_form=_check_exchanged, number_nodes={"other": "RsubBackward1"},
     scaled=0, arranged=_arranged_as_exchanged,
 )  # fmt: skip
 publish(rsub, method=False, operators="rsub")

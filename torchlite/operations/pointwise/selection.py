@@ -19,9 +19,9 @@ from ...core.declare import (
 from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
-from ...core.machine.out_dtypes import check_found
+from ...core.machine.out_dtypes import check_found, check_out_dtype
 from ...core.machine.tensor import Tensor, TensorBase
-from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, warn
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
 from ..vocabulary import ORDERED, REAL, TENSORS, no_complex
@@ -53,6 +53,13 @@ def _check_condition(condition: Tensor, *choices: Any) -> None:
         )
 
 
+def _check_chosen(out: Any, values: Sequence[Any]) -> None:
+    """The dtype of `out` is looked at before all else."""
+    if isinstance(out, TensorBase):
+        check_out_dtype("where", choose.compute_dtype(values), out.dtype, exact=True)
+        _check_condition(*values)
+
+
 choose = Elementwise(
     "where(Tensor condition, Operand self, Operand other)",
     "where",
@@ -62,6 +69,7 @@ choose = Elementwise(
         "other": lambda g, condition: where(condition, 0, g),
     },
     check_form=_check_condition,
+    check_out=_check_chosen,
     apart=("condition",),
     prepare=_with_choices,
     by_form=True,
@@ -185,10 +193,34 @@ def _above(self: Tensor, min: Any, max: Any) -> Tensor:
     return self > max if min is None else (self > max) | (max < min)
 
 
+def _check_complex(op: Elementwise, values: Sequence[Any]) -> None:
+    """Beside tensors, bounds are those of `maximum` and `minimum`, which have words of their own."""
+    if op is clamp and values[0].is_complex():
+        raise NotImplementedError(_NO_COMPLEX)
+    low, high = (None, values[1]) if op is clamp_max else (*values[1:], None)[:2]
+    name = "minimum" if low is None else "maximum" if high is None else "clamp"
+    raise not_implemented_for(f"{name}_cpu", _common(values))
+
+
+def _common(values: Sequence[Any]) -> dt.dtype:
+    """The dtype of tensors that fit each other."""
+    tensors = [t for t in values if isinstance(t, Tensor)]
+    broadcast_shapes(*[t.array.shape for t in tensors])
+    return result_type(*tensors)
+
+
+def _check_written(target: Tensor, values: Sequence[Any]) -> None:
+    """Complex bounds do not fit into a real target."""
+    if any([isinstance(value, Tensor) and value.is_complex() for value in values]) and not target.is_complex():
+        raise cannot_cast(_common(values), target.dtype)
+
+
 def _with_bounds(op: Elementwise, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     """Bounds that are numbers fit the dtype, or are refused."""
     bounds = [bound for bound in values[1:] if bound is not None]
     numbers = [bound for bound in bounds if not isinstance(bound, Tensor)]
+    if not numbers and any([t.is_complex() for t in (values[0], *bounds)]):
+        _check_complex(op, values)
     if numbers or len(bounds) == 2:
         d = op.compute_dtype(values)
         if d is dt.bool_:
@@ -202,8 +234,9 @@ def _with_bounds(op: Elementwise, values: Sequence[Any], backend: Backend) -> tu
 
 def _fits_in_place(target: Tensor, *bounds: Any) -> None:
     """What cannot be is said before memory is looked at; of numbers in other words than elsewhere."""
-    if target.dtype.is_complex:
+    if target.dtype.is_complex and (len(bounds) == 2 or not isinstance(bounds[0], Tensor)):
         raise NotImplementedError(_NO_COMPLEX)
+    _check_written(target, (target, *bounds))
     if target.dtype.category < dt.FLOAT and not any([isinstance(bound, Tensor) for bound in bounds]):
         d = result_type(target, *[v for v in bounds if v is not None])
         if not dt.can_cast(d, target.dtype):
@@ -212,7 +245,12 @@ def _fits_in_place(target: Tensor, *bounds: Any) -> None:
 
 def _keeps_dtype(out: Any, values: Sequence[Any]) -> None:
     """Beside numbers, which promote nothing, PyTorch wants the operand's dtype."""
-    if isinstance(out, TensorBase) and not any([isinstance(bound, TensorBase) for bound in values[1:]]):
+    if not isinstance(out, TensorBase):
+        return
+    if len(values) == 3 and values[0].is_complex():
+        raise NotImplementedError(_NO_COMPLEX)
+    _check_written(out, values)
+    if not any([isinstance(bound, TensorBase) for bound in values[1:]]):
         check_found(values[0].dtype, out.dtype)
 
 

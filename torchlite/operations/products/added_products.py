@@ -21,6 +21,7 @@ from .matmul import (
     _plus_product,
     adjoint,
     bmm,
+    check_vector_dtypes,
     mm,
     mv,
     to_first,
@@ -81,11 +82,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
         raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {len(a)}, {len(b)}")
     if a[1] != b[0] or self.array.shape not in ((a[0],), (1,), ()):
         raise RuntimeError(f"size mismatch, got input ({self.numel()}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    if not self.dtype is mat.dtype is vec.dtype:
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got "
-            f"{self.dtype.legacy}, {mat.dtype.legacy}, and {vec.dtype.legacy}"
-        )
+    check_vector_dtypes(self.dtype, mat.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", mat, vec)
     check_factors(self.dtype, self, beta, alpha)
 

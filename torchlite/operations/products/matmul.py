@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backends.lazy import CONJ, flipped
-from ...core.declare import Op, conj, describe, exchanged, method, publish, publish_python, published
-from ...core.machine import Leading, Tensor, by_formula, fast, in_memory, into, requires_grad, wrap
+from ...core.declare import Op, conj, describe, exchanged, method, publish
+from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
+from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
 from ...core.values import Array, Namespace, dt, errors
 from ...kernels.summing import widened
-from ..pointwise.arithmetic import mul, times
+from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
 from ..shapes.orders import transpose
 from ..shapes.shape import expand, reshape, squeeze_dim, unsafe_view, unsqueeze
@@ -95,18 +96,33 @@ class Exact(Op):
     exact_out = True
 
 
+def _out_first(name: str, check_shapes: Callable[[Tensor, Tensor], None], as_operand: int = 0) -> Callable[..., None]:
+    """A `check_out=`: the dtype of `out` is looked at after shapes, and before those of the operands."""
+
+    def check(out: Any, values: Sequence[Any]) -> None:
+        check_shapes(*values)
+        if isinstance(out, TensorBase):
+            check_out_dtype(name, values[as_operand].dtype, out.dtype, exact=True)
+
+    return check
+
+
 def _check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 
 
-def _check_mm(self: Tensor, mat2: Tensor) -> None:
+def _check_matrices(self: Tensor, mat2: Tensor) -> None:
     a, b = self.array.shape, mat2.array.shape
     if len(a) != 2:
         raise RuntimeError("self must be a matrix")
     if len(b) != 2:
         raise RuntimeError("mat2 must be a matrix")
     _check_inner(a, b)
+
+
+def _check_mm(self: Tensor, mat2: Tensor) -> None:
+    _check_matrices(self, mat2)
     _same_dtype(self, mat2)
     _no_bool("addmm_impl_cpu_", self, mat2)
 
@@ -177,6 +193,7 @@ mm = Exact(
         "mat2": lambda g, self, mat2_shape, mat2_stride: to_second(g, self, mat2_shape, mat2_stride),
     },
     check_form=_check_mm,
+    check_out=_out_first("mm", _check_matrices),
     linear="each",
     batch=Leading(call=_mm_of_batches),
     on_arrays=by_formula(_gradients_of_mm),
@@ -186,7 +203,7 @@ mm = Exact(
 publish(mm)
 
 
-def _check_bmm(self: Tensor, mat2: Tensor) -> None:
+def _check_batches(self: Tensor, mat2: Tensor) -> None:
     a, b = self.array.shape, mat2.array.shape
     for name, shape in (("batch1", a), ("batch2", b)):
         if len(shape) != 3:
@@ -196,6 +213,10 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: "
             f"[{b[0]}, {b[1]}]."
         )
+
+
+def _check_bmm(self: Tensor, mat2: Tensor) -> None:
+    _check_batches(self, mat2)
     if self.dtype is not mat2.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {mat2.dtype.legacy}")
     _no_bool("bmm", self, mat2)
@@ -209,22 +230,43 @@ bmm = Exact(
     "bmm(Tensor self, Tensor mat2)", product,
     {"self": lambda g, mat2: g.bmm(_each_adjoint(mat2)), "mat2": lambda g, self: _each_adjoint(self).bmm(g)},
     check_form=_check_bmm,
+    check_out=_out_first("bmm", _check_batches, 1),
     linear="each",
     batch=Leading(call=lambda self, mat2: matmul.apply(self, mat2)),
 )  # fmt: skip
 publish(bmm)
 
 
-def _check_mv(self: Tensor, vec: Tensor) -> None:
+def _check_vector(self: Tensor, vec: Tensor) -> None:
     self.size(0)  # a number has none
     a, b = self.array.shape, vec.array.shape
     if len(a) != 2 or len(b) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    if self.dtype is not vec.dtype:
-        raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {vec.dtype.legacy}")
+
+
+def check_vector_dtypes(self: dt.dtype, mat: dt.dtype, vec: dt.dtype) -> None:
+    """Refuse a product of other dtypes than what it is added to, or written to."""
+    if not self is mat is vec:
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {self.legacy}, {mat.legacy}, and {vec.legacy}"
+        )
+
+
+def _check_mv(self: Tensor, vec: Tensor) -> None:
+    _check_vector(self, vec)
+    check_vector_dtypes(vec.dtype, self.dtype, vec.dtype)
     _no_bool("addmv_impl_cpu", self, vec)
+
+
+def _check_mv_out(out: Any, values: Sequence[Any]) -> None:
+    self, vec = values
+    _check_vector(self, vec)
+    if isinstance(out, TensorBase):
+        fits = out.dim() < 2 and out.numel() in (1, len(self))  # so that it serves as what the product is added to
+        check_vector_dtypes(out.dtype if fits else vec.dtype, self.dtype, vec.dtype)
+        check_out_dtype("mv", vec.dtype, out.dtype, exact=True)
 
 
 mv = Exact(
@@ -232,6 +274,7 @@ mv = Exact(
     lambda xp, self, vec: product(xp, self, vec.reshape((-1, 1))).reshape((self.shape[0],)),
     {"self": lambda g, vec: g.outer(conj(vec)), "vec": lambda g, self: adjoint(self).mv(g)},
     check_form=_check_mv,
+    check_out=_check_mv_out,
     linear="each",
     batch=Leading(call=_mv_of_batches),
 )  # fmt: skip
@@ -356,102 +399,35 @@ def _of_any_rank(op: Op, *values: Any) -> Any:
     return _matmul(a, b)
 
 
+def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
+    """The words of what it comes to: products of vectors have their own."""
+    a, b = values
+    m, n = a.dim(), b.dim()
+    if not isinstance(out, TensorBase) or not m or not n:
+        return
+    if m == n == 1:
+        _check_dot(a, b)
+        check_out_dtype("dot", a.dtype, out.dtype, exact=True)
+    elif (m, n) == (2, 1):
+        _check_mv_out(out, values)
+    elif n == 1:
+        check_vector_dtypes(out.dtype, a.dtype, b.dtype)
+    elif m == n == 2:
+        mm.check_out(out, values)
+
+
 matmul = Exact(
     "matmul(Tensor self, Tensor other)", _mm,
     {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)}, batch=_matmul,
+    check_out=_check_matmul_out,
     apply=_of_any_rank, node=mm.node_class, **_FAST,
 )  # fmt: skip
 method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
 
 
-# ---- other products
+# ---- the trace
 
 into_exactly = functools.partial(into, exact=True)
-
-
-def _vector(name: str, argument: str, t: Tensor) -> None:
-    if t.dim() != 1:
-        raise RuntimeError(f"{name}: Expected 1-D argument {argument}, but got {t.dim()}-D")
-
-
-def outer(self: Tensor, vec2: Tensor) -> Tensor:
-    """All products of an element of one vector and an element of the other."""
-    _vector("outer", "self", self)
-    _vector("outer", "vec2", vec2)
-    return mul.apply(reshape(self, (self.numel(), 1)), vec2)
-
-
-publish_python("outer(Tensor self, Tensor vec2)", outer)
-publish_python("ger(Tensor self, Tensor vec2)", outer)
-
-
-@published("inner(Tensor self, Tensor other)", into=into_exactly)
-def inner(self: Tensor, other: Tensor) -> Tensor:
-    """Products summed over the last dimension of both."""
-    if not self.dim() or not other.dim():
-        return mul.apply(self, other)
-    if self.shape[-1] != other.shape[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(self.shape)} and {list(other.shape)}"
-        )
-    return tensordot(self, other, ((-1,), (-1,)))
-
-
-@published("kron(Tensor self, Tensor other)")
-def kron(self: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product."""
-    n = max(self.dim(), other.dim())
-    a = (1,) * (n - self.dim()) + tuple(self.shape)
-    b = (1,) * (n - other.dim()) + tuple(other.shape)
-    left = unsafe_view.apply(self, tuple([size for s in a for size in (s, 1)]))
-    right = unsafe_view.apply(other, tuple([size for s in b for size in (1, s)]))
-    return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
-
-
-@published("tensordot(Tensor a, Tensor b, any dims=2)", method=False, into=into_exactly)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
-    if isinstance(dims, Tensor):
-        dims = dims.tolist()
-    if not isinstance(dims, int) and not (isinstance(dims, (tuple, list)) and len(dims) == 2):
-        raise RuntimeError(
-            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
-            f"but got dims={dims}"
-        )
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims = (range(-dims, 0), range(dims))
-    over_a, over_b = [[d] if isinstance(d, int) else list(d) for d in dims]
-    if len(over_a) != len(over_b):
-        raise RuntimeError("both dimension lists should have same length")
-    if a.dtype is not b.dtype:
-        raise RuntimeError("both inputs should have same dtype")
-    for x, y in zip(over_a, over_b):
-        n, m = a.shape[x], b.shape[y]
-        if n != m and 1 not in (n, m):
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "
-                f"dim {y}"
-            )
-        if 1 in (n, m):
-            a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
-    first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
-    keep_a = [d for d in range(a.dim()) if d not in first]
-    keep_b = [d for d in range(b.dim()) if d not in second]
-    inner_size = math.prod(a.array.shape[d] for d in first)
-    shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
-    left, right = a.permute([*keep_a, *first]), b.permute([*second, *keep_b])
-    if math.prod(shape_a) == 1 == math.prod(shape_b):
-        if left.is_contiguous() and right.is_contiguous():
-            return left.reshape((inner_size,)).dot(right.reshape((inner_size,))).reshape(shape_a + shape_b)
-        return (left.squeeze() * right.squeeze()).sum(dtype=a.dtype).reshape(shape_a + shape_b)
-    left = left.reshape((math.prod(shape_a), inner_size))
-    right = right.reshape((inner_size, math.prod(shape_b)))
-    return left.mm(right).reshape(shape_a + shape_b)
 
 
 def _check_trace(self: Tensor) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import Composite, Reduction, describe, publish, refused
 from ...core.machine import Tensor
-from ...core.values import Array, Namespace, dt
+from ...core.values import Array, Namespace, dt, wrap_dim
 from ..vocabulary import no_complex
 from .scans import positions, running
 
@@ -41,7 +41,6 @@ def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel for values and indices, from `find(xp, array, axis, *rest)`, whose indices keep the dimension."""
 
     def kernel(xp: Namespace, array: Array, axis: int, keepdim: bool, *rest: Any) -> tuple[Any, Any]:
-        check_nonzero(name, array, axis)
         if array.size:
             indices = find(xp, array, axis, *rest)
             values = xp.take_along_axis(array, indices, axis)
@@ -53,10 +52,21 @@ def along(name: str, find: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def check_nonzero(name: str, array: Array, axis: Any) -> None:
-    for a in axis if axis.__class__ is tuple else (axis,):
-        if not array.shape[a]:
-            raise IndexError(f"{name}(): Expected reduction dim {a} to have non-zero size.")
+def has_elements(name: str, as_given: bool = False) -> Callable[..., None]:
+    """A `check_form=`, before that of dtypes: dimensions to be reduced have elements."""
+
+    def check(t: Tensor, dim: Any, *_: Any) -> None:
+        shape = t.array.shape
+        if dim is None or 0 not in shape:
+            return
+        for given in (dim,) if dim.__class__ is int else dim:
+            at = wrap_dim(given, len(shape))
+            if not shape[at]:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim {given if as_given else at} to have non-zero size."
+                )
+
+    return check
 
 
 def _whole(name: str, which: str) -> Callable[..., Any]:
@@ -66,8 +76,6 @@ def _whole(name: str, which: str) -> Callable[..., Any]:
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
                 "with the 'dim' argument."
             )
-        if axis is not None:
-            check_nonzero(name, array, axis)
         return getattr(array, which)(axis, keepdims=keepdim)
 
     return kernel
@@ -77,7 +85,6 @@ def _with_place(name: str) -> Callable[..., Any]:
     """A kernel for the values and where they stand."""
 
     def kernel(xp: Namespace, array: Array, axis: int, keepdim: bool) -> tuple[Any, Any]:
-        check_nonzero(name, array, axis)
         shape = (*array.shape[:axis], *([1] if keepdim else []), *array.shape[axis + 1 :])
         if not array.size:
             return xp.empty(shape, array.dtype), xp.empty(shape, xp.int64)
@@ -110,6 +117,7 @@ def _declare_extreme(name: str) -> None:
             put_at,
             result=INDICES,
             refuse=no_complex(RuntimeError, f"{name}(): does not support complex input"),
+            check_form=has_elements(name),
             exact_out=True,
         ),
     )
@@ -118,19 +126,21 @@ def _declare_extreme(name: str) -> None:
         _whole("a" + name, name),
         _share_dims,
         refuse=refused(f"{name}_values_cpu", *dt.COMPLEXES),
+        check_form=has_elements(f"a{name}", as_given=True),
         exact_out=True,
     )
     publish(extreme)
 
-    def check(t: Tensor, *_: Any) -> None:
+    has = has_elements(where)
+
+    def check(t: Tensor, dim: Any, *_: Any) -> None:
         kind = "bool" if t.dtype is dt.bool_ else "complex" if t.is_complex() else None
         if kind:
             raise RuntimeError(f"{where}(): does not support {kind} input")
+        has(t, dim)
 
     def find(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> Any:
-        if axis is not None:
-            check_nonzero(where, array, axis)
-        elif not array.size:
+        if axis is None and not array.size:
             raise IndexError(f"{where}(): Expected reduction dim to be specified for input.numel() == 0.")
         if not array.size:
             return array.max(axis, keepdims=keepdim, initial=0)
@@ -152,13 +162,17 @@ _declare_extreme("max")
 _declare_extreme("min")
 
 
-def _aminmax(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> tuple[Any, Any]:
-    if axis is None and not array.size:
+def _check_aminmax(t: Tensor, dim: int | None, keepdim: bool) -> None:
+    shape = t.array.shape
+    if dim is None and 0 in shape:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
-    if axis is not None and not array.shape[axis]:
-        raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
+    if dim is not None and shape and not shape[at := wrap_dim(dim, len(shape))]:
+        raise IndexError(f"aminmax: Expected reduction dim {at} to have non-zero size.")
+
+
+def _aminmax(xp: Namespace, array: Array, axis: int | None, keepdim: bool) -> tuple[Any, Any]:
     return array.min(axis, keepdims=keepdim), array.max(axis, keepdims=keepdim)
 
 
@@ -172,6 +186,7 @@ aminmax = Reduction(
     _aminmax,
     _aminmax_vjp,
     refuse=refused("aminmax_cpu", *dt.COMPLEXES),
+    check_form=_check_aminmax,
     exact_out=True,
 )
 publish(aminmax)
@@ -224,6 +239,7 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
         along(name, find_ordered),
         put_at,
         result=INDICES,
+        check_form=has_elements(name),
         node=f"{name.capitalize()}Backward1",
     )
 
@@ -257,6 +273,7 @@ mode = Reduction(
     put_at,
     result=INDICES,
     refuse=refused("mode_cpu", *dt.COMPLEXES),
+    check_form=has_elements("mode"),
     exact_out=True,
 )
 publish(mode)

@@ -101,7 +101,7 @@ def _check_mean_out(out: Any, values: Sequence[Any]) -> None:
         return
     _check_mean(*values)
     if out.dtype.category < t.dtype.category and (len(values) == 2 or out.dtype.category < dt.FLOAT):
-        raise errors.cannot_cast(t.dtype, out.dtype) if len(values) > 2 else RuntimeError(
+        raise errors.cannot_cast(dt.get_default_dtype(), out.dtype) if len(values) > 2 else RuntimeError(
             f"mean.dtype_out(): input types can't be cast to the desired output type {out.dtype.legacy}"
         )
 

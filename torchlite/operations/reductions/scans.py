@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import Along, Composite, conj, describe, publish, published, refused
@@ -11,6 +11,7 @@ from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, w
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
 from ..shapes.shape import along_dim
+from ..shapes.slicing import slice_
 from .reduce import TINY
 from .summing import carried
 
@@ -139,6 +140,15 @@ def _running_extreme(combine: str) -> Any:
     return kernel
 
 
+def _scalar_dim(name: str) -> Callable[..., None]:
+    def check(self: Tensor, dim: int) -> None:
+        """A tensor without dimensions has one to go along, of which these two speak in words of their own."""
+        if not self.array.shape and dim not in (-1, 0):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+
+    return check
+
+
 for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
     publish(
         Along(
@@ -147,6 +157,7 @@ for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
             lambda g, indices, self, dim: g.new_zeros(self.shape).scatter_add(dim, indices, g),
             result=("same", dt.int64),
             refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
+            check_form=_scalar_dim(_name),
             exact_out=True,
         )
     )
@@ -261,8 +272,8 @@ def _sum_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
 
 def _sums_of_strips(y: Tensor, width: float, dim: int) -> Tensor:
     """The area of the first, of the first two, …"""
-    n = y.shape[dim] - 1
-    return multiply_by.apply(y.narrow(dim, 1, n) + y.narrow(dim, 0, n), width / 2).cumsum(dim)
+    ends = slice_.apply(y, dim, 1, None, 1) + slice_.apply(y, dim, 0, -1, 1)
+    return multiply_by.apply(ends, width / 2).cumsum(dim)
 
 
 def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Composite]:
@@ -277,9 +288,10 @@ def _area(name: str, total: Any, evenly: Any, empty: Any) -> tuple[Composite, Co
         return divide_by.apply(total(_strips(y, _widths(y, x, dim, name), dim), dim), 2)
 
     def with_step(y: Tensor, dx: Any, dim: int) -> Tensor:
-        if not y.size(dim):
-            return empty(y, wrap_dim(dim, y.dim()))
-        dim = wrap_dim(dim, y.dim())
+        if name != "cumulative_trapezoid":
+            if not y.size(dim):
+                return empty(y, wrap_dim(dim, y.dim()))
+            dim = wrap_dim(dim, y.dim())
         if y.dtype is dt.bool_:
             raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
         if isinstance(dx, (bool, complex)):

@@ -204,9 +204,9 @@ _dimension_split("dsplit", 3)
 
 
 def _unbind(xp: Namespace, array: Array, dim: int) -> Any:
+    before = (slice(None),) * wrap_dim(dim, array.ndim)
     if not array.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    before = (slice(None),) * wrap_dim(dim, array.ndim)
     return [array[(*before, i, ...)] for i in range(array.shape[dim])]
 
 

@@ -47,8 +47,10 @@ class InPlaceView(Op):
         target: Tensor = values[0]
         arguments = values[1:]
         grad = local.state.mode.grad
+        edge = None
         if grad:
             check_writable(target, False)
+            edge = resolve(target)
         viewed = self.viewed
         backend = target.backend.real
         shown = target.alias()
@@ -62,9 +64,9 @@ class InPlaceView(Op):
             except RuntimeError as error:
                 said = str(error).replace(f"{viewed.signature.name}()", f"{self.signature.name}()")
                 raise RuntimeError(said) from None
-        if grad and resolve(target) is not None:
+        if edge is not None:
             before = target.alias()
-            before.edge = resolve(target)
+            before.edge = edge
             self.record((before, *arguments), (shown,))
         tangents = [(level, tangent) for level, tangent in tangents_of(target)]
         view = target.edge

@@ -29,6 +29,15 @@ from .slicing import select, slice_
 # ---- joining
 
 
+def _check_cat(arrays: Sequence[Any], dim: int) -> int:
+    """What is looked at before dtypes and sizes; returns the dimension, counted from the front."""
+    for at, array in enumerate(arrays):
+        if not array.shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
+    first = next((array.shape for array in arrays if array.shape != (0,)), None)
+    return 0 if first is None else wrap_dim(dim, len(first))
+
+
 def _cat(backend: Backend, arrays: Sequence[Any], dim: int) -> Any:
     xp = backend.xp
     if all([array.flags.c_contiguous for array in arrays]):
@@ -36,14 +45,11 @@ def _cat(backend: Backend, arrays: Sequence[Any], dim: int) -> Any:
             return xp.concatenate(arrays, dim)
         except (TypeError, ValueError):  # there are empty vectors to leave out, or errors to name
             pass
-    for at, array in enumerate(arrays):
-        if not array.ndim:
-            raise RuntimeError(f"zero-dimensional tensor (at position {at}) cannot be concatenated")
+    dim = _check_cat(arrays, dim)
     real = [array for array in arrays if array.shape != (0,)]  # these may stand beside any shape
     if not real:
         return arrays[0].copy()
     first = real[0].shape
-    dim = wrap_dim(dim, len(first))
     for at, array in enumerate(arrays):
         shape = array.shape
         if shape == (0,):
@@ -85,7 +91,7 @@ def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], na
     if isinstance(out, TensorBase):
         if tensors and not dt.can_cast(result_type(*tensors), out.dtype):
             local.state.within(NO_GRAD, join, *values)  # what is wrong with the tensors is said first
-            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.legacy}")
+            raise _cannot_cast(out)
         if any([out is t or out.backend.xp.shares_memory(out.array, t.array) for t in tensors]):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
@@ -96,6 +102,18 @@ def into_joined(out: Any, join: Callable[..., Tensor], values: Sequence[Any], na
 
 def _into_joined(op: Op, out: Any, values: Sequence[Any]) -> Any:
     return into_joined(out, op.apply, values, op.signature.name)
+
+
+def _into_cat(op: Op, out: Any, values: Sequence[Any]) -> Any:
+    tensors, dim = values
+    if isinstance(out, TensorBase) and tensors and not dt.can_cast(result_type(*tensors), out.dtype):
+        _check_cat([t.array for t in tensors], dim)
+        raise _cannot_cast(out)
+    return _into_joined(op, out, values)
+
+
+def _cannot_cast(out: Tensor) -> Exception:
+    return TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.legacy}")
 
 
 def _some(error: Exception) -> Callable[..., None]:
@@ -124,7 +142,7 @@ cat = LaidOp(
     {"tensors": _cat_backward},
     promote=("tensors",),
     check_form=_some(ValueError("torch.cat(): expected a non-empty list of Tensors")),
-    into=_into_joined,
+    into=_into_cat,
     linear=True,
     batch=Leading(given=_filled_up),
     shows="dim",

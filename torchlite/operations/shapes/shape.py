@@ -328,6 +328,8 @@ def _expand(backend: Backend, array: Array, size: Ints, implicit: bool) -> Any:
             f"the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
             f"tensor ({len(have)})"
         )
+    if min(size, default=0) < (-1 if have else 0):  # of a number, or by less than -1, none is said to be kept
+        raise RuntimeError("numel: integer multiplication overflow")
     shape: list[int] = []
     strides: list[int] = []
     for d in range(len(size) - 1, -1, -1):

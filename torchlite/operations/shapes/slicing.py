@@ -99,7 +99,7 @@ publish(select_scatter)
 
 def cut_slice(backend: Backend, array: Array, dim: int, start: int | None, end: int | None, step: int) -> Any:
     if not array.ndim:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     dim = wrap_dim(dim, array.ndim)

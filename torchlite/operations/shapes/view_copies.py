@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.declare import LaidOp, Op, describe, publish, publish_python, published
-from ...core.machine import LEADING, Tensor
+from ...core.machine import LEADING, Tensor, into
 from ...core.values import Array, Backend
 from ..pointwise.complex_numbers import view_as_complex, view_as_real
 from .as_strided import as_strided
@@ -88,7 +88,13 @@ narrow_copy = LaidOp(
 publish(narrow_copy)
 
 
-@published("diag(Tensor self, int diagonal=0)")
+def _into_diag(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    if values[0].dim() not in (1, 2):
+        raise RuntimeError(f"Supports 1D or 2D tensors. Got {values[0].dim()}D")
+    return into(out, f, values, name)
+
+
+@published("diag(Tensor self, int diagonal=0)", into=_into_diag)
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     if self.dim() == 1:

@@ -1,0 +1,104 @@
+"""Products of tensors of any rank: `outer`, `inner`, `kron`, `tensordot`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.declare import publish_python, published
+from ...core.machine import Tensor
+from ...core.values import errors
+from ..pointwise.arithmetic import mul
+from ..shapes.shape import reshape, unsafe_view
+from .matmul import into_exactly
+
+
+def _vector(name: str, argument: str, t: Tensor) -> None:
+    if t.dim() != 1:
+        raise RuntimeError(f"{name}: Expected 1-D argument {argument}, but got {t.dim()}-D")
+
+
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    """All products of an element of one vector and an element of the other."""
+    _vector("outer", "self", self)
+    _vector("outer", "vec2", vec2)
+    return mul.apply(reshape(self, (self.numel(), 1)), vec2)
+
+
+publish_python("outer(Tensor self, Tensor vec2)", outer)
+publish_python("ger(Tensor self, Tensor vec2)", outer)
+
+
+def _into_inner(out: Any, f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    """The words of what it comes to."""
+    return into_exactly(out, f, values, "tensordot" if all([t.dim() for t in values]) else name)
+
+
+@published("inner(Tensor self, Tensor other)", into=_into_inner)
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """Products summed over the last dimension of both."""
+    if not self.dim() or not other.dim():
+        return mul.apply(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(self.shape)} and {list(other.shape)}"
+        )
+    return tensordot(self, other, ((-1,), (-1,)))
+
+
+@published("kron(Tensor self, Tensor other)")
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product."""
+    n = max(self.dim(), other.dim())
+    a = (1,) * (n - self.dim()) + tuple(self.shape)
+    b = (1,) * (n - other.dim()) + tuple(other.shape)
+    left = unsafe_view.apply(self, tuple([size for s in a for size in (s, 1)]))
+    right = unsafe_view.apply(other, tuple([size for s in b for size in (1, s)]))
+    return unsafe_view.apply(mul.apply(left, right), tuple([x * y for x, y in zip(a, b)]))
+
+
+@published("tensordot(Tensor a, Tensor b, any dims=2)", method=False, into=into_exactly)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Products summed over several dimensions: the last of `a` with the first of `b`, or those listed for each."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if not isinstance(dims, int) and not (isinstance(dims, (tuple, list)) and len(dims) == 2):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+            f"but got dims={dims}"
+        )
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims = (range(-dims, 0), range(dims))
+    over_a, over_b = [[d] if isinstance(d, int) else list(d) for d in dims]
+    if len(over_a) != len(over_b):
+        raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    for x, y in zip(over_a, over_b):
+        n, m = a.shape[x], b.shape[y]
+        if n != m and 1 not in (n, m):
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "
+                f"dim {y}"
+            )
+        if 1 in (n, m):
+            a, b = (a.sum(x, True, dtype=a.dtype), b) if m == 1 else (a, b.sum(y, True, dtype=b.dtype))
+    first, second = errors.wrap_dims(tuple(over_a), a.dim()), errors.wrap_dims(tuple(over_b), b.dim())
+    keep_a = [d for d in range(a.dim()) if d not in first]
+    keep_b = [d for d in range(b.dim()) if d not in second]
+    inner_size = math.prod(a.array.shape[d] for d in first)
+    shape_a, shape_b = [a.array.shape[d] for d in keep_a], [b.array.shape[d] for d in keep_b]
+    left, right = a.permute([*keep_a, *first]), b.permute([*second, *keep_b])
+    if math.prod(shape_a) == 1 == math.prod(shape_b):
+        if left.is_contiguous() and right.is_contiguous():
+            return left.reshape((inner_size,)).dot(right.reshape((inner_size,))).reshape(shape_a + shape_b)
+        return (left.squeeze() * right.squeeze()).sum(dtype=a.dtype).reshape(shape_a + shape_b)
+    left = left.reshape((math.prod(shape_a), inner_size))
+    right = right.reshape((inner_size, math.prod(shape_b)))
+    return left.mm(right).reshape(shape_a + shape_b)
