@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import importlib
 import os
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 from .core.declare import taking
+from .core.native import native
 from .core.values import errors
 from .core.values.determinism import determinism
 from .core.values.precision import allow_tf32
@@ -19,19 +22,37 @@ __all__ = [
     "set_num_interop_threads", "set_num_threads", "set_warn_always", "use_deterministic_algorithms",
 ]  # fmt: skip
 
-# ---- threads: those of NumPy's BLAS, which threadpoolctl tells of and sets, where it is installed
+# ---- threads: those of the kernels in C, and of NumPy's BLAS
 
-_threads: int | None = None
 _interop_threads: int | None = None
 
 
+def _threads_at_first() -> int:
+    """What the environment asks for, which BLAS has read too; or as many as there are processors for this process."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_threads = _threads_at_first()
+if native is not None:
+    native.use_threads(_threads)
+
+_SETTERS = (
+    "scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_",
+    "openblas_set_num_threads", "MKL_Set_Num_Threads",
+)  # fmt: skip
+
+
 @functools.cache
-def _threadpoolctl() -> ModuleType | None:
+def _blas_setter() -> Callable[[int], object] | None:
+    """The function of the BLAS that NumPy is linked with; None where it has none, or none that is found so."""
     try:
-        import threadpoolctl
-    except ImportError:
+        library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
+    except (ImportError, OSError):
         return None
-    return threadpoolctl
+    return next((getattr(library, name) for name in _SETTERS if hasattr(library, name)), None)
 
 
 def _positive(function: str, value: Any) -> int:
@@ -43,21 +64,18 @@ def _positive(function: str, value: Any) -> int:
 
 
 def set_num_threads(num: int, /) -> None:
-    """Let operations use so many threads. Without threadpoolctl, the number is only remembered."""
+    """Let operations use so many threads: the kernels of the native build, and NumPy's BLAS."""
     global _threads
     _threads = _positive("set_num_threads", num)
-    control = _threadpoolctl()
-    if control is not None:
-        control.threadpool_limits(_threads)
+    if native is not None:
+        native.use_threads(_threads)
+    if (limit := _blas_setter()) is not None:
+        limit(_threads)
 
 
 def get_num_threads() -> int:
     """How many threads operations may use."""
-    if _threads is not None:
-        return _threads
-    control = _threadpoolctl()
-    pools = [] if control is None else [pool["num_threads"] for pool in control.threadpool_info()]
-    return max(pools, default=0) or int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
+    return _threads
 
 
 def init_num_threads() -> None:

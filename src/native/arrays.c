@@ -1,5 +1,6 @@
 // What NumPy is asked for: arrays, their forms, and the inner loops of its ufuncs.
 #include "native.h"
+#include "threads.h"
 
 PyArray_Descr *descrs[SLOTS];
 Loop adding[SLOTS];
@@ -104,7 +105,20 @@ int find_loops(PyObject *kernel, Loop *loops)
     return 1;
 }
 
-void run_loop(const Loop *loop, char **args, npy_intp count, const npy_intp *steps, PyArrayObject *x, PyArrayObject *y)
+typedef struct { const Loop *loop; char **args; int operands; const npy_intp *steps; } Run;
+
+static void run_share(void *work, ptrdiff_t from, ptrdiff_t to)
+{
+    const Run *run = work;
+    const npy_intp count = to - from;
+    char *args[3];
+    for (int i = 0; i < run->operands; i++)
+        args[i] = run->args[i] + from * run->steps[i];
+    run->loop->run(args, &count, run->steps, run->loop->data);
+}
+
+void run_loop(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
+              PyArrayObject *y)
 {
     if (count < LONG) {
         loop->run(args, &count, steps, loop->data);
@@ -112,8 +126,9 @@ void run_loop(const Loop *loop, char **args, npy_intp count, const npy_intp *ste
     }
     Py_INCREF(x);
     Py_XINCREF(y);
+    Run run = {loop, args, operands, steps};
     Py_BEGIN_ALLOW_THREADS
-    loop->run(args, &count, steps, loop->data);
+    in_shares(run_share, &run, count, THREADS_FROM / 2);
     Py_END_ALLOW_THREADS
     Py_DECREF(x);
     Py_XDECREF(y);
@@ -123,7 +138,7 @@ void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out)
 {
     char *args[] = {PyArray_BYTES(x), PyArray_BYTES(out)};
     const npy_intp steps[] = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(out)};
-    run_loop(loop, args, PyArray_SIZE(x), steps, x, NULL);
+    run_loop(loop, args, 2, PyArray_SIZE(x), steps, x, NULL);
 }
 
 void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out)
@@ -132,7 +147,7 @@ void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObj
     const npy_intp size = PyArray_SIZE(x), count = PyArray_SIZE(y);
     for (npy_intp i = 0; count && i < size; i += count) {  // once for every row that is as long as y
         char *args[] = {PyArray_BYTES(x) + i * steps[0], PyArray_BYTES(y), PyArray_BYTES(out) + i * steps[2]};
-        run_loop(loop, args, count, steps, x, y);
+        run_loop(loop, args, 3, count, steps, x, y);
     }
 }
 
@@ -140,7 +155,7 @@ void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayO
 {
     char *args[] = {PyArray_BYTES(x), (char *)number, PyArray_BYTES(out)};
     const npy_intp steps[] = {PyArray_ITEMSIZE(x), 0, PyArray_ITEMSIZE(out)};
-    run_loop(loop, args, PyArray_SIZE(x), steps, x, NULL);
+    run_loop(loop, args, 3, PyArray_SIZE(x), steps, x, NULL);
 }
 
 // The sum of all elements, or their mean, of few floats by a dot product as the kernel in Python has it; NULL, without

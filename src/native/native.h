@@ -92,7 +92,8 @@ int has_shape(PyArrayObject *array, PyObject *shape);
 int same_shape(PyArrayObject *a, PyArrayObject *b);
 int is_tail(PyArrayObject *row, PyArrayObject *whole);   // whether `row` is shaped as the last dimensions of `whole`
 // The one place that runs loops: of many elements without the interpreter's lock, with the operands held meanwhile.
-void run_loop(const Loop *loop, char **args, npy_intp count, const npy_intp *steps, PyArrayObject *x, PyArrayObject *y);
+void run_loop(const Loop *loop, char **args, int operands, npy_intp count, const npy_intp *steps, PyArrayObject *x,
+              PyArrayObject *y);
 void run_unary(const Loop *loop, PyArrayObject *x, PyArrayObject *out);
 void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObject *out);
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out);

@@ -212,7 +212,7 @@ static int apply(const Instruction *instruction, Value *operands)
     }
     args[1 + two] = PyArray_BYTES((PyArrayObject *)made);
     steps[1 + two] = PyArray_ITEMSIZE(like);
-    run_loop(&instruction->loops[slot], args, PyArray_SIZE(like), steps, like, y);
+    run_loop(&instruction->loops[slot], args, 2 + two, PyArray_SIZE(like), steps, like, y);
     if (two)
         drop(&operands[1]);
     return replace(&operands[0], made);

@@ -100,7 +100,16 @@ static PyObject *use_isa(PyObject *module, PyObject *name)
     return PyErr_Format(PyExc_ValueError, "this processor has no instruction set %R, or there are no kernels for it", name);
 }
 
+static PyObject *use_threads(PyObject *module, PyObject *number)
+{
+    const long wanted = PyLong_AsLong(number);
+    if (wanted == -1 && PyErr_Occurred()) return NULL;
+    threads = wanted < 1 ? 1 : wanted > 1 << 10 ? 1 << 10 : (int)wanted;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"use_threads", use_threads, METH_O, "use_threads(number): let work on large arrays be shared by so many threads"},
     {"use_isa", use_isa, METH_O, "use_isa(name): let kernels run on this instruction set"},
     {NULL},
 };

@@ -50,7 +50,7 @@ static void loss_share(void *work, N from, N to)
         const N at = b * BLOCK, n = w->n - at < BLOCK ? w->n - at : BLOCK;
         float room[BLOCK];
         run(w, at, w->y ? w->y + at : room, n);
-        if (!w->y) loops->add_up(room, w->totals + b, n);
+        if (!w->y) loops->add_up(room, 0, w->totals + b, n);
         if (w->is_slope) loops->scale(w->y + at, w->g ? w->g + at : NULL, w->factor, n);
     }
 }

@@ -34,6 +34,16 @@ static void run(PointwiseLoop *loop, const float *x, const float *g, const float
     memcpy(y + done, last[2], rest * sizeof *y);
 }
 
+typedef struct { PointwiseLoop *loop; const float *x, *g, *p; float *y; N n; } Pointwise;
+
+// Of so many chunks, the last of which may not be full.
+static void chunk_share(void *work, N from, N to)
+{
+    const Pointwise *w = work;
+    const N at = from * CHUNK, end = to * CHUNK < w->n ? to * CHUNK : w->n;
+    run(w->loop, w->x + at, w->g ? w->g + at : NULL, w->p, w->y + at, end - at);
+}
+
 // The gradient of relu, for formulas.
 void keep_positive(const float *g, const float *x, float *to, ptrdiff_t n)
 {
@@ -50,7 +60,8 @@ static PyObject *attempt(PyObject *const *a, Py_ssize_t count, const char *takes
         if (!suits(takes[i], a[i], &x, &g, &end)) return NULL;
     if (g && !same_shape(g, x)) return NULL;
     PyArrayObject *y = fresh_like(x);
-    if (y) WORK(PyArray_SIZE(x), run(loop, data_of(x), data_or_null(g), p, data_of(y), PyArray_SIZE(x)));
+    Pointwise work = {loop, data_of(x), data_or_null(g), p, y ? data_of(y) : NULL, PyArray_SIZE(x)};
+    if (y) SHARED(chunk_share, work, (work.n + CHUNK - 1) / CHUNK, CHUNK);
     return (PyObject *)y;
 }
 

@@ -25,22 +25,32 @@ static int suits(char letter, PyObject *given, float *n)
     }
 }
 
+typedef struct { StepLoop *loop; float *data[4]; const float *numbers; } Step;
+
+static void step_share(void *work, N from, N to)
+{
+    const Step *w = work;
+    float *const *d = w->data;
+    w->loop(d[0] + from, d[1] + from, d[2] ? d[2] + from : NULL, d[3] ? d[3] + from : NULL, w->numbers, to - from);
+}
+
 static PyObject *attempt(PyObject *const *a, Py_ssize_t count, int states, const char *takes, StepLoop *loop)
 {
-    float *data[4] = {NULL}, n[STEP_NUMBERS] = {0};
+    float n[STEP_NUMBERS] = {0};
+    Step work = {loop, {NULL}, n};
     const int arrays = 2 + states;
     if (count != 1 + arrays + (Py_ssize_t)strlen(takes) || !PyModule_Check(a[0])) return NULL;
     for (int i = 0; i < arrays; i++) {
         PyArrayObject *given = floats(a[1 + i]);
         if (!given || !same_shape(given, (PyArrayObject *)a[1]) || (i != 1 && !PyArray_ISWRITEABLE(given))) return NULL;
-        data[i] = data_of(given);
+        work.data[i] = data_of(given);
         for (int k = 0; k < i; k++)
             if (!is_apart(given, (PyArrayObject *)a[1 + k])) return NULL;
     }
     for (int i = 0; takes[i]; i++)
         if (!suits(takes[i], a[1 + arrays + i], n + i)) return NULL;
     const N size = PyArray_SIZE((PyArrayObject *)a[1]);
-    WORK(size, loop(data[0], data[1], data[2], data[3], n, size));
+    SHARED(step_share, work, size, 1);
     Py_RETURN_NONE;
 }
 

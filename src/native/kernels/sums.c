@@ -20,6 +20,32 @@ static int marked(PyObject *axis, int ndim, int *over)
 
 enum { FEW = 64, NARROW = 16 };  // numbers of which NumPy knows best
 
+enum { BLOCK = 1 << 15 };  // numbers that are added up by one thread, however many there are
+
+typedef struct { const float *x; int squared; float *y; double *totals; N n, last; } Sum;
+
+static void sum_share(void *work, N from, N to)
+{
+    const Sum *w = work;
+    for (N b = from; w->totals && b < to; b++)
+        loops->add_up(w->x + b * BLOCK, w->squared, w->totals + b, w->n - b * BLOCK < BLOCK ? w->n - b * BLOCK : BLOCK);
+    if (!w->totals) loops->sum_of_ends(w->x + from * w->last, w->squared, w->y + from, 1, to - from, w->last);
+}
+
+// Of all: by blocks, and then of these.
+static int sum_of_all(PyArrayObject *x, int squared, float *y)
+{
+    const N n = PyArray_SIZE(x), blocks = (n + BLOCK - 1) / BLOCK;
+    double total = 0, *totals = PyMem_Malloc((size_t)blocks * sizeof *totals);
+    if (!totals) return 0;
+    Sum work = {data_of(x), squared, y, totals, n};
+    SHARED(sum_share, work, blocks, BLOCK);
+    for (N b = 0; b < blocks; b++) total += totals[b];
+    *y = (float)total;
+    PyMem_Free(totals);
+    return 1;
+}
+
 // The sum over dimensions that follow each other in memory: the last ones, the first ones, or all but some in between.
 static PyArrayObject *summed(PyObject *const *a, int squared, N *each)
 {
@@ -42,7 +68,12 @@ static PyArrayObject *summed(PyObject *const *a, int squared, N *each)
     if (!y) return NULL;
     if (after == 1 && between > 1)
         WORK(PyArray_SIZE(x), loops->sum_of_columns(data_of(x), NULL, squared, data_of(y), before, between));
-    else
+    else if (PyArray_SIZE(y) == 1) {
+        if (!sum_of_all(x, squared, data_of(y))) Py_CLEAR(y);
+    } else if (before == 1) {
+        Sum work = {data_of(x), squared, data_of(y), NULL, PyArray_SIZE(x), after};
+        SHARED(sum_share, work, between, after);
+    } else
         WORK(PyArray_SIZE(x), loops->sum_of_ends(data_of(x), squared, data_of(y), before, between, after));
     return y;
 }

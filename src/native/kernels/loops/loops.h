@@ -37,6 +37,7 @@ typedef ptrdiff_t N;
     X(softmax_slope_between, (const float *g, const float *y, float *to, N first, N n, N last, int logarithm)) \
     /* sums.c */ \
     X(all_finite, (const float *x, N n, int *finite)) \
+    X(add_up, (const float *x, int squared, double *total, N n)) \
     X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
     X(cumsum, (const float *x, float *y, N first, N n, N last)) \
@@ -72,7 +73,6 @@ typedef ptrdiff_t N;
     X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
     X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
     /* losses.c */ \
-    X(add_up, (const float *x, double *total, N n)) \
     X(scale, (float *x, const float *by, float factor, N n)) \
     /* sample.c */ \
     X(map_along, (const Taps *t, const float *x, float *y, N first, N last)) \

@@ -15,13 +15,6 @@
 #define LOOP(name, kernel, takes, loss, slope) EACH(name, loss) EACH(name##_slope, slope)
 LOSSES(LOOP)
 
-void IN_ISA(add_up)(const float *restrict x, double *restrict total, N n)
-{
-    double sum;
-    SUM_IN_PARTS(sum, n, x[i])
-    *total = sum;
-}
-
 // Times a number for each or, where there are none, one for all.
 void IN_ISA(scale)(float *restrict x, const float *restrict by, float factor, N n)
 {

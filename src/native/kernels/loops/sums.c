@@ -9,15 +9,21 @@ void IN_ISA(all_finite)(const float *restrict x, N n, int *restrict finite)
     *finite = !wrong;
 }
 
+void IN_ISA(add_up)(const float *restrict x, int squared, double *restrict total, N n)
+{
+    double sum;
+    if (squared) { SUM_IN_PARTS(sum, n, x[i] * x[i]) } else { SUM_IN_PARTS(sum, n, x[i]) }
+    *total = sum;
+}
+
 // (first, keep, last) to (keep), or of squares.
 void IN_ISA(sum_of_ends)(const float *restrict x, int squared, float *restrict y, N first, N keep, N last)
 {
     for (N k = 0; k < keep; k++) {
         double total = 0;
         for (N f = 0; f < first; f++) {
-            const float *row = x + (f * keep + k) * last;
             double sum;
-            if (squared) { SUM_IN_PARTS(sum, last, row[i] * row[i]) } else { SUM_IN_PARTS(sum, last, row[i]) }
+            IN_ISA(add_up)(x + (f * keep + k) * last, squared, &sum, last);
             total += sum;
         }
         y[k] = (float)total;
