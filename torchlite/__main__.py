@@ -62,6 +62,10 @@ def main(arguments: list[str]) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run a program as `python` would: as `__main__`, with its own arguments and search path."""
     alias.enable(lazy=options.lazy, report=options.report)
+    if "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ:
+        from .distributed.engines.launched import tell_as_torchrun
+
+        tell_as_torchrun()
     if options.device:
         set_default_device(options.device)
     if options.script:

@@ -36,11 +36,6 @@ def manual_seed(seed: int) -> None:
     pass
 
 
-def record(fn: Any, error_handler: Any = None) -> Any:
-    """The main function of a worker, whose errors a launcher would be told of."""
-    return fn
-
-
 def is_acceptable(tensor: Any) -> bool:
     """Whether a library would compute with a tensor."""
     return False

@@ -112,7 +112,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "DefaultLogsSpecs LogsSpecs PContext SignalException Std start_processes", "",
     ),
     "distributed.elastic.multiprocessing.errors": (
-        "ChildFailedError ErrorHandler ProcessFailure get_error_handler", "faces.nothing: record",
+        "ErrorHandler get_error_handler", "distributed.launching: ChildFailedError ProcessFailure record",
     ),
     "distributed.elastic.rendezvous": ("RendezvousHandler RendezvousParameters rendezvous_handler_registry", ""),
     "distributed.fsdp": (
@@ -163,7 +163,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     ),
     "distributed.rpc.api": ("_all_gather _require_initialized", "distributed.rpc: RRef get_worker_info remote rpc_async"
                             " rpc_sync shutdown"),
-    "distributed.run": ("get_args_parser main parse_args run", "distributed.launcher.api: LaunchConfig elastic_launch"),
     "distributed.tensor": (
         "DTensor distribute_module distribute_tensor empty full ones rand randn zeros", f"{_PLACEMENTS}; {_MESH}",
     ),

@@ -14,6 +14,23 @@ from ..stores import Store, TCPStore
 _SIGNS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
 
+# What torchrun sets, by what the launchers of MPICH and of Open MPI call it.
+_WORDS = {
+    "RANK": ("PMI_RANK", "OMPI_COMM_WORLD_RANK"),
+    "WORLD_SIZE": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"),
+    "LOCAL_RANK": ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    "LOCAL_WORLD_SIZE": ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+}
+
+
+def tell_as_torchrun() -> None:
+    """Let programs that ask the environment for LOCAL_RANK and its kin find them under mpiexec too."""
+    for word, names in _WORDS.items():
+        said = next((os.environ[name] for name in names if name in os.environ), None)
+        if said is not None:
+            os.environ.setdefault(word, said)
+
+
 class Started(NamedTuple):
     rank: int
     size: int

@@ -1,0 +1,165 @@
+"""Processes started by `torchrun` and by mpiexec, and what becomes of those that fail."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from .ranks import ROOT, mpiexec
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+LOCAL = ("--standalone", "--launcher", "local")
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text):
+        file = tmp_path / "script.py"
+        file.write_text(textwrap.dedent(text))
+        return str(file)
+
+    return write
+
+
+def started(*command, fails=False, **environment):
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+    done = subprocess.run([*command], capture_output=True, text=True, env=env, timeout=100)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def torchrun(*arguments, **how):
+    return started(sys.executable, "-m", "torchlite.distributed.run", *arguments, **how)
+
+
+SUM = """
+    import os, sys, torch, torch.distributed as dist
+    dist.init_process_group("gloo")
+    x = torch.ones(2) * dist.get_rank()
+    dist.all_reduce(x)
+    assert dist.get_backend() == "gloo" and dist.get_node_local_rank() == dist.get_rank()
+    print(f"rank {dist.get_rank()} of {dist.get_world_size()}: {x.tolist()} {sys.argv[1:]}\\n", end="")
+    dist.destroy_process_group()
+"""
+
+
+def test_a_program_in_several_processes(script):
+    told = torchrun(*LOCAL, "--nproc-per-node", "2", script(SUM), "--lr", "1")
+    assert sorted(told.split("\n")) == ["", *(f"rank {n} of 2: [1.0, 1.0] ['--lr', '1']" for n in range(2))]
+
+
+def test_a_program_under_mpiexec(script):
+    command = mpiexec(2)
+    told = started(*command, sys.executable, "-m", "torchlite", script(SUM))
+    assert sorted(told.split("\n"))[-2:] == [f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)]
+    told = torchrun("--standalone", "--nproc-per-node", "2", script(SUM))
+    assert sorted(told.split("\n"))[-2:] == [f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)]
+
+
+def test_what_processes_find_in_their_environment(script):
+    words = [
+        "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",
+        "ROLE_NAME", "ROLE_WORLD_SIZE", "MASTER_ADDR", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
+        "TORCHELASTIC_USE_AGENT_STORE", "OMP_NUM_THREADS",
+    ]  # fmt: skip
+    file = script(f"""
+        import os, sys
+        sys.stdout.write(str([os.environ.get(word) for word in {words}]) + "\\n")
+    """)
+    options = ("--standalone", "--nproc_per_node=2", "--max-restarts", "1", "--role", "r", file)
+    ours = torchrun("--launcher", "local", *options)
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    theirs = started(sys.executable, "-m", "torch.distributed.run", *options)
+    find = re.compile(r"^\[.*\]$", re.M)
+    assert sorted(find.findall(ours)) == sorted(find.findall(theirs)) != []
+
+
+def test_all_are_started_again_when_one_fails(script, tmp_path):
+    file = script("""
+        import os, sys, time, torch.distributed as dist
+        dist.init_process_group("gloo")
+        attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+        open(f"{sys.argv[1]}/{attempt}-{dist.get_rank()}", "w").close()
+        if attempt < 2:
+            if dist.get_rank() == 1:
+                sys.exit(7)
+            time.sleep(60)
+        dist.barrier()
+    """)
+    started_at = time.monotonic()
+    torchrun(*LOCAL, "--nproc-per-node", "2", "--max-restarts", "2", file, str(tmp_path))
+    assert {f"{a}-{r}" for a in range(3) for r in range(2)} <= {path.name for path in tmp_path.iterdir()}
+    assert time.monotonic() - started_at < 55
+
+
+def test_who_failed_is_told_and_nobody_is_left_behind(script, tmp_path):
+    file = script("""
+        import os, sys, time, torch.distributed as dist
+        from torch.distributed.elastic.multiprocessing.errors import record
+
+        @record
+        def main():
+            dist.init_process_group("gloo")
+            open(f"{sys.argv[1]}/{dist.get_rank()}.pid", "w").write(str(os.getpid()))
+            dist.barrier()
+            if dist.get_rank() == 1:
+                raise ArithmeticError("no such number")
+            time.sleep(60)
+
+        main()
+    """)
+    told = torchrun(*LOCAL, "--nproc-per-node", "2", file, str(tmp_path), fails=True)
+    assert "rank      : 1 (local_rank: 1)" in told and "ArithmeticError: no such number" in told
+    for path in tmp_path.glob("*.pid"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.read_text()), 0)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_end_with_their_launcher(script, tmp_path, how):
+    if how == signal.SIGKILL and sys.platform != "linux":
+        pytest.skip("the system tells processes of their parent's death on Linux only")
+    file = script("""
+        import os, sys, time
+        open(f"{sys.argv[1]}/{os.environ['RANK']}.pid", "w").write(str(os.getpid()))
+        time.sleep(60)
+    """)
+    command = [sys.executable, "-m", "torchlite.distributed.run", *LOCAL, "--nproc-per-node", "2", file, str(tmp_path)]
+    launcher = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    limit = time.monotonic() + 60
+    while len(pids := [text for path in tmp_path.glob("*.pid") if (text := path.read_text())]) < 2:
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    launcher.send_signal(how)
+    launcher.wait(60)
+    for pid in map(int, pids):
+        while time.monotonic() < limit:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("a process outlived its launcher")
+
+
+def test_output_goes_where_it_is_told(script, tmp_path):
+    file = script("""
+        import os, sys
+        sys.stdout.write(f"out {os.environ['RANK']}\\n")
+        sys.stderr.write(f"err {os.environ['RANK']}\\n")
+    """)
+    logs = ("--log-dir", str(tmp_path), "--rdzv-id", "run", "--launcher", "local", "--nproc-per-node", "2")
+    assert "out" not in torchrun(*logs, "--redirects", "3", file)
+    read = lambda rank, name: (tmp_path / "run" / "attempt_0" / str(rank) / f"{name}.log").read_text()
+    assert [read(rank, name) for rank in (0, 1) for name in ("stdout", "stderr")] == [
+        "out 0\n", "err 0\n", "out 1\n", "err 1\n",
+    ]  # fmt: skip
+    assert sorted(torchrun(*logs, "--tee", "1:1", "--local-ranks-filter", "1", file).split("\n")) == [
+        "", "[default1]:out 1", "err 1",
+    ]  # fmt: skip
