@@ -93,9 +93,9 @@ def __getattr__(name: str) -> _Any:
         _importlib.import_module(".operations.torch_names.foreach", __name__)
         if name in _functions:
             return _functions[name]
-    from .absent import why
+    from .absent import explanation
 
-    raise AttributeError(f"torchlite has no torch.{name}{why(name)}")
+    raise AttributeError(explanation(f"torch.{name}"))
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ import builtins
 import importlib.util
 import io
 import os
+import re
 import sys
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -14,6 +15,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from . import alias, set_default_device
+
+_LIBRARY = re.compile(r"\blib(torch|c10)\w*\.|undefined symbol: \w*(c10|torch|at[0-9])")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,6 +106,11 @@ class _Program:
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Show an exception as if Python had run the program by itself."""
+    if isinstance(error, ImportError) and _LIBRARY.search(str(error)):
+        error.add_note(
+            f"{error.name or 'This package'} is compiled against PyTorch's own C++ library, which torchlite has not: "
+            "only what is written in Python runs here."
+        )
     while trace is not None and trace.tb_frame.f_globals is not vars(sys.modules["__main__"]):
         trace = trace.tb_next
     sys.__excepthook__(kind, error.with_traceback(trace), trace)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import opcode
 import sys
 from abc import ABCMeta
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from types import FrameType
 from typing import Any, NoReturn
@@ -18,10 +20,12 @@ _QUANTISED = """
 _SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_sparse_semi_structured* _cslt_*"
 _LACKING = {
     "process groups": "torch.distributed.*",
-    "graphs of functions": "torch.fx.* torch.export.* torch._inductor.*",
+    "graphs of functions (torch.compile and torch.jit run them as they are)":
+        "torch.fx.* torch.export.* torch._inductor.*",
     "quantised tensors": _QUANTISED,
     "semi-structured sparse tensors": _SEMI_STRUCTURED,
-    "kernels of cuDNN, MIOpen, oneDNN and FBGEMM": "cudnn_* miopen_* mkldnn_* to_mkldnn fbgemm_*",
+    "kernels of cuDNN, MIOpen, oneDNN and FBGEMM (torch.nn.functional computes the same)":
+        "cudnn_* miopen_* mkldnn_* to_mkldnn fbgemm_*",
     "TorchScript": "import_ir_module* parse_* merge_type_from_type_comment unify_type_list",
     "symbolic numbers": "Sym*",
     "batch norm across processes": "batch_norm_*",
@@ -29,17 +33,81 @@ _LACKING = {
 }
 
 
+# Where names are looked for that somebody expects elsewhere.
+_ROOMS = (
+    "torch", "nn", "nn.functional", "optim", "optim.lr_scheduler", "utils.data", "linalg", "fft", "special", "func",
+    "autograd", "autograd.functional", "nn.utils", "nn.init", "distributions", "cuda", "amp",
+)  # fmt: skip
+
+
 def why(name: str) -> str:
-    """What to say of a name that there is not."""
+    """What to say of a name that there is not: what it would need, or what was meant."""
     last = name.rpartition(".")[2]
     for lacking, patterns in _LACKING.items():
         if any(fnmatchcase(name if "." in pattern else last, pattern) for pattern in patterns.split()):
             return f": it has no {lacking}"
-    return " yet (docs/coverage.md lists what there is)"
+    meant = _elsewhere(last) or _nearest(name)
+    return f": did you mean {meant}?" if meant else " yet (docs/coverage.md lists what there is)"
 
 
-def explanation(name: str) -> str:
-    return f"torchlite has no {name}{why(name)}"
+def _public(module: str) -> list[str]:
+    """The names of a module of torch; none where there is no such module."""
+    try:
+        found = importlib.import_module("torchlite" + module.removeprefix("torch"))
+    except ImportError:
+        return []
+    return [name for name in getattr(found, "__all__", dir(found)) if not name.startswith("_")]
+
+
+def _elsewhere(last: str) -> str | None:
+    """Where in torch there is something of this name."""
+    for room in _ROOMS:
+        shown = room if room == "torch" else f"torch.{room}"
+        if last in _public(shown):
+            return f"{shown}.{last}"
+    owner = sys.modules["torchlite"].Tensor
+    return f"the method torch.Tensor.{last}" if last in vars(owner) else None
+
+
+def _nearest(name: str) -> str | None:
+    """What the module has that is spelled much like a name."""
+    import difflib
+
+    space, _, last = name.rpartition(".")
+    near = difflib.get_close_matches(last, _public(space), 1, 0.7)
+    return f"{space}.{near[0]}" if near else None
+
+
+class _Explanation(str):
+    """What is said of a missing name. Why it is missing is found out when that is read: most only ask for the name."""
+
+    __slots__ = ("name",)
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{str.__str__(self)}{why(self.name)}"
+
+    def __format__(self, _: str) -> str:
+        return str(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return str, (str(self),)
+
+
+def explanation(name: str, before: str = "") -> str:
+    said = _Explanation(f"{before}torchlite has no {name}")
+    said.name = name
+    return said
+
+
+def lacking(module: str) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of a module, which says of what it lacks what was meant."""
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(explanation(f"{module.replace('torchlite', 'torch', 1)}.{name}"))
+
+    return __getattr__
 
 
 class Missing(ABCMeta):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from .absent import lacking
 from .operations.signals.fourier import fft as _fft
 
 globals().update(_fft)
+
+__getattr__ = lacking(__name__)

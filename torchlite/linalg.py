@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from .absent import lacking
 from .operations.linalg import LinAlgError as LinAlgError
 from .operations.linalg import linalg as _linalg
 
 globals().update(_linalg)
+
+__getattr__ = lacking(__name__)

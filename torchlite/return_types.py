@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .absent import explanation
 from .core.values import made, return_type
 
 
@@ -14,7 +15,7 @@ def __getattr__(name: str) -> Any:
         return return_type(name, made[name.removesuffix("_out")]._fields)
     if name == "all_return_types":
         return [made[each] for each in sorted(made)]
-    raise AttributeError(f"torchlite has no torch.return_types.{name} yet")
+    raise AttributeError(explanation(f"torch.return_types.{name}"))
 
 
 def __dir__() -> list[str]:

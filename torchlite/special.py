@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .absent import lacking
 from .core.machine.registry import functions as _functions
 from .operations.pointwise.special_functions import special as _special
 
@@ -9,3 +10,5 @@ globals().update(_special)
 for _name in ("exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "sinc", "softmax"):
     globals()[_name] = _functions[_name]
 expit = _functions["sigmoid"]
+
+__getattr__ = lacking(__name__)

@@ -69,4 +69,4 @@ def _translated(alias: Alias, name: str, asker: str, load: Callable[..., ModuleT
         if not own_name(name).startswith(str(error.name)):
             raise
         alias.missing[name] += 1
-        raise ModuleNotFoundError(f"No module named {name!r}: {explanation(name)}", name=name) from None
+        raise ModuleNotFoundError(explanation(name, f"No module named {name!r}: "), name=name) from None

@@ -42,7 +42,7 @@ class Finder:
         self.alias.missing[name] += 1
         if self.alias.lazy:
             return ModuleSpec(name, _Empty(self.alias), is_package=True)
-        raise ModuleNotFoundError(f"No module named {name!r}: {explanation(name)}", name=name)
+        raise ModuleNotFoundError(explanation(name, f"No module named {name!r}: "), name=name)
 
     def find_distributions(self, context: Any) -> Iterator[Any]:
         """Tell those who see the alias that torch is installed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..absent import explanation
 from ..core.values.pickling import live_here
 from . import grad_mode, tensor_hooks
 from .backward import backward, grad
@@ -55,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         found = globals()[name] = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
         return found
-    raise AttributeError(f"torchlite has no torch.autograd.{name} yet (docs/coverage.md lists what there is)")
+    raise AttributeError(explanation(f"torch.autograd.{name}"))
 
 
 def __dir__() -> list[str]:

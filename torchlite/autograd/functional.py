@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..absent import lacking
 from ..core.machine.registry import functions as F
 from ..core.machine.tensor import Tensor, TensorBase
 from .backward import grad
@@ -377,3 +378,5 @@ def hessian(
 
     found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many_in else found[0][0]
+
+__getattr__ = lacking(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..absent import explanation
 from ..core.machine import shared_counter
 from ..core.native import named, native, quick
 from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch, local, with_grad
@@ -224,4 +225,4 @@ def __getattr__(name: str) -> Any:
         from .accepted import enforce_grad_layout_policy
 
         return enforce_grad_layout_policy
-    raise AttributeError(f"torchlite has no torch.autograd.grad_mode.{name}")
+    raise AttributeError(explanation(f"torch.autograd.grad_mode.{name}"))

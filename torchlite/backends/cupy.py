@@ -14,7 +14,7 @@ from cupy._core import _routines_linalg
 
 from ..core.values import dt
 from ..core.values.arrays import Array
-from ..core.values.device import device
+from ..core.values.device import device, no_cuda
 from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
 from . import cupy_waits as waits
@@ -151,7 +151,7 @@ def _device_count() -> int:
     try:
         return cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise AssertionError("Torch not compiled with CUDA enabled") from error
+        raise no_cuda() from error
 
 
 def _make(d: device) -> CuPyBackend:

@@ -9,6 +9,7 @@ import platform
 from collections.abc import Iterator
 from typing import Any
 
+from ..absent import explanation
 from ..core.state import Context, State
 from ..core.values import DeviceLike
 
@@ -152,7 +153,7 @@ def _cpuinfo() -> Iterator[tuple[str, str]]:
 def __getattr__(name: str) -> Any:
     if name == "amp":
         return importlib.import_module(".amp", __name__)
-    raise AttributeError(f"torchlite has no torch.cpu.{name} yet (docs/coverage.md lists what there is)")
+    raise AttributeError(explanation(f"torch.cpu.{name}"))
 
 
 def _has(*features: str) -> bool:

@@ -6,8 +6,10 @@ import importlib
 from types import SimpleNamespace
 from typing import Any
 
+from ..absent import explanation
 from ..core.values.arrays import DeviceLike
 from ..core.values.device import device as _Device
+from ..core.values.device import no_cuda
 
 has_half = True
 has_magma = False
@@ -54,7 +56,7 @@ def _runtime() -> Any:
 def _needed() -> Any:
     """CuPy's `cuda` module, where there is a device to use it on."""
     if not device_count():
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        raise no_cuda()
     return _runtime()
 
 
@@ -280,4 +282,4 @@ def __getattr__(name: str) -> Any:
 
         if f"torch.cuda.{name}" in TYPES:
             return TYPES[f"torch.cuda.{name}"]
-    raise AttributeError(f"torchlite has no torch.cuda.{name} yet (docs/coverage.md lists what there is)")
+    raise AttributeError(explanation(f"torch.cuda.{name}"))

@@ -16,6 +16,7 @@ from torchlite.cuda import amp as amp
 from torchlite.cuda import comm as comm
 from torchlite.cuda import graphs as graphs
 from torchlite.cuda import memory as memory
+from torchlite.core.values.device import no_cuda as no_cuda
 from torchlite.cuda import nvtx as nvtx
 from torchlite.cuda import random as random
 from torchlite.cuda import streams as streams

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys as _sys
 
+from ..absent import lacking
 from . import (
     categories,
     composed,
@@ -74,3 +75,5 @@ __all__ = [
     "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution",
     "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "kl_divergence", "register_kl", "transform_to",
 ]  # fmt: skip
+
+__getattr__ = lacking(__name__)

@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from ..absent import explanation
 from ..core.values.pickling import live_here
 from .dual import jvp
 from .functionalization import debug_unwrap, functionalize
@@ -22,7 +23,7 @@ live_here(globals())
 
 def __getattr__(name: str) -> Any:
     if name not in _OF_MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(explanation(f"torch.func.{name}"))
     found = globals()[name] = getattr(importlib.import_module("..nn.utils.functional_call", __name__), name)
     found.__module__ = __name__
     return found

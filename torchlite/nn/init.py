@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
+from ..absent import lacking
 from ..autograd.grad_mode import no_grad
 from ..core.machine import Generator, Tensor, dispatch, needs_dispatch, wrap
 from ..core.state import local
@@ -334,3 +335,5 @@ kaiming_uniform = _make_deprecate(kaiming_uniform_)
 kaiming_normal = _make_deprecate(kaiming_normal_)
 orthogonal = _make_deprecate(orthogonal_)
 sparse = _make_deprecate(sparse_)
+
+__getattr__ = lacking(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..absent import lacking
 from ..core.values.pickling import live_here
 from . import lr_scheduler, swa_utils
 from ._adafactor import Adafactor
@@ -35,3 +36,5 @@ for _name in __all__:
     if isinstance(_class, type):
         _room = _class.__module__.partition(".")[2]
         _class.__module__ = "torch.optim" if "._" in _room else f"torch.{_room}"
+
+__getattr__ = lacking(__name__)

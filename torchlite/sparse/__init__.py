@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..absent import why
+from ..absent import explanation
 from ..core.machine import Tensor
 from ..core.values.errors import missing_kernel_of
 from ..operations.formulas import tensors
@@ -67,4 +67,4 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"torchlite has no torch.sparse.{name}{why(name)}")
+    raise AttributeError(explanation(f"torch.sparse.{name}"))

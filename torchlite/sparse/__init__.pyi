@@ -19,7 +19,6 @@ from torchlite.sparse._products import sampled_addmm as sampled_addmm
 from torchlite.sparse._reductions import softmax as softmax
 from torchlite.sparse._diagonals import spdiags as spdiags
 from torchlite.sparse._reductions import sum as sum
-from torchlite.absent import why as why
 
 BFloat16Tensor: _sparsetype
 ByteTensor: _sparsetype

@@ -40,7 +40,7 @@ def namespace(module: str) -> str:
         where = _later(module, name) or home(module, name)
         value = getattr(space, name)
         is_known = where.module.startswith("torchlite") or isinstance(value, float)
-        if (name.startswith("_") and name != "__version__") or not is_known:
+        if (name.startswith("_") and name != "__version__") or not is_known or where.module == "torchlite.absent":
             continue
         definition = defined(where.module).get(where.name)
         if where == (module, name) and isinstance(value, type) and definition:

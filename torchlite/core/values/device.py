@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -204,10 +204,23 @@ def _make(d: device) -> Backend:
     return found
 
 
+def no_cuda() -> AssertionError:
+    """PyTorch's error where there is no CUDA device; a note says what is missing."""
+    error = AssertionError("Torch not compiled with CUDA enabled")
+    if importlib.util.find_spec("cupy") is None:
+        needed = "CuPy, which is not installed: pip install 'torchlite-numpy[cuda12]', or [cuda13] for CUDA 13"
+    else:
+        needed = "CuPy, which is installed but finds no device; `python -m torchlite --info` says what there is"
+    error.add_note(f"torchlite computes on CUDA devices with {needed}")
+    return error
+
+
 def _unavailable(type_: str) -> Exception:
     """The error for a type that PyTorch knows and nothing here computes on."""
-    if type_ in ("cuda", "xpu"):
-        return AssertionError(f"Torch not compiled with {type_.upper()} enabled")
+    if type_ == "cuda":
+        return no_cuda()
+    if type_ == "xpu":
+        return AssertionError("Torch not compiled with XPU enabled")
     return NotImplementedError(
         f"Could not run 'aten::empty.memory_format' with arguments from the '{type_.upper()}' backend. "
         f"torchlite has no backend of this name; there are {', '.join(backend_names())}."

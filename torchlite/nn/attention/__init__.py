@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...absent import explanation
 from ...operations.products import attention_kernels as kernels
 from ...operations.products.attention_kernels import SDPAParams, can_use_efficient_attention, can_use_flash_attention
 
@@ -120,4 +121,4 @@ def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"torchlite has no torch.nn.attention.{name} yet (docs/coverage.md lists what there is)")
+    raise AttributeError(explanation(f"torch.nn.attention.{name}"))

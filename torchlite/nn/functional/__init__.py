@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ...absent import explanation
 from ...core.machine import Tensor
 from ...core.values.pickling import live_here
 from ...operations.products.linear import linear
@@ -39,4 +40,4 @@ live_here(globals())
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(f"...{_LATER[name]}", __name__), name)
-    raise AttributeError(f"torchlite has no torch.nn.functional.{name} yet (docs/coverage.md lists what there is)")
+    raise AttributeError(explanation(f"torch.nn.functional.{name}"))

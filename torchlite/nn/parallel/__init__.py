@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...absent import explanation
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
 from .parallel_apply import parallel_apply
@@ -16,4 +17,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"torchlite has no torch.nn.parallel.{name} yet (docs/coverage.md lists what there is)")
+    raise AttributeError(explanation(f"torch.nn.parallel.{name}"))

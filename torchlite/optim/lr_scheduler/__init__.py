@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...absent import lacking
 from ..optimizer import Optimizer
 from .combined import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -38,3 +39,5 @@ __all__ = [
 
 for _class in (_LRScheduler, *[globals()[name] for name in __all__]):
     _class.__module__ = "torch.optim.lr_scheduler"
+
+__getattr__ = lacking(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...absent import lacking
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader, _DatasetKind
@@ -35,3 +36,5 @@ __all__ = [
     "get_worker_info", "guaranteed_datapipes_determinism", "non_deterministic", "random_split", "runtime_validation",
     "runtime_validation_disabled",
 ]  # fmt: skip
+
+__getattr__ = lacking(__name__)
