@@ -47,7 +47,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed._symmetric_memory": ("empty get_mem_pool is_nvshmem_available rendezvous", ""),
     "distributed._tensor": ("", f"distributed.tensor: *; {_MESH}"),
     "distributed._tensor.experimental": ("", "distributed.tensor.experimental: *"),
-    "distributed.algorithms": ("", "distributed.algorithms.join: *"),
     "distributed.algorithms._checkpoint": ("", ""),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": (
         """
@@ -56,13 +55,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         """,
         "",
     ),
-    "distributed.algorithms.ddp_comm_hooks": ("DDPCommHookType register_ddp_comm_hook", ""),
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": (
-        "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper", "",
-    ),
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": ("PostLocalSGDState post_localSGD_hook", ""),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": ("PowerSGDState batched_powerSGD_hook powerSGD_hook", ""),
-    "distributed.algorithms.join": ("Join JoinHook Joinable", ""),
     "distributed.algorithms.model_averaging": ("", ""),
     "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
     "distributed.autograd": ("context", "faces.nothing: is_available"),
@@ -177,7 +169,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "",
     ),
     "distributed.tensor.placement_types": ("Partial Placement Replicate Shard", ""),
-    "distributed.utils": ("_sync_module_states _sync_params_and_buffers _verify_param_shape_across_processes", ""),
     # -- graphs of functions, and what compiles them
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
     "_inductor.config": ("", ""),

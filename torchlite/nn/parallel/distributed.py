@@ -1,23 +1,396 @@
-"""One model in several processes, which torchlite does not offer."""
+"""One model in several processes, each with its own inputs, whose gradients are brought together."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ...autograd.function import Function
+from ...autograd.grad_mode import is_grad_enabled
+from ...core.machine import Tensor, functions
+from ...core.values import warn
+from ...core.values.pickling import bear_name
+from ...distributed.algorithms.join import Join, Joinable, JoinHook
+from ...distributed.buckets import GradBucket
+from ...distributed.collectives import all_reduce
+from ...distributed.reducer import FIRST_BUCKET_BYTES, Reducer
+from ...distributed.utils import _AT_ONCE, _sync_module_states, _sync_params_and_buffers
+from ...distributed.utils import _verify_param_shape_across_processes as _check_the_same
+from ...distributed.world import _get_default_group
+from ...futures import Future
+from ...utils._pytree import tree_flatten, tree_unflatten
+from ..modules.batchnorm import SyncBatchNorm
 from ..modules.module import Module
+from ..modules.sparse import Embedding, EmbeddingBag
+from ..parameter import UninitializedParameter
+from .scatter_gather import gather, scatter_kwargs
 
 __all__ = ["DistributedDataParallel"]
 
+_DEPRECATED = (
+    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike `broadcast_buffers=False`, "
+    "`forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT being synced at init (e.g. "
+    "rank-local buffers), keep using `broadcast_buffers=False` until `init_sync_buffers` is available."
+)
 
-class DistributedDataParallel(Module):
-    """Needs a process group, and so `torch.distributed`, which torchlite has not: it always refuses."""
+class DistributedDataParallel(Module, Joinable):
+    """A module whose gradients are the means of those of all processes of a group.
 
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
+    Parameters and buffers begin as those of the first process; buffers are brought in line before every forward pass,
+    unless `forward_sync_buffers` is False. Gradients travel in buckets of `bucket_cap_mb`, while backward runs. A module
+    of which parameters may have no part in the outputs needs `find_unused_parameters`; one whose graph is the same
+    every time may say `static_graph`. With `gradient_as_bucket_view`, gradients lie in the buckets.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
+    ) -> None:
         super().__init__()
+        Joinable.__init__(self)
+        _refuse(
+            delay_all_reduce_named_params=delay_all_reduce_named_params, mixed_precision=mixed_precision,
+            device_mesh=device_mesh, param_to_hook_all_reduce=param_to_hook_all_reduce,
+        )  # fmt: skip
+        self.process_group = _get_default_group() if process_group is None else process_group
+        self.parameters_to_ignore: set[str] = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._named = [
+            (name, param) for name, param in module.named_parameters()
+            if param.requires_grad and name not in self.parameters_to_ignore
+        ]  # fmt: skip
+        if not self._named:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+                "gradient."
+            )
+        _check_devices(self._named, device_ids, output_device)
+        self.device_ids = None if not device_ids else list(device_ids)
+        self.output_device = output_device if output_device is not None or not device_ids else device_ids[0]
+        self.dim, self.module = dim, module
+        self.device = self._named[0][1].device
+        if broadcast_buffers is not None:
+            warn(_DEPRECATED, FutureWarning)
+        self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
+        self.forward_sync_buffers = self.broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.broadcast_bucket_size = _AT_ONCE
+        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
+        self._limits = [FIRST_BUCKET_BYTES if bucket_cap_mb is None else self.bucket_bytes_cap, self.bucket_bytes_cap]
+        if bucket_cap_mb_list:
+            self._limits = [int(cap * 1024 * 1024) for cap in bucket_cap_mb_list]
+        self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
+        self._divides_by_all = True
+        if init_sync:
+            _check_the_same(self.process_group, [param for _, param in self._named])
+            _sync_module_states(
+                module, self.process_group, self.broadcast_bucket_size, 0, self.parameters_to_ignore,
+                self.broadcast_buffers,
+            )  # fmt: skip
+        self._make_reducer()
+
+    def _make_reducer(self) -> None:
+        sparse_ones = {
+            id(part.weight) for part in self.module.modules()
+            if isinstance(part, (Embedding, EmbeddingBag)) and part.sparse
+        }  # fmt: skip
+        params = [param for _, param in self._named]
+        self.modules_buffers = [
+            buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore
+        ]
+        self.reducer = Reducer(
+            params, [name for name, _ in self._named], self.process_group, [id(param) in sparse_ones for param in params],
+            self._limits, self.find_unused_parameters, self.gradient_as_bucket_view, self.static_graph,
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        _check_default_group(self.process_group)
+        state = copy.copy(self.__dict__)
+        for name in ("process_group", "reducer", "_named", "modules_buffers"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.process_group = _get_default_group()
+        self._named = [
+            (name, param) for name, param in self.module.named_parameters()
+            if param.requires_grad and name not in self.parameters_to_ignore
+        ]  # fmt: skip
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._make_reducer()
+
+    # ---- forward
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        syncs = is_grad_enabled() and self.require_backward_grad_sync
+        self._before(syncs)
+        if self.device_ids:
+            given, named = scatter_kwargs(inputs, kwargs, self.device_ids[:1], self.dim)
+            inputs, kwargs = (given[0], named[0]) if given else ((), {})
+        output = self.module(*inputs, **kwargs)
+        if not syncs:
+            self.require_forward_param_sync = not is_grad_enabled() and self.require_forward_param_sync
+            return output
+        self.require_forward_param_sync = True
+        self.reducer.static = self.static_graph
+        leaves, spec = tree_flatten(output)
+        places = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad]
+        self.reducer.prepare([leaves[at] for at in places])
+        first_of_static = self.static_graph and self.reducer.iteration == 1
+        if not places or not (first_of_static or (self.find_unused_parameters and not self.static_graph)):
+            return output
+        for at, leaf in zip(places, _Sink.apply(self.reducer, *[leaves[at] for at in places])):
+            leaves[at] = leaf
+        return tree_unflatten(leaves, spec)
+
+    def _before(self, syncs: bool) -> None:
+        """What processes do together before the forward pass."""
+        if syncs:
+            self.reducer.check_finished()
+        work = Join.notify_join_context(self)
+        self.reducer.divide_by(None if work is None or self._divides_by_all else lambda: int(work.result()[0].item()))
+        if is_grad_enabled():
+            self.reducer.rebuild()
+        if self.will_sync_module_buffers():
+            self._sync_buffers()
+        if self._join_config.enable:
+            self._others_sync(syncs)
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward pass brings the buffers in line with those of the first process."""
+        return self.require_forward_param_sync and self.forward_sync_buffers and bool(self.modules_buffers)
+
+    def _sync_buffers(self) -> None:
+        root = self._last_of(True) if self._join_config.enable else 0
+        _sync_params_and_buffers(self.process_group, self.modules_buffers, self.broadcast_bucket_size, root)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Let gradients accumulate in each process by itself; the first pass after this context reduces them."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    # ---- uneven inputs
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """A context around a loop over inputs, of which processes may have different numbers.
+
+        Gradients are divided by the number of all processes, or of those that still have inputs.
+        """
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a process without inputs does in place of an iteration."""
+        self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
+        return _Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the parameters."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes whose gradients are reduced."""
+        return self.process_group
+
+    def _others_sync(self, syncs: bool) -> bool:
+        """Whether those who have inputs reduce gradients in this iteration."""
+        told = functions["tensor"]([float(syncs)], device=self.device)
+        all_reduce(told, group=self.process_group)
+        return bool(told.item())
+
+    def _last_of(self, candidate: bool) -> int:
+        """The highest rank of those that are candidates."""
+        rank = functions["tensor"]([self.process_group.rank() if candidate else -1], device=self.device)
+        everyones = functions["zeros"](self.process_group.size(), dtype=rank.dtype, device=self.device)
+        everyones[self.process_group.rank()] = rank[0] + 1
+        all_reduce(everyones, group=self.process_group)
+        highest = int(everyones.max().item()) - 1
+        if highest < 0:
+            raise ValueError("BUG! Expected rank_cond to be true for at least one process.")
+        return highest
+
+    # ---- communication hooks
+
+    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future]) -> None:
+        """Let `hook(state, bucket)` reduce each bucket; it returns a future of the reduced flat tensor."""
+        _check_hook(hook)
+        if self._comm_hooks:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self._comm_hooks.append((hook, state))
+        self.reducer.hook = lambda bucket: hook(state, bucket)
+
+    # ---- the rest
+
+    def train(self, mode: bool = True) -> DistributedDataParallel:
+        super().train(mode)
+        return self
+
+    def gather(self, outputs: Any, output_device: Any) -> Any:
+        """Results of several devices, on one."""
+        return gather(outputs, output_device, dim=self.dim)
+
+    def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
+        """The pieces of arguments for several devices."""
+        return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
+
+    to_kwargs = scatter
+
+    def _set_static_graph(self) -> None:
+        """Rely on the graph's being the same in every iteration."""
+        if not self.static_graph:
+            self.static_graph = True
+            self.reducer.static = True
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        params = [param for _, param in self._named]
+        return {
+            "module_name": type(self.module).__name__, "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(), "iteration": self.reducer.iteration,
+            "num_parameter_tensors": len(params),
+            "total_parameter_size_bytes": sum(param.numel() * param.element_size() for param in params),
+            "bucket_cap_bytes": self.bucket_bytes_cap,
+            "bucket_sizes": ", ".join(
+                str(sum(param.numel() * param.element_size() for param in bucket.params))
+                for bucket in self.reducer.buckets
+            ),
+            "has_rebuilt_buckets": int(self.reducer._rebuilt),
+            "find_unused_parameters": int(self.find_unused_parameters), "static_graph": int(self.static_graph),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+            "has_sync_bn": int(any(isinstance(part, SyncBatchNorm) for part in self.module.modules())),
+        }  # fmt: skip
+
+
+bear_name(DistributedDataParallel, "torch.nn.parallel.distributed")
+
+
+class _Shadow(JoinHook):
+    """Takes part for a process that has no inputs left."""
+
+    def __init__(self, ddp: DistributedDataParallel) -> None:
+        self.ddp = ddp
+
+    def main_hook(self) -> None:
+        ddp = self.ddp
+        ddp.reducer.rebuild()
+        if ddp.will_sync_module_buffers():
+            root = ddp._last_of(False)
+            _sync_params_and_buffers(ddp.process_group, ddp.modules_buffers, ddp.broadcast_bucket_size, root)
+        syncs = ddp._others_sync(False)
+        ddp.require_forward_param_sync = syncs
+        if syncs:
+            ddp.reducer.shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Give all what one of those has who were the last to be through."""
+        ddp = self.ddp
+        root = ddp._last_of(is_last_joiner)
+        _sync_module_states(ddp.module, ddp.process_group, ddp.broadcast_bucket_size, root, ddp.parameters_to_ignore)
+
+
+class _Sink(Function):
+    """Hands on the outputs of a module; so that backward reaches all of them, and tells when it begins."""
+
+    @staticmethod
+    def forward(ctx: Any, reducer: Reducer, *outputs: Tensor) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.reducer = reducer
+        return tuple([output.clone() for output in outputs])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        ctx.reducer.begin()
+        return (None, *grads)
+
+
+_Sink.__name__ = _Sink.__qualname__ = "_DDPSink"
+
+
+def _refuse(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise NotImplementedError(f"DistributedDataParallel of torchlite has no {name}")
+
+
+def _check_devices(named: Sequence[tuple[str, Tensor]], device_ids: Any, output_device: Any) -> None:
+    if any(isinstance(param, UninitializedParameter) for _, param in named):
+        raise RuntimeError(
+            "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward "
+            "pass to correctly initialize the modules"
+        )
+    devices = {param.device for _, param in named}
+    if len({device.type for device in devices}) != 1:
         raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group. "
-            "(torchlite has no torch.distributed; in a single process, use the module itself.)"
+            "DistributedDataParallel's input module must be on the same type of devices, but input module parameters "
+            f"locate in {({device.type for device in devices})}."
+        )
+    if device_ids is not None and len(device_ids) > 1:
+        raise ValueError("device_ids can only be None or contain a single element.")
+    if device_ids and ("cpu" in {device.type for device in devices} or len(devices) > 1):
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device "
+            f"GPU modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module "
+            f"parameters {devices}."
         )
 
 
-DistributedDataParallel.__module__ = "torch.nn.parallel.distributed"
+def _check_hook(hook: Any) -> None:
+    if not callable(hook):
+        raise TypeError("Communication hook must be callable.")
+    signature = inspect.signature(hook)
+    bucket = list(itertools.islice(signature.parameters.values(), 1, 2))
+    named = signature.parameters.get("bucket", bucket[0] if bucket else None)
+    if named is not None and named.annotation not in (inspect.Parameter.empty, GradBucket, "dist.GradBucket"):
+        if not isinstance(named.annotation, str):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+    returned = signature.return_annotation
+    if returned is not inspect.Signature.empty and not isinstance(returned, str):
+        if getattr(returned, "__origin__", returned) is not Future:
+            raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
+
+
+def _check_default_group(group: Any) -> None:
+    if group is not _get_default_group():
+        raise RuntimeError(
+            "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, when "
+            "you have called init_process_group and have not passed process_group argument to DDP constructor"
+        )
