@@ -8,7 +8,7 @@ from .ranks import run, start
 
 
 def same_numbers(stories, ranks=2):
-    """Assert that torchlite's processes tell what PyTorch's do; a story tells values that can be written as literals."""
+    """Assert that torchlite's processes tell what PyTorch's do: values that can be written as literals."""
     pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     ours, theirs = run("torchlite", stories, ranks), run("torch", stories, ranks)
     for rank, (mine, model) in enumerate(zip(ours, theirs, strict=True)):
@@ -45,6 +45,7 @@ def tell_all(parts, torch, tell):
     dist = start(torch)
     for part in parts:
         torch.manual_seed(0)
+        torch.set_default_dtype(torch.float64)  # so that what is rounded on the way is rounded alike
         told = []
         part(torch, dist, lambda *values, into=told: into.extend(map(plain, values)))
         tell(repr((part.__name__, told)))

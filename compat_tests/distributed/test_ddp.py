@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from .ranks import run, start
 from .stories import attempt, same_numbers, tell_all
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
@@ -12,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work 
 
 def data(torch, rank, step, rows=4, columns=3):
     """Inputs and targets that differ between ranks and steps."""
-    base = torch.arange(rows * columns, dtype=torch.float32).reshape(rows, columns)
+    base = torch.arange(rows * columns, dtype=torch.float64).reshape(rows, columns)
     x = torch.sin(base * (rank + 1) + step)
     return x, torch.cos(x.sum(1, keepdim=True) * 2)
 
@@ -181,7 +180,8 @@ def seen_buckets(torch, dist, tell):
         return future
 
     nn = torch.nn
-    ddp = nn.parallel.DistributedDataParallel(nn.Sequential(*[nn.Linear(20, 20) for _ in range(4)]), bucket_cap_mb=0.002)
+    made = nn.Sequential(*[nn.Linear(20, 20) for _ in range(4)])
+    ddp = nn.parallel.DistributedDataParallel(made, bucket_cap_mb=0.004)
     ddp.register_comm_hook(None, hook)
     for _ in range(2):
         ddp(torch.ones(1, 20)).square().sum().backward()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from ..absent import placeholder
 from ..faces import later
 from . import collectives, errors, messages, objects, options, stores, work, world
+from .buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket, _compute_bucket_assignment_by_size
 from .collectives import *
 from .collectives import _all_gather_base, _reduce_scatter_base
 from .errors import *
@@ -27,4 +31,9 @@ __all__ = [
     "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
     *stores.__all__, *world.__all__,
 ]  # fmt: skip
-__getattr__ = later(__name__)
+_MODULES = frozenset(("algorithms", "utils"))  # loaded when first used
+_face = later(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}") if name in _MODULES else _face(name)

@@ -9,11 +9,12 @@ from ..core.machine import Tensor
 from ..core.values import is_dense
 from ..core.values.pickling import bear_name
 
+_DEFAULT_FIRST_BUCKET_BYTES = 1 << 20  # small, so that something travels early
 __all__ = ["Bucket", "GradBucket", "_compute_bucket_assignment_by_size"]
 
 
 class Bucket:
-    """The gradients of some parameters, in one flat tensor; a sparse gradient has a bucket, and no memory, of its own."""
+    """The gradients of some parameters, in one flat tensor; or a single sparse gradient, which has no memory here."""
 
     def __init__(self, numbers: Sequence[int], params: Sequence[Tensor], sparse: bool) -> None:
         self.numbers, self.params, self.sparse = list(numbers), list(params), sparse

@@ -17,9 +17,7 @@ from .collectives import all_reduce, broadcast
 from .reducer_errors import twice, unfinished
 from .sparse_reduction import all_reduced_sparse
 
-__all__ = ["FIRST_BUCKET_BYTES", "Reducer"]
-
-FIRST_BUCKET_BYTES = 1 << 20  # small, so that something travels early
+__all__ = ["Reducer"]
 
 
 class Reducer:
@@ -57,8 +55,8 @@ class Reducer:
         self._unused: list[int] = []
         self._used: set[int] = set()
         self._ready: set[int] = set()
-        one_bucket = static or not find_unused  # until the order is known
-        self._assign(_compute_bucket_assignment_by_size(params, [sys.maxsize] if one_bucket else limits, sparse)[0][::-1])
+        first = [sys.maxsize] if static or not find_unused else limits  # one bucket, until the order is known
+        self._assign(_compute_bucket_assignment_by_size(params, first, sparse)[0][::-1])
         self.handles = [
             register(param.more().all_hooks().post, _teller(weakref.ref(self), number))
             for number, param in enumerate(self.params)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-_BEGINNING = "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your "  # fmt: skip
+_BEGINNING = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
+    "your "
+)
 _UNUSED = "module has parameters that were not used in producing loss. "
 _CHANGED = (
     "training graph has changed in this iteration, e.g., one parameter is used in first iteration, but then got unused "
@@ -26,8 +29,8 @@ _ALL_OUTPUTS = (
     "of your module when reporting this issue (e.g. list, dict, iterable)."
 )
 _MAY_ASK = (
-    "\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out "
-    "information about which particular parameters did not receive gradient on this rank as part of this error"
+    "\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print "
+    "out information about which particular parameters did not receive gradient on this rank as part of this error"
 )
 
 
@@ -45,7 +48,7 @@ def unfinished(missing: Sequence[int], names: Sequence[str], rank: int, find_unu
 def twice(number: int, name: str) -> str:
     """That the gradient of a parameter came again."""
     return (
-        "Expected to mark a variable ready only once. This happens when a parameter is used outside of `forward`, or by "
-        "several reentrant backward passes, as of `checkpoint`. If the graph is the same in every iteration, "
+        "Expected to mark a variable ready only once. This happens when a parameter is used outside of `forward`, or "
+        "by several reentrant backward passes, as of `checkpoint`. If the graph is the same in every iteration, "
         f"static_graph=True helps. Parameter at index {number} with name {name} has been marked as ready twice."
     )

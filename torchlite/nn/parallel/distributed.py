@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...autograd.function import Function
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.machine import Tensor, functions
-from ...core.values import warn
 from ...core.values.pickling import bear_name
 from ...distributed.algorithms.join import Join, Joinable, JoinHook
-from ...distributed.buckets import GradBucket
+from ...distributed.buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket
 from ...distributed.collectives import all_reduce
-from ...distributed.reducer import FIRST_BUCKET_BYTES, Reducer
+from ...distributed.reducer import Reducer
 from ...distributed.utils import _AT_ONCE, _sync_module_states, _sync_params_and_buffers
 from ...distributed.utils import _verify_param_shape_across_processes as _check_the_same
 from ...distributed.world import _get_default_group
@@ -26,24 +23,19 @@ from ...utils._pytree import tree_flatten, tree_unflatten
 from ..modules.batchnorm import SyncBatchNorm
 from ..modules.module import Module
 from ..modules.sparse import Embedding, EmbeddingBag
-from ..parameter import UninitializedParameter
+from .ddp_checks import check_devices, check_group, check_hook, refuse, warn_of_buffers
 from .scatter_gather import gather, scatter_kwargs
 
 __all__ = ["DistributedDataParallel"]
 
-_DEPRECATED = (
-    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike `broadcast_buffers=False`, "
-    "`forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT being synced at init (e.g. "
-    "rank-local buffers), keep using `broadcast_buffers=False` until `init_sync_buffers` is available."
-)
 
 class DistributedDataParallel(Module, Joinable):
     """A module whose gradients are the means of those of all processes of a group.
 
     Parameters and buffers begin as those of the first process; buffers are brought in line before every forward pass,
-    unless `forward_sync_buffers` is False. Gradients travel in buckets of `bucket_cap_mb`, while backward runs. A module
-    of which parameters may have no part in the outputs needs `find_unused_parameters`; one whose graph is the same
-    every time may say `static_graph`. With `gradient_as_bucket_view`, gradients lie in the buckets.
+    unless `forward_sync_buffers` is False. Gradients travel in buckets of `bucket_cap_mb`, while backward runs. A
+    module of which parameters may have no part in the outputs needs `find_unused_parameters`; one whose graph is the
+    same every time may say `static_graph`. With `gradient_as_bucket_view`, gradients lie in the buckets.
     """
 
     def __init__(
@@ -71,28 +63,20 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         super().__init__()
         Joinable.__init__(self)
-        _refuse(
+        refuse(
             delay_all_reduce_named_params=delay_all_reduce_named_params, mixed_precision=mixed_precision,
             device_mesh=device_mesh, param_to_hook_all_reduce=param_to_hook_all_reduce,
         )  # fmt: skip
         self.process_group = _get_default_group() if process_group is None else process_group
-        self.parameters_to_ignore: set[str] = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        self._named = [
-            (name, param) for name, param in module.named_parameters()
-            if param.requires_grad and name not in self.parameters_to_ignore
-        ]  # fmt: skip
-        if not self._named:
-            raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
-                "gradient."
-            )
-        _check_devices(self._named, device_ids, output_device)
+        self.parameters_to_ignore = ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._named = self._trained(module)
+        check_devices(self._named, device_ids, output_device)
         self.device_ids = None if not device_ids else list(device_ids)
         self.output_device = output_device if output_device is not None or not device_ids else device_ids[0]
         self.dim, self.module = dim, module
         self.device = self._named[0][1].device
         if broadcast_buffers is not None:
-            warn(_DEPRECATED, FutureWarning)
+            warn_of_buffers()
         self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
         self.forward_sync_buffers = self.broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
@@ -100,18 +84,19 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.broadcast_bucket_size = _AT_ONCE
         self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
-        self._limits = [FIRST_BUCKET_BYTES if bucket_cap_mb is None else self.bucket_bytes_cap, self.bucket_bytes_cap]
-        if bucket_cap_mb_list:
-            self._limits = [int(cap * 1024 * 1024) for cap in bucket_cap_mb_list]
+        first = _DEFAULT_FIRST_BUCKET_BYTES if bucket_cap_mb is None else self.bucket_bytes_cap
+        self._limits = [int(cap * 1024 * 1024) for cap in bucket_cap_mb_list or ()] or [first, self.bucket_bytes_cap]
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
         self._divides_by_all = True
         if init_sync:
             _check_the_same(self.process_group, [param for _, param in self._named])
-            _sync_module_states(
-                module, self.process_group, self.broadcast_bucket_size, 0, self.parameters_to_ignore,
-                self.broadcast_buffers,
-            )  # fmt: skip
+            _sync_module_states(module, self.process_group, _AT_ONCE, 0, ignored, self.broadcast_buffers)
         self._make_reducer()
+
+    def _trained(self, module: Module) -> list[tuple[str, Tensor]]:
+        """The parameters whose gradients are reduced."""
+        ignored = self.parameters_to_ignore
+        return [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in ignored]
 
     def _make_reducer(self) -> None:
         sparse_ones = {
@@ -123,12 +108,12 @@ class DistributedDataParallel(Module, Joinable):
             buffer for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore
         ]
         self.reducer = Reducer(
-            params, [name for name, _ in self._named], self.process_group, [id(param) in sparse_ones for param in params],
+            params, [name for name, _ in self._named], self.process_group, [id(p) in sparse_ones for p in params],
             self._limits, self.find_unused_parameters, self.gradient_as_bucket_view, self.static_graph,
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
-        _check_default_group(self.process_group)
+        check_group(self.process_group)
         state = copy.copy(self.__dict__)
         for name in ("process_group", "reducer", "_named", "modules_buffers"):
             del state[name]
@@ -137,10 +122,7 @@ class DistributedDataParallel(Module, Joinable):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.process_group = _get_default_group()
-        self._named = [
-            (name, param) for name, param in self.module.named_parameters()
-            if param.requires_grad and name not in self.parameters_to_ignore
-        ]  # fmt: skip
+        self._named = self._trained(self.module)
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._make_reducer()
 
@@ -248,7 +230,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Future]) -> None:
         """Let `hook(state, bucket)` reduce each bucket; it returns a future of the reduced flat tensor."""
-        _check_hook(hook)
+        check_hook(hook)
         if self._comm_hooks:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self._comm_hooks.append((hook, state))
@@ -343,54 +325,3 @@ class _Sink(Function):
 
 
 _Sink.__name__ = _Sink.__qualname__ = "_DDPSink"
-
-
-def _refuse(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise NotImplementedError(f"DistributedDataParallel of torchlite has no {name}")
-
-
-def _check_devices(named: Sequence[tuple[str, Tensor]], device_ids: Any, output_device: Any) -> None:
-    if any(isinstance(param, UninitializedParameter) for _, param in named):
-        raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward "
-            "pass to correctly initialize the modules"
-        )
-    devices = {param.device for _, param in named}
-    if len({device.type for device in devices}) != 1:
-        raise ValueError(
-            "DistributedDataParallel's input module must be on the same type of devices, but input module parameters "
-            f"locate in {({device.type for device in devices})}."
-        )
-    if device_ids is not None and len(device_ids) > 1:
-        raise ValueError("device_ids can only be None or contain a single element.")
-    if device_ids and ("cpu" in {device.type for device in devices} or len(devices) > 1):
-        raise ValueError(
-            "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device "
-            f"GPU modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module "
-            f"parameters {devices}."
-        )
-
-
-def _check_hook(hook: Any) -> None:
-    if not callable(hook):
-        raise TypeError("Communication hook must be callable.")
-    signature = inspect.signature(hook)
-    bucket = list(itertools.islice(signature.parameters.values(), 1, 2))
-    named = signature.parameters.get("bucket", bucket[0] if bucket else None)
-    if named is not None and named.annotation not in (inspect.Parameter.empty, GradBucket, "dist.GradBucket"):
-        if not isinstance(named.annotation, str):
-            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
-    returned = signature.return_annotation
-    if returned is not inspect.Signature.empty and not isinstance(returned, str):
-        if getattr(returned, "__origin__", returned) is not Future:
-            raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
-
-
-def _check_default_group(group: Any) -> None:
-    if group is not _get_default_group():
-        raise RuntimeError(
-            "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, when "
-            "you have called init_process_group and have not passed process_group argument to DDP constructor"
-        )

@@ -1,0 +1,165 @@
+"""What DistributedDataParallel is used with: communication hooks, uneven inputs, batch norm over all processes."""
+
+import sys
+
+import pytest
+
+from .stories import attempt, same_numbers, tell_all
+from .test_ddp import data, model, trained
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+
+
+def hooks(torch):
+    import importlib
+
+    home = f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks"
+    names = ("default_hooks", "powerSGD_hook", "post_localSGD_hook")
+    return [importlib.import_module(f"{home}.{name}") for name in names]
+
+
+def compressed(torch, dist, tell):
+    default, _, _ = hooks(torch)
+    for hook in (default.allreduce_hook, default.fp16_compress_hook):
+        for options in ({}, {"gradient_as_bucket_view": True}):
+            trained(torch, dist, tell, 3, lambda ddp, hook=hook: ddp.register_comm_hook(None, hook), **options)
+    wrapped = default.fp16_compress_wrapper(default.allreduce_hook)
+    trained(torch, dist, tell, 2, lambda ddp: ddp.register_comm_hook(None, wrapped))
+
+
+def wide(torch, dist, tell, register):
+    nn = torch.nn
+    made = nn.Sequential(nn.Linear(3, 20), nn.Tanh(), nn.Linear(20, 16), nn.Tanh(), nn.Linear(16, 1))
+    with torch.no_grad():
+        for number, param in enumerate(made.parameters()):
+            param.copy_(torch.sin(torch.arange(param.numel()) + number).reshape(param.shape) / 2)
+    ddp = nn.parallel.DistributedDataParallel(made)
+    register(ddp)
+    for step in range(6):
+        x, y = data(torch, dist.get_rank(), step)
+        ddp.zero_grad()
+        loss = nn.functional.mse_loss(ddp(x), y)
+        loss.backward()
+        with torch.no_grad():
+            for param in ddp.parameters():
+                param -= 0.1 * param.grad
+        tell(loss.item())
+
+
+def thin_matrices(torch, dist, tell):
+    _, power, _ = hooks(torch)
+    for options in ({}, {"matrix_approximation_rank": 2, "orthogonalization_epsilon": 1e-8}, {"warm_start": False}):
+        state = power.PowerSGDState(None, start_powerSGD_iter=2, **options)
+        wide(torch, dist, tell, lambda ddp, state=state: ddp.register_comm_hook(state, power.powerSGD_hook))
+        tell(state.compression_stats(), state.iter)
+    tell(attempt(lambda: power.PowerSGDState(None, start_powerSGD_iter=1)))
+
+
+def one_square_matrix(torch, dist, tell):
+    if torch.__name__ == "torchlite":  # PyTorch 2.13 fails at an assertion of its own
+        _, power, _ = hooks(torch)
+        state, losses = power.PowerSGDState(None, start_powerSGD_iter=2), []
+        wide(torch, dist, losses.append, lambda ddp: ddp.register_comm_hook(state, power.batched_powerSGD_hook))
+        assert losses[-1] < losses[0]
+
+
+def local_steps(torch, dist, tell):
+    _, _, local = hooks(torch)
+    alone = [dist.new_group([rank]) for rank in range(2)][dist.get_rank()]
+    state = local.PostLocalSGDState(None, alone, 3)
+    wide(torch, dist, tell, lambda ddp: ddp.register_comm_hook(state, local.post_localSGD_hook))
+
+
+def uneven(torch, dist, tell):
+    rank = dist.get_rank()
+    for options in ({}, {"divide_by_initial_world_size": False}, {"enable": True}):
+        for count in (2 + rank, 3 - rank):
+            ddp = torch.nn.parallel.DistributedDataParallel(model(torch, rank), bucket_cap_mb=0.00001)
+            optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+            with ddp.join(**options):
+                for step in range(count * 2):
+                    optimizer.zero_grad()
+                    ddp(data(torch, rank, step)[0]).square().sum().backward()
+                    optimizer.step()
+            tell(ddp.state_dict())
+
+
+def early_end(torch, dist, tell):
+    rank = dist.get_rank()
+    ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 1))
+
+    def loop():
+        with ddp.join(throw_on_early_termination=True):
+            for step in range(1 + rank):
+                ddp(data(torch, rank, step)[0]).sum().backward()
+
+    tell(attempt(loop))
+
+
+def joined_collective(torch, dist, tell):
+    import importlib
+
+    join = importlib.import_module(f"{torch.__name__}.distributed.algorithms.join")
+
+    class Hook(join.JoinHook):
+        def main_hook(self):
+            dist.all_reduce(torch.zeros(1))
+
+        def post_hook(self, is_last_joiner):
+            tell("last" if is_last_joiner else "not last")
+
+    class Counter(join.Joinable):
+        def __init__(self):
+            super().__init__()
+
+        def __call__(self):
+            join.Join.notify_join_context(self)
+            one = torch.ones(1)
+            dist.all_reduce(one)
+            return one.item()
+
+        def join_hook(self, **kwargs):
+            return Hook()
+
+        @property
+        def join_device(self):
+            return torch.device("cpu")
+
+        @property
+        def join_process_group(self):
+            return dist.group.WORLD
+
+    counter = Counter()
+    with join.Join([counter]):
+        tell([counter() for _ in range(1 + 2 * dist.get_rank())])
+    tell(attempt(lambda: join.Join([])))
+
+
+def normalized(torch, dist, tell):
+    rank = dist.get_rank()
+    made = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model(torch, rank))
+    tell(repr(made))
+    ddp = torch.nn.parallel.DistributedDataParallel(made)
+    for step in range(3):
+        ddp.zero_grad()
+        x = data(torch, rank, step, rows=3 + rank * 2)[0].requires_grad_()
+        out = ddp(x)
+        (out * torch.cos(out)).sum().backward()
+        tell(out, x.grad, [param.grad for param in ddp.parameters()], list(ddp.buffers()))
+    ddp.eval()
+    tell(ddp(data(torch, rank, 5)[0]))
+    images = torch.nn.SyncBatchNorm(2, affine=False, track_running_stats=False)
+    x = torch.sin(torch.arange(2 * 2 * 3 * 4.0) * (rank + 1)).reshape(2, 2, 3, 4).requires_grad_()
+    images(x).pow(3).sum().backward()
+    tell(x.grad)
+
+
+PARTS = [compressed, thin_matrices, one_square_matrix, local_steps, uneven, early_end, joined_collective]
+
+
+def stories(torch, tell):
+    tell_all(PARTS, torch, tell)
+
+
+def test_hooks_and_uneven_inputs():
+    same_numbers(stories)

@@ -1,0 +1,36 @@
+"""`torch.distributed.algorithms.ddp_comm_hooks`: how DistributedDataParallel's gradients travel."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from . import default_hooks, post_localSGD_hook, powerSGD_hook
+
+__all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
+
+
+def _plain(model: Any, state: Any, hook: Any) -> None:
+    model.register_comm_hook(state, hook)
+
+
+def _power_sgd(model: Any, state: Any, hook: Any, rank: int) -> None:
+    model.register_comm_hook(powerSGD_hook.PowerSGDState(state, matrix_approximation_rank=rank), hook)
+
+
+class DDPCommHookType(Enum):
+    """The hooks that can be registered by name."""
+
+    ALLREDUCE = partial(_plain, hook=default_hooks.allreduce_hook)
+    FP16_COMPRESS = partial(_plain, hook=default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = partial(_plain, hook=default_hooks.bf16_compress_hook)
+    POWER_SGD = partial(_power_sgd, hook=powerSGD_hook.powerSGD_hook, rank=1)
+    POWER_SGD_RANK2 = partial(_power_sgd, hook=powerSGD_hook.powerSGD_hook, rank=2)
+    BATCHED_POWER_SGD = partial(_power_sgd, hook=powerSGD_hook.batched_powerSGD_hook, rank=1)
+    BATCHED_POWER_SGD_RANK2 = partial(_power_sgd, hook=powerSGD_hook.batched_powerSGD_hook, rank=2)
+
+
+def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
+    """Register a hook by its name; `state` is the process group, or what the hook keeps."""
+    comm_hook_type.value(model=model, state=state)
