@@ -17,7 +17,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LOSS = re.compile(r"^step +\d+ +loss +(\S+)", re.MULTILINE)
 STEPS = os.environ.get("TORCHLITE_STEPS", "2")
 # Those that draw no batches by a DataLoader, whose generator is the CPU's, which no default device of CUDA takes.
-SCRIPTS = ("basics/polynomial_regression", "densities/real_nvp", "graphs/gcn", "text/lstm_language_model")
+SCRIPTS = (
+    "basics/checkpoints", "basics/custom_function", "basics/hooks", "basics/polynomial_regression",
+    "densities/diffusion", "densities/real_nvp", "graphs/gat", "graphs/gcn", "images/style_transfer",
+    "images/super_resolution", "science/neural_ode", "science/physics_informed", "science/reptile",
+    "text/lstm_language_model", "text/seq2seq_attention",
+)  # fmt: skip
 SLOW = ("science/time_series", "text/char_gpt")
 EVERY = os.environ.get("TORCHLITE_CUDA_SHARE") == "all"
 TODAY = (*SCRIPTS, *SLOW) if EVERY else (SCRIPTS[sum(SEED.encode()) % len(SCRIPTS)],)
