@@ -396,3 +396,14 @@ def test_a_view_that_is_refused_another_shape_keeps_its_history(torch, tell):
     y.detach_()
     view.sum().backward()
     tell(x.grad)
+
+
+@same_story
+def test_products_of_any_dtype_have_gradients_each_time(torch, tell):
+    for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.complex64):
+        for turn in (lambda x: x, lambda x: x.t()):
+            for _ in range(3):  # by plan, too
+                x = turn(torch.ones(2, 2, dtype=dtype)).requires_grad_()
+                for product in (x.matmul(x.t()), x @ x, torch.mm(x, x), x @ x[0], x[0] @ x, x[0] @ x[0]):
+                    grad = torch.autograd.grad(product.sum(), x, torch.tensor(1, dtype=dtype))[0]
+                    tell(grad, grad.stride())

@@ -418,8 +418,11 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
 
 matmul = Exact(
     "matmul(Tensor self, Tensor other)", _mm,
-    {"self": lambda g, other: g.mm(H(other)), "other": lambda g, self: H(self).mm(g)}, batch=_matmul,
-    check_out=_check_matmul_out,
+    {
+        "self": lambda g, other, self_shape, self_stride: to_first(g, other, self_shape, self_stride),
+        "other": lambda g, self, other_shape, other_stride: to_second(g, self, other_shape, other_stride),
+    },
+    batch=_matmul, check_out=_check_matmul_out,
     apply=_of_any_rank, node=mm.node_class, **_FAST,
 )  # fmt: skip
 method("__rmatmul__")(exchanged(publish(matmul, operators="matmul")))
