@@ -191,12 +191,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "onnx.utils": ("", "onnx: export"),
     "numa": ("", ""),
     "numa.binding": ("AffinityMode NumaOptions", ""),
-    # -- other layouts
-    "nested": (
-        "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged to_padded_tensor", "",
-    ),
-    "nested._internal": ("", ""),
-    "nested._internal.nested_tensor": ("NestedTensor _tensor_symint_registry", ""),
     # -- quantised tensors
     "ao": ("", ""),
     "ao.nn": ("", ""),

@@ -1,0 +1,201 @@
+"""What elementwise functions, products and attention do on nested tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.declare.elementwise import Elementwise
+from ...core.machine import Tensor
+from ...core.machine.registry import registry
+from ...operations.formulas import tensors
+from .nested_tensor import NestedTensor, Ragged, from_list, nested, values_of
+from .rules import name_of, rule
+
+# ---- dense tensors beside nested ones
+
+
+def compact(t: NestedTensor) -> NestedTensor:
+    """The same without holes."""
+    return t if t._ragged.lengths is None else from_list(components(t))
+
+
+def components(t: NestedTensor) -> tuple[Tensor, ...]:
+    """The tensors that it is made of."""
+    ragged, values = t._ragged, values_of(t)
+    starts, counts = ragged.offsets.tolist(), ragged.counts().tolist()
+    return tuple([values.narrow(ragged.dim - 1, start, n) for start, n in zip(starts, counts)])
+
+
+def _places(t: NestedTensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of every value the component, the place in it, and whether that is below `longest`."""
+    offsets = t._ragged.offsets
+    which = tensors.arange(t._ragged.batch, device=offsets.device).repeat_interleave(offsets.diff())
+    place = tensors.arange(which.shape[0], device=offsets.device) - offsets[which]
+    return which, place, place < longest
+
+
+def padded(t: NestedTensor, padding: Any, longest: int | None = None) -> Tensor:
+    """The components one beneath the other, with `padding` where they have nothing."""
+    if t._ragged.lengths is not None:
+        raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
+    at, longest = t._ragged.dim, t._ragged.most() if longest is None else longest
+    values = values_of(t).movedim(at - 1, 0)
+    which, place, fits = _places(t, longest)
+    if longest < t._ragged.most():
+        which, place, values = which[fits], place[fits], values[fits]
+    made = values.new_full((t._ragged.batch, longest, *values.shape[1:]), padding).index_put((which, place), values)
+    return made.movedim(1, at)
+
+
+def from_padded(dense: Tensor, like: NestedTensor, dim: int | None = None) -> NestedTensor:
+    """What there is of a padded tensor, divided as `like` is."""
+    at = like._ragged.dim if dim is None else dim
+    which, place, _ = _places(like, 0)
+    values = dense.movedim(at, 1)[which, place].movedim(0, at - 1)
+    return nested(values, like._ragged._replace(dim=at))
+
+
+def spread(t: Tensor, like: NestedTensor, name: str) -> Tensor:
+    """A dense tensor as it goes with the values of a nested one."""
+    ragged, n = like._ragged, like.dim()
+    if not t.dim():
+        return t
+    whole = t.reshape((*(1,) * (n - t.dim()), *t.shape)) if t.dim() <= n else t
+    if whole.dim() == n and whole.shape[ragged.dim] == 1 and whole.shape[0] in (1, ragged.batch):
+        if whole.shape[0] == 1:
+            return whole.squeeze(0)
+        rows = whole.squeeze(ragged.dim).repeat_interleave(ragged.offsets.diff(), 0)
+        return rows.movedim(0, ragged.dim - 1)
+    if whole.dim() == n and whole.shape[0] == ragged.batch and whole.shape[ragged.dim] == ragged.most():
+        return from_padded(whole, like)._values
+    raise RuntimeError(
+        f"cannot call binary pointwise function {_aten(name)}.Tensor with inputs of shapes {like.shape} and {t.shape}"
+    )
+
+
+# ---- of each element, or of the last dimensions
+
+_OPERATORS = """
+    abs add and eq floordiv ge gt iadd iand imul invert ior ipow isub itruediv le lt mod mul ne neg or pos pow radd rand
+    rfloordiv rmod rmul ror rpow rsub rtruediv rxor sub truediv xor
+"""
+_OF_EACH = """
+    absolute alpha_dropout bfloat16 bool clamp_max clamp_min clip clone detach double dropout elu float gelu half
+    hardsigmoid hardswish hardtanh int isfinite isinf isnan leaky_relu logsigmoid long masked_fill masked_fill_ mish
+    native_dropout positive relu_ relu6 rsub selu short sigmoid silu softplus softsign square to type where zero_ fill_
+    copy_ _to_copy alias native_dropout_backward threshold_backward dropout_ feature_dropout
+"""
+_OF_VALUES = "embedding one_hot linear layer_norm native_layer_norm rms_norm nll_loss _linear normalize_last"
+_LIKE = "empty_like full_like ones_like rand_like randint_like randn_like zeros_like"
+
+
+def _aten(name: str) -> str:
+    name = name.strip("_")
+    name = name[1:] if name in ("radd", "rmul", "rsub", "iadd", "imul", "isub") else name
+    return {"truediv": "div", "rtruediv": "div", "itruediv": "div"}.get(name, name)
+
+
+def first_of(values: Any) -> NestedTensor:
+    return next(v for v in values if isinstance(v, NestedTensor))
+
+
+def _of_each(func: Any, *args: Any, **kwargs: Any) -> Any:
+    like, name = first_of((*args, *kwargs.values())), name_of(func)
+
+    def on_values(v: Any) -> Any:
+        if isinstance(v, NestedTensor):
+            if v._ragged.size != like._ragged.size or v._ragged.dim != like._ragged.dim:
+                raise RuntimeError(
+                    f"cannot call binary pointwise function {_aten(name)}.Tensor with inputs of shapes "
+                    f"{tuple(like.shape)} and {tuple(v.shape)}"
+                )
+            return values_of(v)
+        return spread(v, like, name) if isinstance(v, Tensor) else v
+
+    made = func(*map(on_values, args), **{key: on_values(v) for key, v in kwargs.items()})
+    if isinstance(args[0], NestedTensor) and made is args[0]._values:
+        return args[0]
+    return nested(made, like._ragged)
+
+
+def _of_values(func: Any, *args: Any, **kwargs: Any) -> Any:
+    like = first_of((*args, *kwargs.values()))
+    made = func(*[values_of(v) if isinstance(v, NestedTensor) else v for v in args], **kwargs)
+    return nested(made, like._ragged)
+
+
+def _in_place_too(name: str) -> str:
+    base = name.split(".")[0]
+    return f"{base} {base}_"
+
+
+_ELEMENTWISE = " ".join([_in_place_too(name) for name, op in registry.items() if isinstance(op, Elementwise)])
+rule(_ELEMENTWISE)(_of_each)
+rule(_OF_EACH)(_of_each)
+rule(" ".join([f"__{name}__" for name in _OPERATORS.split()]))(_of_each)
+rule(_OF_VALUES)(_of_values)
+rule(_LIKE)(_of_values)
+
+
+@rule("new_empty new_full new_ones new_zeros")
+def _new(func: Any, self: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("new_empty() not supported for NJT with shape != ()")
+
+
+@rule("to_padded_tensor")
+def _to_padded_tensor(func: Any, self: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
+    return padded(self, padding, None if output_size is None else output_size[self._ragged.dim])
+
+
+@rule("contiguous")
+def _contiguous(func: Any, self: NestedTensor, *args: Any, **kwargs: Any) -> NestedTensor:
+    self = compact(self)
+    return self if self.is_contiguous() else nested(values_of(self).contiguous(), self._ragged)
+
+
+@rule("equal allclose")
+def _equal(func: Any, self: NestedTensor, other: NestedTensor, *args: Any, **kwargs: Any) -> bool:
+    if self._ragged.size != other._ragged.size:
+        return False
+    return bool(func(self._values, other._values, *args, **kwargs))
+
+
+# ---- products
+
+
+@rule("matmul __matmul__ bmm __rmatmul__")
+def _matmul(func: Any, self: Any, other: Any) -> Any:
+    if name_of(func) == "__rmatmul__":
+        self, other = other, self
+    a, b = (isinstance(t, NestedTensor) for t in (self, other))
+    last = self.dim() - 1
+    if a and not b and self._ragged.dim != last:
+        if other.dim() <= 2:
+            return nested(values_of(self).matmul(other), self._ragged)
+        if self._ragged.dim == last - 1 and other.dim() == self.dim():
+            self = compact(self)
+            return from_padded(padded(self, 0).matmul(other), self)
+    if a and b and self._ragged.dim == last and other._ragged.dim == other.dim() - 2:
+        return padded(self, 0).matmul(padded(other, 0))
+    shapes = [tuple(t.shape) if isinstance(t, NestedTensor) and t is self else t.shape for t in (self, other)]
+    raise RuntimeError(f"matmul(): not supported between inputs of shapes {shapes[0]} and {shapes[1]}")
+
+
+# ---- attention
+
+
+@rule("scaled_dot_product_attention")
+def _attention(
+    func: Any, query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Any = None,
+    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> NestedTensor:  # fmt: skip
+    if attn_mask is not None:
+        raise ValueError("Masks are not yet supported!")
+    if query.dim() != 4 or any(not isinstance(t, NestedTensor) or t._ragged.dim != 2 for t in (query, key, value)):
+        raise RuntimeError("No viable backend for scaled_dot_product_attention was found.")
+    made = [
+        func(q, k, v, dropout_p=dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa).transpose(0, 1)
+        for q, k, v in zip(*map(components, (query, key, value)))
+    ]
+    ragged = query._ragged if query._ragged.lengths is None else compact(query)._ragged
+    return nested(tensors.cat(made).transpose(0, 1), Ragged(ragged.offsets, None, 2, ragged.bounds))

@@ -1,0 +1,30 @@
+"""Where it is kept what functions do on nested tensors, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Rule = Callable[..., Any]
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(names: str) -> Callable[[Rule], Rule]:
+    """Say what functions do: `f` gets the function of torch, and the arguments of the call."""
+
+    def keep(f: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names.split(), f))
+        return f
+
+    return keep
+
+
+def rule_of(name: str) -> Rule | None:
+    """What a function of this name does; None where it is made of others, or does nothing."""
+    return RULES.get(name)
+
+
+def name_of(func: Any) -> str:
+    """The name of a function or method of torch."""
+    return str(getattr(func, "__name__", ""))
