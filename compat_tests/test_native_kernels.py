@@ -304,6 +304,12 @@ CONVOLUTIONS = [  # images, weights, stride, padding, dilation, groups
     ((2, 3, 7, 6), (35, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((2, 4, 9, 8), (50, 2, 3, 3), (2, 1), (1, 0), (1, 2), 2),
     ((2, 2, 5, 6, 7), (3, 2, 2, 3, 3), (1, 2, 1), (1, 0, 1), (1, 1, 2), 1),
+    ((5, 33, 4, 6), (40, 33, 1, 1), (1, 1), (0, 0), (1, 1), 1),  # and by BLAS
+    ((2, 33, 5, 6), (40, 33, 1, 1), (2, 1), (1, 0), (1, 1), 1),
+    ((3, 230, 5, 5), (96, 230, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 230, 6, 7), (97, 230, 3, 3), (2, 1), (1, 0), (1, 2), 1),
+    ((3, 300, 9), (100, 300, 7), (1,), (2,), (1,), 1),
+    ((2, 100, 3, 4, 5), (96, 100, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
 ]
 
 
@@ -551,7 +557,17 @@ def test_attention(isa, sizes, causal):
             for needs in ((True, True, True, False), (False, True, False, False)):
                 args = (g, q, k, v, None, made, kept, causal, 0.3, needs)
                 back.agree(args, 1e-3, 1e-4, signs=False)
-    forward.agree((q, k, v, np.zeros((queries, keys), np.float32), False, 0.3), 1e-4, 1e-5, taken=False, signs=False)
+    for lead in ((), (heads,), (1, 1), (batch, 1), (batch, heads)):
+        for sizes in ((queries, keys), (1, keys), (queries, 1)):
+            mask = numbers((*lead, *sizes), 6)
+            seen, hidden = mask > -1, np.where(mask > 0, mask, np.float32(-np.inf))
+            for given in (mask, seen, hidden, np.ascontiguousarray(mask.T).T, np.ones_like(seen)):
+                args = (q, k, v, given, causal, 0.3)
+                made, kept = forward.kernel(*args)
+                np.testing.assert_allclose(made, forward.twin(*args)[0], 1e-4, 1e-5)
+    assert not forward.declined
+    back.agree((numbers(made.shape, 5), *args[:4], made, kept, causal, 0.3, needs), 1e-3, 1e-4, signs=False)
+    forward.agree((q, k, v, mask.astype(np.float64), False, 0.3), 1e-4, 1e-5, taken=False, signs=False)
 
 
 # ---- halves
@@ -1010,7 +1026,8 @@ def good_calls():
         yield "_recurrent_backward", (numbers((4, 2, 3)), h, cell, steps, h, cell, *weights, None, *kept, *rest, needs)
     q, k, v = numbers((2, 2, 3, 4)), numbers((2, 2, 5, 4), 1), numbers((2, 2, 5, 6), 2)
     made = Pair("_scaled_dot_product_attention").kernel(q, k, v, None, False, 0.3)
-    yield "_scaled_dot_product_attention", (q, k, v, None, False, 0.3)
+    for mask in (None, numbers((3, 5)), numbers((2, 1, 3, 5)) > 0):
+        yield "_scaled_dot_product_attention", (q, k, v, mask, False, 0.3)
     yield "_scaled_dot_product_attention_backward", (made[0], q, k, v, None, *made, False, 0.3, (True,) * 3 + (False,))
     for name, states, rest in STEP_CALLS:
         yield name, step_arguments(6, states, rest)
@@ -1088,6 +1105,7 @@ def other_values(value):
 
 # Which weights causal attention keeps, and in which order, is each one's own.
 OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
+OWN |= {("_scaled_dot_product_attention_backward", 4)}  # a mask, which the weights that were kept have seen to
 OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
 OWN |= {("map_along", 3), ("map_along", 4)}  # two accounts of one map, of which each reads its own
 OWN |= {("grid_sample", 0), ("grid_sample_backward", 0)}  # the backend

@@ -1,4 +1,4 @@
-// Scaled dot-product attention without a mask: see loops/attention.c.
+// Scaled dot-product attention: see loops/attention.c.
 #include "kernel.h"
 
 enum { KEPT = 1 << 20, SLACK = 64, BLOCK = 8 };  // as the twin has it: of so many weights all are kept
@@ -18,10 +18,10 @@ static int heads_of(PyObject *o, PyArrayObject **to, N *strides)
     return 1;
 }
 
-static int describe(Attention *s, PyArrayObject *q, PyArrayObject *k, PyArrayObject *v, PyObject *mask, PyObject *causal, PyObject *scale)
+static int describe(Attention *s, PyArrayObject *q, PyArrayObject *k, PyArrayObject *v, PyObject *causal, PyObject *scale)
 {
     const npy_intp *of_query = PyArray_DIMS(q), *of_key = PyArray_DIMS(k), *of_value = PyArray_DIMS(v);
-    if (mask != Py_None || !PyBool_Check(causal) || !PyFloat_CheckExact(scale) || of_query[3] != of_key[3] || of_key[2] != of_value[2] ||
+    if (!PyBool_Check(causal) || !PyFloat_CheckExact(scale) || of_query[3] != of_key[3] || of_key[2] != of_value[2] ||
         memcmp(of_query, of_key, 2 * sizeof *of_query) || memcmp(of_query, of_value, 2 * sizeof *of_query))
         return 0;
     s->heads = of_query[1];
@@ -36,14 +36,35 @@ static int describe(Attention *s, PyArrayObject *q, PyArrayObject *k, PyArrayObj
            s->count * s->queries * s->keys <= KEPT && s->features <= WIDEST && s->values <= WIDEST;
 }
 
+// A mask of numbers, to be added, or of bools, which say what is seen; or None. Whether it is one for these scores.
+static int masked(Attention *s, PyObject *o, const float **mask, const uint8_t **seen)
+{
+    PyArrayObject *m = (PyArrayObject *)o;
+    if (o == Py_None) return 1;
+    const int type = PyArray_CheckExact(o) ? PyArray_TYPE(m) : -1, ndim = type < 0 ? 0 : PyArray_NDIM(m);
+    const N sizes[4] = {s->count / s->heads, s->heads, s->queries, s->keys};
+    if ((type != NPY_FLOAT32 && type != NPY_BOOL) || ndim < 2 || ndim > 4 || !PyArray_ISBEHAVED_RO(m)) return 0;
+    for (int d = 0; d < 4; d++) {
+        const int at = d - 4 + ndim;
+        const N size = at < 0 ? 1 : PyArray_DIM(m, at), stride = size == 1 ? 0 : PyArray_STRIDE(m, at);
+        if ((size != 1 && size != sizes[d]) || stride % PyArray_ITEMSIZE(m)) return 0;
+        s->of_mask[d] = stride / PyArray_ITEMSIZE(m);
+    }
+    if (type == NPY_FLOAT32) *mask = PyArray_DATA(m);
+    else *seen = PyArray_DATA(m);
+    return 1;
+}
+
 static N larger(N a, N b) { return a > b ? a : b; }
 
 static PyObject *attention(PyObject *const *a, Py_ssize_t count)
 {
     Attention s;
     PyArrayObject *q, *k, *v;
+    const float *mask = NULL;
+    const uint8_t *seen = NULL;
     if (count != 6 || !heads_of(a[0], &q, s.of_query) || !heads_of(a[1], &k, s.of_key) || !heads_of(a[2], &v, s.of_value) ||
-        !describe(&s, q, k, v, a[3], a[4], a[5]))
+        !describe(&s, q, k, v, a[4], a[5]) || !masked(&s, a[3], &mask, &seen))
         return NULL;
     // In memory, batch, heads and queries of the result lie in the order of those of the queries.
     int alike = !PyArray_IS_C_CONTIGUOUS(q) && s.features == s.values;
@@ -56,7 +77,7 @@ static PyObject *attention(PyObject *const *a, Py_ssize_t count)
     int fine = y && kept && memory && heads_of((PyObject *)y, &y, s.of_result);
     if (fine)
         WORK(s.count * s.queries * s.keys * s.features,
-             loops->attention(&s, data_of(q), data_of(k), data_of(v), data_of(y), data_of(kept), memory));
+             loops->attention(&s, data_of(q), data_of(k), data_of(v), mask, seen, data_of(y), data_of(kept), memory));
     PyMem_Free(memory);
     if (fine) return Py_BuildValue("(NN)", y, kept);
     Py_XDECREF(y);
@@ -70,7 +91,7 @@ static PyObject *attention_backward(PyObject *const *a, Py_ssize_t count)
     int needs[3];
     PyArrayObject *g, *q, *k, *v, *y, *kept = count == 10 ? floats(a[6]) : NULL;
     if (!kept || !heads_of(a[0], &g, s.of_gradient) || !heads_of(a[1], &q, s.of_query) || !heads_of(a[2], &k, s.of_key) ||
-        !heads_of(a[3], &v, s.of_value) || !heads_of(a[5], &y, s.of_result) || !describe(&s, q, k, v, a[4], a[7], a[8]) ||
+        !heads_of(a[3], &v, s.of_value) || !heads_of(a[5], &y, s.of_result) || !describe(&s, q, k, v, a[7], a[8]) ||
         !wanted_of(a[9], 3, needs))
         return NULL;
     const npy_intp shape[4] = {s.count / s.heads, s.heads, s.queries, s.values}, weights[3] = {s.count, s.queries, s.keys};

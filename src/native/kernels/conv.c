@@ -1,5 +1,5 @@
 // Convolutions: see loops/conv.c.
-#include "kernel.h"
+#include "columns.h"
 
 typedef struct {
     Sliding s;
@@ -68,6 +68,10 @@ static PyArrayObject *correlated(const Convolution *c, PyArrayObject *x, PyArray
 {
     const Sliding *s = &c->s;
     PyArrayObject *y = fresh_images(c, s->groups * s->out, s->count);
+    if (y && is_for_columns(s)) {
+        if (!correlate_by_columns(s, x, w, bias, y)) Py_CLEAR(y);
+        return y;
+    }
     size_t room = s->groups * s->in * s->phases * s->cells + PyArray_SIZE(w) + 8 * (s->length + s->slack) + 2 * s->slack;
     float *memory = y ? PyMem_Calloc(room, sizeof(float)) : NULL;
     if (y && !memory) {
@@ -83,6 +87,10 @@ static PyArrayObject *spread_back(const Convolution *c, PyArrayObject *g, PyArra
 {
     const Sliding *s = &c->s;
     PyArrayObject *x = fresh_images(c, s->groups * s->in, s->size);
+    if (x && !bias && is_for_columns(s)) {
+        if (!spread_back_by_columns(s, g, w, x)) Py_CLEAR(x);
+        return x;
+    }
     size_t room = s->groups * s->out * (s->longest + s->cells) + PyArray_SIZE(w) +
                   8 * (s->phases * s->cells + s->slack) + 2 * s->slack;
     float *memory = x ? PyMem_Calloc(room, sizeof(float)) : NULL;
@@ -109,6 +117,10 @@ static PyArrayObject *of_weights(const Convolution *c, PyArrayObject *g, PyArray
     size_t room = s->slack + reads * (sizeof(N) / sizeof(float));
     room += few ? together * (inputs + outputs) : inputs + (s->length + s->groups * reads) * width;
     PyArrayObject *dw = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(like), PyArray_DIMS(like), NPY_FLOAT32, 0);
+    if (dw && is_for_columns(s)) {
+        if (!weights_by_columns(s, g, x, dw)) Py_CLEAR(dw);
+        return dw;
+    }
     float *memory = dw ? PyMem_Calloc(room, sizeof(float)) : NULL;
     if (dw && !memory) {
         Py_CLEAR(dw);

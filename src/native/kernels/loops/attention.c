@@ -45,11 +45,23 @@ static void soften(float *restrict row, N seen, N all, float *restrict weights)
         sum += row[i];
     }
     sum = sum < FLT_MIN ? FLT_MIN : sum;
-    SIMD for (N i = 0; i < seen; i++) weights[i] = row[i] / sum;
+    const float share = 1 / sum;
+    SIMD for (N i = 0; i < seen; i++) weights[i] = row[i] * share;
     SIMD for (N i = seen; i < all; i++) weights[i] = 0;
 }
 
-void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const float *v, float *y, float *kept, float *room)
+// A query's scores, to which a mask is added, or of which those stay that it lets the query see.
+static void hide(const Attention *s, N head, N query, const float *mask, const uint8_t *seen, float *restrict row)
+{
+    const N *step = s->of_mask, first = head / s->heads * step[0] + head % s->heads * step[1] + query * step[2];
+    if (mask && step[3] == 1) SIMD for (N j = 0; j < s->keys; j++) row[j] += mask[first + j];
+    else if (mask) for (N j = 0; j < s->keys; j++) row[j] += mask[first + j * step[3]];
+    else for (N j = 0; j < s->keys; j++) row[j] += seen[first + j * step[3]] ? 0 : -INFINITY;
+}
+
+// With a mask of numbers or of bools, or none.
+void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const float *v, const float *mask,
+                       const uint8_t *seen_by, float *y, float *kept, float *room)
 {
     N apart = s->keys + ROOM, wide = s->values + ROOM;
     float *keys = room, *values = keys + s->features * s->keys + ROOM, *factors = values + s->keys * s->values + ROOM;
@@ -67,6 +79,7 @@ void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const
             for (int b = 0; b < block; b++) {
                 N seen = s->causal && i + b + 1 < s->keys ? i + b + 1 : s->keys;
                 float *weights = kept + (head * s->queries + i + b) * s->keys;
+                if (mask || seen_by) hide(s, head, i + b, mask, seen_by, rows + b * apart);
                 soften(rows + b * apart, seen, s->keys, weights);
             }
             IN_ISA(turn)(kept + (head * s->queries + i) * s->keys, s->keys, s->keys, factors, block);

@@ -38,6 +38,7 @@ typedef ptrdiff_t N;
     /* sums.c */ \
     X(all_finite, (const float *x, N n, int *finite)) \
     X(add_up, (const float *x, int squared, double *total, N n)) \
+    X(add_to, (const float *x, float *y, N n)) \
     X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
     X(sum_of_ends, (const float *x, int squared, float *y, N first, N keep, N last)) \
     X(cumsum, (const float *x, float *y, N first, N n, N last)) \
@@ -86,8 +87,8 @@ typedef ptrdiff_t N;
                         const float *more, const float *before, float *to_h, float *to_c, float *rows, \
                         float *of_state, float *room)) \
     /* attention.c */ \
-    X(attention, (const Attention *s, const float *q, const float *k, const float *v, float *y, float *kept, \
-                  float *room)) \
+    X(attention, (const Attention *s, const float *q, const float *k, const float *v, const float *mask, \
+                  const uint8_t *seen, float *y, float *kept, float *room)) \
     X(attention_slope, (const Attention *s, const float *g, const float *q, const float *k, const float *v, \
                         const float *y, const float *kept, float *dq, float *dk, float *dv, float *room)) \
     /* random.c */ \

@@ -1,27 +1,35 @@
 // Sums of products in registers: see product.h.
 #include "product.h"
 
-INLINE void stretches(const Source *s, const float *factors, const float *bias, int added, float *to, N apart,
-                      const int outs)
+// One stretch of so many vectors.
+INLINE void stretch(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, N at,
+                    const int outs, const int wide)
 {
-    for (N at = 0; at < s->length; at += WIDE * LANES) {
-        Vector total[OUT][WIDE];
-        const float *w = factors;
-        for (int o = 0; o < outs; o++)
-            for (int v = 0; v < WIDE; v++)
-                if (added) total[o][v] = ((Vector *)(to + o * apart + at))[v];
-                else total[o][v] = (Vector){0} + (bias ? bias[o] : 0);
-        for (N c = 0; c < s->channels; c++) {
-            const float *plane = s->from + c * s->plane + at;
-            for (N t = 0; t < s->taps; t++, w += outs) {
-                const Vector *x = (const Vector *)(plane + s->shifts[t]);
-                for (int o = 0; o < outs; o++)
-                    for (int v = 0; v < WIDE; v++) total[o][v] += x[v] * w[o];
-            }
+    Vector total[OUT][WIDE];
+    const float *w = factors;
+    for (int o = 0; o < outs; o++)
+        for (int v = 0; v < wide; v++)
+            if (added) total[o][v] = ((Vector *)(to + o * apart + at))[v];
+            else total[o][v] = (Vector){0} + (bias ? bias[o] : 0);
+    for (N c = 0; c < s->channels; c++) {
+        const float *plane = s->from + c * s->plane + at;
+        for (N t = 0; t < s->taps; t++, w += outs) {
+            const Vector *x = (const Vector *)(plane + s->shifts[t]);
+            for (int o = 0; o < outs; o++)
+                for (int v = 0; v < wide; v++) total[o][v] += x[v] * w[o];
         }
-        for (int o = 0; o < outs; o++)
-            for (int v = 0; v < WIDE; v++) ((Vector *)(to + o * apart + at))[v] = total[o][v];
     }
+    for (int o = 0; o < outs; o++)
+        for (int v = 0; v < wide; v++) ((Vector *)(to + o * apart + at))[v] = total[o][v];
+}
+
+INLINE void stretches(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, const int outs)
+{
+    N at = 0;
+    for (; s->length - at > (outs == OUT ? 2 : 0) * LANES; at += WIDE * LANES)
+        stretch(s, factors, bias, added, to, apart, at, outs, WIDE);
+    if (outs == OUT && s->length - at > LANES) stretch(s, factors, bias, added, to, apart, at, outs, 2);
+    else if (outs == OUT && s->length > at) stretch(s, factors, bias, added, to, apart, at, outs, 1);
 }
 
 void IN_ISA(correlate)(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, int outs)

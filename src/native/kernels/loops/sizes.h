@@ -11,6 +11,7 @@ typedef struct {
     ptrdiff_t heads, count;  // of an element of the batch, and of all
     ptrdiff_t queries, keys, features, values;
     ptrdiff_t of_query[4], of_key[4], of_value[4], of_result[4], of_gradient[4];  // strides
+    ptrdiff_t of_mask[4];
     float scale;
     int causal;
 } Attention;

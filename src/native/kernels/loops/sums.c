@@ -9,6 +9,11 @@ void IN_ISA(all_finite)(const float *restrict x, N n, int *restrict finite)
     *finite = !wrong;
 }
 
+void IN_ISA(add_to)(const float *restrict x, float *restrict y, N n)
+{
+    SIMD for (N i = 0; i < n; i++) y[i] += x[i];
+}
+
 void IN_ISA(add_up)(const float *restrict x, int squared, double *restrict total, N n)
 {
     double sum;
