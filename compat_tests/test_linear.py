@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+import torchlite
 from compat_tests.side_by_side import same_story
 
 DTYPES = ["float32", "float64", "float16", "bfloat16", "complex64", "int64"]
@@ -266,3 +269,25 @@ def test_training(torch, tell):
                 p -= 0.1 * p.grad
         tell(loss)
     tell(m.state_dict())
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(5, 3), (2, 5, 3)])
+@pytest.mark.parametrize("wanted", ["input", "weight", "input weight"])
+def test_backward_runs_after_somebody_looked_at_the_graph(bias: bool, shape: tuple[int, ...], wanted: str) -> None:
+    def gradients(look: bool) -> list[Any]:
+        torchlite.manual_seed(0)
+        x = torchlite.randn(shape, requires_grad="input" in wanted)
+        w = torchlite.randn(4, 3, requires_grad="weight" in wanted)
+        out = torchlite.nn.functional.linear(x, w, torchlite.zeros(4) if bias else None)
+        nodes = [out.grad_fn]
+        while look and nodes:
+            node = nodes.pop()
+            for name in dir(node):
+                if name.startswith("_saved_"):
+                    getattr(node, name)
+            nodes += [n for n, _ in node.next_functions if n is not None]
+        out.pow(2).sum().backward()
+        return [t.grad if t.grad is None else (t.grad.tolist(), t.grad.stride()) for t in (x, w)]
+
+    assert gradients(look=True) == gradients(look=False)

@@ -281,6 +281,20 @@ class EventList(list[Any]):
     def __str__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        """The sums by name, with the most of their own time first, as notebooks show them."""
+        from ..viz.tables import html_table
+
+        summed = all(isinstance(e, FunctionEventAvg) for e in self)
+        sums = sorted(self if summed else self.key_averages(), key=lambda e: -e.self_cpu_time_total)
+        total = self.self_cpu_time_total
+        rows = [["name", "own time", "of all", "time", "per call", "calls"]]
+        for e in sums[:30]:
+            times = [_format_time(t) for t in (e.self_cpu_time_total, e.cpu_time_total, e.cpu_time)]
+            rows.append([e.key, times[0], _percent(e.self_cpu_time_total, total), *times[1:], str(e.count)])
+        more = f", {len(sums) - 30} more names" if len(sums) > 30 else ""
+        return html_table(rows, f"Own time in all: {_format_time(total)}{more}")
+
     def export_chrome_trace(self, path: str | os.PathLike[str], **besides: Any) -> None:
         """Write the events to a file that chrome://tracing and Perfetto show, and what else it shall say."""
         process = os.getpid()

@@ -216,6 +216,10 @@ class profile(Context):
         """The events of the last recorded stretch, summed by name."""
         return self._recorded().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
+    def _repr_html_(self) -> str | None:
+        """The last recorded stretch as a table, in notebooks."""
+        return None if self.profiler is None else self.events()._repr_html_()
+
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the last recorded stretch to a file, packed if its name ends in `.gz`."""
         path = os.fspath(path)

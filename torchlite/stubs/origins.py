@@ -20,9 +20,9 @@ class Home(NamedTuple):
 
 _ROOT = Path(__file__).parent.parent.parent
 # Modules that PyTorch has no name for.
-OWN = frozenset(
-    ("absent", "alias", "checks", "constants", "core", "exceptions", "faces", "kernels", "operations", "stubs")
-)
+OWN = frozenset((
+    "absent", "alias", "checks", "constants", "core", "exceptions", "faces", "kernels", "operations", "stubs", "viz",
+))  # fmt: skip
 Definition = ast.FunctionDef | ast.ClassDef
 
 

@@ -34,13 +34,15 @@ def namespace(module: str) -> str:
     handed_on, made_here = [], []
     inside = {name for name in children(module) if isinstance(vars(space).get(name, space), ModuleType)}
     for name in sorted({*dir(space), *inside, *_faces(module)}):
+        if name.startswith("_") and name != "__version__":
+            continue
         if name in inside:
             handed_on.append(f"from {module} import {name} as {name}")
             continue
         where = _later(module, name) or home(module, name)
         value = getattr(space, name)
         is_known = where.module.startswith("torchlite") or isinstance(value, float)
-        if (name.startswith("_") and name != "__version__") or not is_known or where.module == "torchlite.absent":
+        if not is_known or where.module == "torchlite.absent":
             continue
         definition = defined(where.module).get(where.name)
         if where == (module, name) and isinstance(value, type) and definition:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.declare import OpNode, shape_at
 from ...core.machine import Node, wrap_shown
 from ...core.state import local
+from ...core.values import contiguous_strides
 from ..shapes.orders import t
 from ..shapes.shape import unsafe_view, view
 from .added_products import addmm
@@ -66,8 +67,11 @@ def _take_apart(node: OpNode) -> bool:
         product = _step(node, addmm if bias else mm, None, (rows, shape[-1]))
         node.__class__, node.next_edges = outer.node_class, ((product, 0),)
         node.saved_entries, node.plain_values = (), ((rows, shape[-1]),)
-    if bias:
-        product.plain_values = (*node.plain_values, 1, 1) if product is node else ((shape[-1],), 1, 1)
+    factors = ((shape[-1],), 1, 1) if bias else ()
+    of_mat1 = () if to_input is None else (rows, shape_at(to_input)[-1])
+    of_weight = () if to_weight is None else shape_at(to_weight)
+    whole = contiguous_strides(of_mat1), contiguous_strides(of_weight)[::-1]
+    product.plain_values = (*factors, *_laid(mat1, of_mat1, whole[0]), *_laid(mat2, of_weight[::-1], whole[1]))
     product.__class__ = (addmm if bias else mm).node_class
     product.next_edges = (*bias, to_mat1, to_mat2)
     product.saved_entries = None if saved is None else (mat1, mat2) if bias else (mat2, mat1)
@@ -80,6 +84,11 @@ def _step(node: OpNode, op: Op, edge: Any, shape: tuple[int, ...], *plain: Any) 
     made.operand_forms, made.plain_values = None, plain
     made.sequence_nr, made.node_metadata = node.sequence_nr, node.node_metadata
     return made
+
+
+def _laid(entry: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape and the strides of an operand, as its gradient has them; these where it was not kept."""
+    return (shape, strides) if entry is None else (tuple(entry[0].shape), entry[0].stride())
 
 
 def _shown(entry: Any, edge: Any, change: Callable[[Any], Any]) -> Any:
