@@ -34,7 +34,6 @@ _new = object.__new__
 
 
 def _along(name: str, numbers: Sequence[int], dim: Any) -> int:
-    """One of the numbers that `size` or `stride` gives for all dimensions."""
     if isinstance(dim, bool) or getattr(dim, "dtype", None) is bool_ or not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
     if not numbers:
