@@ -297,6 +297,14 @@ torch.ones(2, 0).amax(-1)
 torch.ones(0).index_select(0, torch.tensor([0]))
 torch.cat([torch.ones(2, 2), x], out=torch.empty(0, dtype=torch.int64))
 torch.cat([x[0], x], out=torch.empty(0, dtype=torch.int64))
+torch.zeros(2, 3)[[2, 0], :0]
+torch.zeros(3, 0)[[7]]
+torch.zeros(3, 0).index_put_((torch.tensor([7]),), torch.tensor(1.0))
+torch.zeros(0, 3)[[1]]
+F.conv1d(torch.zeros(0, 4, 0), torch.zeros(2, 4, 2), padding=1).shape
+F.conv_transpose1d(torch.zeros(0, 1, 0), torch.zeros(1, 2, 2), stride=2).shape
+F.conv1d(torch.zeros(1, 4, 0), torch.zeros(2, 4, 2), padding=1)
+torch.ones(2, 0, dtype=torch.complex64).min()
 torch.diag(torch.ones(1, 1, 1))
 torch.diag(torch.ones(1, 1, 1), out=torch.empty(0))
 """
@@ -305,3 +313,14 @@ torch.diag(torch.ones(1, 1, 1), out=torch.empty(0))
 @pytest.mark.parametrize("call", FIRST.strip().splitlines())
 def test_the_first_of_several_errors(call):
     assert outcome(torchlite, call) == outcome(torch, call)
+
+
+def test_complex_numbers_have_no_dtype_beside_bfloat16():
+    for library in (torch, torchlite):
+        library.set_default_dtype(library.bfloat16)
+    try:
+        for call in ("torch.tensor(1j)", "torch.tensor([1j, 2])", "torch.tensor([1j], dtype=torch.complex64)"):
+            assert outcome(torchlite, call) == outcome(torch, call)
+    finally:
+        for library in (torch, torchlite):
+            library.set_default_dtype(library.float32)

@@ -134,7 +134,7 @@ def _check(
     if 0 in shape[2:]:
         raise RuntimeError("could not create a primitive descriptor for the convolution forward propagation primitive")
     _check_sizes(image[2:], shape[2:], stride, padding, dilation, transposed, output_padding)
-    if 0 in image[2:]:
+    if 0 in image[2:] and 0 not in image[:2]:
         row = [1] if len(image) == 3 else []  # which PyTorch makes an image
         shown = [*image[:2], *row, *image[2:]]
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {shown}")

@@ -28,12 +28,19 @@ def _sequence(data: Any) -> bool:
     )
 
 
+def _complex() -> dt.dtype:
+    """The dtype of complex numbers, for which there is none beside bfloat16."""
+    if dt.get_default_dtype() is dt.bfloat16:
+        raise RuntimeError("invalid default scalar type for complex")
+    return dt.default_complex()
+
+
 def _inferred(data: Any) -> dt.dtype:
     """The dtype of a tensor made from `data`."""
     if isinstance(data, np.generic):
         return dt.of_numpy(data.dtype)
     if isinstance(data, _NUMBERS):
-        return dt.of_number(data)
+        return _complex() if isinstance(data, complex) else dt.of_number(data)
     if isinstance(data, (TensorBase, np.ndarray)):
         return data.dtype if isinstance(data, TensorBase) else dt.of_numpy(data.dtype)
     if isinstance(data, (str, bytes)):
@@ -154,7 +161,7 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
             array.dtype.kind
         )
         if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
-            d = d or natural
+            d = d or (_complex() if natural.is_complex else natural)
             return local.state.quiet(array.astype, d.numpy), d
     shape = _shape_of(data)
     get_backend(CPU).check_room(shape, (d or dt.uint8).numpy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -65,9 +66,26 @@ def _located(xp: Namespace, shape: tuple[int, ...], indices: Sequence[Any]) -> t
         else:
             dim += 1
         places.append(index)
+    if 0 in shape:
+        places = _unread(xp, shape, places)
     if not _raises(xp):
         _check_bounds(xp, shape, places)
     return tuple(places)
+
+
+def _unread(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]) -> list[Any]:
+    """The same places, but for numbers where nothing is picked: PyTorch does not read them then."""
+    dims = list(itertools.accumulate([p.ndim if _is_mask(p) else 1 for p in places], initial=0))
+    whole = [d for d, p in zip(dims, places) if p.__class__ is slice]
+    if all([shape[d] for d in (*whole, *range(dims[-1], len(shape)))]):
+        return list(places)
+    return [
+        p if p.__class__ is slice or _is_mask(p) or not shape[d] else xp.zeros_like(p) for d, p in zip(dims, places)
+    ]
+
+
+def _is_mask(place: Any) -> bool:
+    return place.__class__ is not slice and place.dtype.kind == "b"
 
 
 def _check_mask(shape: tuple[int, ...], mask: tuple[int, ...], dim: int) -> None:

@@ -69,13 +69,18 @@ def has_elements(name: str, as_given: bool = False) -> Callable[..., None]:
     return check
 
 
+def _check_any(name: str, shape: tuple[int, ...]) -> None:
+    if 0 in shape:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
+        )
+
+
 def _whole(name: str, which: str) -> Callable[..., Any]:
     def kernel(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
-        if not array.size and axis is None:
-            raise RuntimeError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                "with the 'dim' argument."
-            )
+        if axis is None:
+            _check_any(name, array.shape)
         return getattr(array, which)(axis, keepdims=keepdim)
 
     return kernel
@@ -107,6 +112,7 @@ def _declare_extreme(name: str) -> None:
             _whole(name, name),
             _share_all,
             refuse=refused(f"{name}_all", *dt.COMPLEXES),
+            check_form=lambda self: _check_any(name, self.array.shape),
             node=f"{name.capitalize()}Backward1",
             batch=lambda self: extreme.apply(self, (), False),
         ),
