@@ -7,10 +7,11 @@ from typing import Any
 
 from ..absent import placeholder
 from ..faces import later
-from . import collectives, errors, messages, objects, options, stores, work, world
+from . import collectives, errors, group_methods, messages, objects, options, stores, work, world
 from .buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket, _compute_bucket_assignment_by_size
 from .collectives import *
 from .collectives import _all_gather_base, _reduce_scatter_base
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
 from .messages import *
 from .objects import *
@@ -27,11 +28,11 @@ from .world import _get_default_group, _get_default_store, _get_process_group_na
 ProcessGroupGloo = placeholder("torch.distributed", "ProcessGroupGloo")
 reduce_op = ReduceOp
 __all__ = [
-    "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "reduce_op", "register_rendezvous_handler", "rendezvous",
-    "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
-    *stores.__all__, *world.__all__,
+    "DeviceMesh", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "init_device_mesh", "reduce_op",
+    "register_rendezvous_handler", "rendezvous", "supports_complex", *collectives.__all__, *errors.__all__,
+    *messages.__all__, *objects.__all__, *options.__all__, *stores.__all__, *world.__all__,
 ]  # fmt: skip
-_MODULES = frozenset(("algorithms", "utils"))  # loaded when first used
+_MODULES = frozenset(("_functional_collectives", "algorithms", "nn", "run", "utils"))  # loaded when first used
 _face = later(__name__)
 
 

@@ -352,10 +352,12 @@ def new_subgroups_by_enumeration(
     """Groups of those that are listed: that of this process, and all of them."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
-    listed = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
-    twice = next((rank for rank in listed if listed.count(rank) > 1), None)
-    if twice is not None:
-        raise ValueError(f"Rank {twice} has appeared in both subgroup lists")
+    first: dict[int, Sequence[int]] = {}
+    for ranks in ranks_per_subgroup_list:
+        for rank in ranks:
+            if rank in first:
+                raise ValueError(f"Rank {rank} has appeared in both subgroup {first[rank]} and {ranks}")
+            first[rank] = ranks
     made = [new_group(ranks, timeout, backend, pg_options, group_desc=group_desc) for ranks in ranks_per_subgroup_list]
     own = next((each for ranks, each in zip(ranks_per_subgroup_list, made) if get_rank() in ranks), None)
     return own, made

@@ -34,14 +34,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed._composable": ("checkpoint contract replicate", ""),
     "distributed._composable.fsdp": ("", f"distributed.fsdp: {_COMPOSED}"),
     "distributed._composable.replicate": ("", "distributed._composable: replicate"),
-    "distributed._functional_collectives": (
-        """
-        AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce all_reduce_coalesced
-        all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor
-        reduce_scatter_tensor_autograd wait_tensor
-        """,
-        "",
-    ),
     "distributed._shard": ("", ""),
     "distributed._shard.sharded_tensor": ("Shard ShardedTensor ShardedTensorMetadata TensorProperties", ""),
     "distributed._symmetric_memory": ("empty get_mem_pool is_nvshmem_available rendezvous", ""),
@@ -89,7 +81,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.checkpoint.state_dict_saver": ("async_save save save_state_dict", ""),
     "distributed.checkpoint.stateful": ("Stateful", ""),
     "distributed.checkpoint.storage": ("StorageReader StorageWriter WriteResult", ""),
-    "distributed.device_mesh": ("DeviceMesh _get_device_handle _mesh_resources init_device_mesh", ""),
     "distributed.distributed_c10d": (
         "_new_process_group_helper",
         "distributed: * _get_default_group _get_default_store _get_process_group_name _resolve_process_group _world",
@@ -133,11 +124,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     ),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
     "distributed.launcher.api": ("LaunchConfig elastic_launch launch_agent", ""),
-    "distributed.nn": ("RemoteModule", "distributed.nn.functional: *"),
-    "distributed.nn.functional": (
-        "all_gather all_reduce all_to_all all_to_all_single broadcast gather reduce reduce_scatter scatter",
-        "distributed: ReduceOp group",
-    ),
     "distributed.optim": (
         "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer _apply_optimizer_in_backward"
         " as_functional_optim", "",

@@ -1,0 +1,162 @@
+"""What the others see of a process that dies, is late, or does something else; and what is left behind: nothing."""
+
+import datetime
+import glob
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from .ranks import ROOT, run, start
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+MOMENTS = [
+    "before anything", "in a collective", "between collectives", "in its own computation", "while receiving",
+    "while sending", "in a subgroup", "in a thread's collective", "by an exception", "in a large collective",
+]  # fmt: skip
+
+# Rank 1 dies at a moment that is named; the others are in calls that wait for it, and say what they saw.
+DYING = """if True:
+    import os, signal, sys, threading, time
+    import torchlite as torch, torchlite.distributed as dist
+    moment, path, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=size)
+    group = dist.new_group(list(range(size)))
+    x = torch.ones(5_000_000 if "large" in moment else 1000)
+    dist.all_reduce(x)
+    die = lambda: os.kill(os.getpid(), signal.SIGKILL)
+    if rank == 1:
+        if moment in ("in a collective", "in a large collective"):
+            threading.Timer(0.2, die).start()
+            while True:
+                dist.all_reduce(x)
+        elif moment == "by an exception":
+            raise SystemExit("on its own")
+        elif moment == "in its own computation":
+            time.sleep(0.3)
+        elif moment == "while sending":
+            dist.isend(torch.ones(3_000_000), 0)
+        die()
+    began = time.monotonic()
+    try:
+        while True:
+            if moment == "while receiving":
+                dist.recv(x, 1)
+            elif moment == "while sending":
+                dist.recv(torch.zeros(3_000_000), 1)
+            elif moment == "in a subgroup":
+                dist.barrier(group)
+            elif moment == "in a thread's collective":
+                dist.all_reduce(x, async_op=True).wait()
+            else:
+                dist.all_reduce(x)
+    except dist.DistBackendError as error:
+        print(f"{'rank 1 (process' in str(error)} after {time.monotonic() - began < 20}", flush=True)
+    try:
+        dist.all_reduce(x, group=group if moment == "in a subgroup" else None)
+        print("no error at the second call")
+    except dist.DistBackendError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_process_that_dies_is_named_by_the_others(moment, tmp_path):
+    before = set(glob.glob("/dev/shm/torch*"))
+    size = 2 if MOMENTS.index(moment) % 2 else 3
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", DYING, moment, str(tmp_path / "meeting"), str(rank), str(size)],
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        for rank in range(size)
+    ]  # fmt: skip
+    try:
+        told = [process.communicate(timeout=90)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [said for rank, said in enumerate(told) if rank != 1] == ["True after True\n"] * (size - 1)
+    assert set(glob.glob("/dev/shm/torch*")) <= before
+
+
+def late(torch, tell):
+    limit = datetime.timedelta(seconds=1)
+    dist = start(torch, timeout=datetime.timedelta(seconds=60))
+    group, other = dist.new_group(timeout=limit), dist.new_group(timeout=limit)
+    third = dist.new_group()
+    if dist.get_rank():
+        time.sleep(8)
+        return
+    for call in (
+        lambda: dist.all_reduce(torch.ones(2), group=group),
+        lambda: dist.recv(torch.ones(2), 1, group=other),
+        lambda: dist.all_reduce(torch.ones(2), group=third, async_op=True).wait(limit),
+        lambda: dist.monitored_barrier(timeout=limit),
+    ):
+        began = time.monotonic()
+        with pytest.raises(RuntimeError) as raised:
+            call()
+        tell(str(raised.value).partition("\n")[0], 0.9 < time.monotonic() - began < 2.4)
+
+
+def test_a_process_that_is_late():
+    told, _ = run("torchlite", late)
+    assert told[0].startswith("Timed out waiting 1000ms for rank 1 (process ")
+    assert told[0].endswith(" to take part in all_reduce")
+    assert told[2] == "Timed out waiting 1000ms for recv operation to complete"
+    assert told[4] == "Timed out waiting 1000ms for all_reduce operation to complete"
+    assert told[6] == "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 1000 ms"
+    assert told[1::2] == ["True"] * 4
+
+
+def otherwise(torch, tell):
+    dist = start(torch)
+    rank, groups = dist.get_rank(), [dist.new_group() for _ in range(3)]
+    for group, call in zip(
+        groups,
+        (
+            lambda g: dist.all_reduce(torch.ones(2 + rank), group=g),
+            lambda g: dist.broadcast(torch.ones(2), 0, g) if rank else dist.all_reduce(torch.ones(2), group=g),
+            lambda g: dist.all_reduce(torch.ones(2, dtype=torch.int32 if rank else torch.float32), group=g),
+        ),
+        strict=True,
+    ):
+        try:
+            call(group)
+            tell("no error")
+        except RuntimeError as error:
+            tell(error)
+
+
+def test_processes_that_do_not_call_the_same():
+    for rank, told in enumerate(run("torchlite", otherwise)):
+        assert "all must call the same" in told[0] and "all must call the same" in told[1], rank
+    words = ("TensorShape=[[2]]", "OpType=BROADCAST", "TensorDtypes=['Float']")
+    for told in run("torchlite", otherwise, TORCH_DISTRIBUTED_DEBUG="DETAIL"):
+        for text, word in zip(told, words, strict=True):
+            assert text.startswith("Detected mismatch between collectives on ranks. Rank ") and word in text
+
+
+def forked(torch, tell):
+    """A process that was forked from one that dies does not keep its connections open."""
+    dist = start(torch)
+    dist.barrier()
+    if dist.get_rank():
+        child = os.fork()
+        if child == 0:
+            time.sleep(10)
+            os._exit(0)
+        tell("gone")
+        return
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="rank 1"):
+        dist.barrier()
+    tell(time.monotonic() - began < 8)
+
+
+def test_children_of_a_process_that_ended_do_not_matter():
+    assert run("torchlite", forked)[0] == ["True"]

@@ -1,0 +1,8 @@
+"""`torch.distributed.nn`: collectives through which gradients flow."""
+
+from __future__ import annotations
+
+from ...absent import placeholder
+from .functional import *
+
+RemoteModule = placeholder("torch.distributed.nn", "RemoteModule")
