@@ -21,7 +21,7 @@ _SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_spar
 _LACKING = {
     "process groups": "torch.distributed.*",
     "graphs of functions (torch.compile and torch.jit run them as they are)":
-        "torch.fx.* torch.export.* torch._inductor.*",
+        "torch.export.* torch._inductor.*",
     "quantised tensors": _QUANTISED,
     "semi-structured sparse tensors": _SEMI_STRUCTURED,
     "kernels of cuDNN, MIOpen, oneDNN and FBGEMM (torch.nn.functional computes the same)":

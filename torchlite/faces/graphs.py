@@ -12,36 +12,8 @@ from ..operations.making.host_data import tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# ---- tracing
-
-
-def symbolic_trace(*args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError("torchlite does not capture graphs: torch.fx traces nothing here")
-
-
-def make_fx(*args: Any, **kwargs: Any) -> Any:
-    """Tracing, which there is none of."""
-    raise NotImplementedError("torchlite runs operations as they are called, and makes no graphs of functions")
-
-
-class Graph:
-    """A class that nothing is an instance of, as are the others here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        symbolic_trace()
-
-
-def _like_graph(name: str) -> type[Graph]:
-    return type(name, (Graph,), {"__module__": "torch.fx"})
-
-
-Graph.__module__ = "torch.fx"
-GraphModule, Interpreter, Node = _like_graph("GraphModule"), _like_graph("Interpreter"), _like_graph("Node")
-Proxy, Tracer, Transformer = _like_graph("Proxy"), _like_graph("Tracer"), _like_graph("Transformer")
-
-
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
-    """Tracing would leave calls of the function as they are."""
+    """What is told of a function leaves it as it is."""
     return fn_or_name
 
 

@@ -123,7 +123,7 @@ FACES = {
     "functorch": Face(
         "The transforms of `torch.func` under their first names, which PyTorch means to take away.",
         "_functorch.deprecated: *; _functorch.make_functional: FunctionalModule FunctionalModuleWithBuffers;"
-        "faces.graphs: make_fx; torch_version: __version__",
+        "fx.experimental.proxy_tensor: make_fx; torch_version: __version__",
     ),
     "functorch._src": Face("Private modules of functorch's, by the names that older packages have for them."),
     "functorch._src.vmap": Face(
@@ -141,10 +141,6 @@ FACES = {
     "functorch.experimental": Face(
         "What was tried out in functorch.",
         "_functorch.apis: chunk_vmap; func: functionalize hessian jacfwd jvp replace_all_batch_norm_modules_",
-    ),
-    "fx": Face(
-        "For programs that only mention it: nothing here captures graphs.",
-        "faces.graphs: Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace wrap",
     ),
     "jit.annotations": Face(
         "", "_jit_internal: Any BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict List Optional Tuple Union"

@@ -30,9 +30,22 @@ class ViewOp(Op):
         self.kind = MULTI_OUTPUT if multi else ORDINARY
 
     @staticmethod
-    def seen(made: Any) -> Any:
-        """The arrays of what a dispatch mode gave in the place of views."""
-        return [t.array for t in made] if isinstance(made, tuple | list) else made.array
+    def given(t: Any, source: Tensor) -> Any:
+        """A tensor that a dispatch mode gave as a view, to be given its history here."""
+        if not isinstance(t, Tensor) or t.backend.level:
+            return t
+        if t is source or t.edge.__class__ is not View:
+            return t.alias()
+        t.edge = None  # it was made where nothing is recorded
+        return t
+
+    def shown(self, backend: Any, array: Any, values: Sequence[Any]) -> tuple[tuple[Tensor, ...], bool]:
+        """What the kernel shows of an array, and whether it is a list."""
+        kernel = self.kernels.get(backend) or self.find_kernel(backend)
+        made = kernel(array if array.size else backend.definite(array), *values[1:])
+        if made.__class__ is list or made.__class__ is tuple:
+            return tuple([self.wrap_results(array, None, backend) for array in made]), True
+        return (self.wrap_results(made, None, backend),), False
 
     def run_generally(self, state: Any, mode: Any, values: Sequence[Any]) -> Any:
         """Show, and give the view its history."""
@@ -54,22 +67,17 @@ class ViewOp(Op):
             results = made if several else (made,)
         else:
             if mode.seer is not None:
-                made = self.seen(mode.seer(self, values))
+                made = mode.seer(self, values)
+                several = isinstance(made, (tuple, list))
+                results = tuple([self.given(t, source) for t in (made if several else (made,))])
             else:
-                kernel = self.kernels.get(backend) or self.find_kernel(backend)
-                array = source.array
-                made = kernel(array if array.size else backend.definite(array), *values[1:])
-            several = made.__class__ is list or made.__class__ is tuple
-            if several:
-                results = tuple([self.wrap_results(array, None, backend) for array in made])
-            else:
-                results = (self.wrap_results(made, None, backend),)
+                results, several = self.shown(backend, source.array, values)
             if grad and source.edge is not None and self.rules:
                 self.record(values, results)
             if mode.moving and self.rules:
                 mode.moving[-1].follow(self, values, results)
         for r in results:
-            if r.edge.__class__ is View:  # made by other views, as a batching rule may do
+            if r.edge.__class__ is View or r.backend.handed:  # made by other views, as a batching rule may do
                 continue
             if source.counter is UNVERSIONED:
                 r.counter = UNVERSIONED

@@ -1,0 +1,274 @@
+"""The code of a graph: one line for each node, and the names that it needs."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import math
+import types
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.values.device import device
+from ..core.values.dtype import dtype
+from ..core.values.layout import layout, memory_format
+from ..utils import _pytree
+from .node import Node, _get_qualified_name, _type_repr, map_arg, nodes_in
+
+_ROOT = __package__.partition(".")[0]
+
+magic_methods = {
+    "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}", "ge": "{} >= {}",
+    "pos": "+{}", "neg": "-{}", "invert": "~{}", "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}",
+    "floordiv": "{} // {}", "truediv": "{} / {}", "div": "{} / {}", "mod": "{} % {}", "pow": "{} ** {}",
+    "lshift": "{} << {}", "rshift": "{} >> {}", "and_": "{} & {}", "or_": "{} | {}", "xor": "{} ^ {}",
+    "getitem": "{}[{}]", "matmul": "{} @ {}",
+}  # fmt: skip
+reflectable = (
+    "add", "and_", "div", "floordiv", "lshift", "mod", "mul", "or_", "pow", "rshift", "sub", "truediv", "xor", "matmul",
+)  # fmt: skip
+inplace_methods = {
+    "iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}", "imod": "{} %= {}",
+    "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}", "irshift": "{} >>= {}",
+    "isub": "{} -= {}", "itruediv": "{} /= {}", "ixor": "{} ^= {}", "setitem": "{}[{}] = {}",
+}  # fmt: skip
+
+
+@dataclass
+class PythonCode:
+    """A method's code, and what its names mean."""
+
+    src: str
+    globals: dict[str, Any]
+    _lineno_map: dict[int, int | None] | None = None
+    _prologue_start: int = 0
+
+
+def _builtins() -> dict[str, Any]:
+    """The names that code may always use."""
+    torch = importlib.import_module(_ROOT)
+    return {
+        "inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": device,
+        "fx_pytree": _pytree, "pytree": _pytree,
+    }  # fmt: skip
+
+
+class CodeGen:
+    """Makes code of nodes. A subclass may say how the method begins and ends."""
+
+    def __init__(self) -> None:
+        self._body_transformer: Callable[[list[str]], list[str]] | None = None
+        self._func_name = "forward"
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        """The line that begins the function, and those that take its arguments apart."""
+        if not free_vars or free_vars[0] != "self":
+            free_vars.insert(0, "self")
+        return f"def {self._func_name}({', '.join(free_vars)}){maybe_return_annotation}:"
+
+    def generate_output(self, output_args: Any, **_: Any) -> str:
+        """The line that ends it."""
+        return f"return {self._written(output_args)}"
+
+    def process_inputs(self, *args: Any) -> Any:
+        return args
+
+    def process_outputs(self, outputs: Any) -> Any:
+        return outputs
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        """Names that the code needs besides."""
+        return []
+
+    def _written(self, value: Any) -> str:
+        return _Writing(None).argument(value)
+
+    def _gen_python_code(self, nodes: Iterable[Node], root_module: str, namespace: Any, **_: Any) -> PythonCode:
+        writing = _Writing(namespace)
+        for name, value in self.additional_globals():
+            writing.named(name, value)
+        body = writing.body(list(nodes), root_module, self)
+        if not writing.lines:
+            body = ["pass\n"]
+        free = list(writing.free)
+        if self._body_transformer is not None:
+            body = self._body_transformer(body)
+        head = self.gen_fn_def(free, writing.returns)
+        text = "".join([*writing.renamed, *body])
+        indented = "\n".join(["    " + line for line in text.split("\n")])
+        used = dict(writing.globals)
+        return PythonCode(f"\n\n\n{head}\n{indented}", used)
+
+
+class _Writing:
+    """The code that is being written."""
+
+    def __init__(self, namespace: Any) -> None:
+        self.namespace = namespace
+        self.globals: dict[str, Any] = {}
+        self.free: list[str] = []
+        self.lines: list[str] = []
+        self.renamed: list[str] = []  # what gives arguments the names of their nodes
+        self.returns = ""
+        if namespace is not None:
+            for name, value in _builtins().items():
+                self.named(name, value)
+
+    # ---- names
+
+    def named(self, hint: str, value: Any) -> str:
+        """The name of an object in the code."""
+        if _of_torch(value) and value is not device:
+            return hint  # reached through `torch`
+        name = hint.replace(".", "_")
+        while self.globals.get(name, value) is not value:
+            name += "_1"
+        self.globals[name] = value
+        return name
+
+    def typed(self, o: Any) -> str:
+        """A type in the code."""
+        if o == ():
+            return "()"
+        name = _type_repr(o)
+        origin = getattr(o, "__origin__", None)
+        if origin is not None:
+            name = getattr(o, "_name", None) or _type_repr(origin)
+            outer = self.named(_type_repr(origin) if isinstance(origin, type) else f"typing_{name}", origin)
+            if isinstance(o, types.GenericAlias) or getattr(o, "__args__", ()):
+                return f"{outer}[{', '.join([self.typed(a) for a in o.__args__])}]"
+            return outer
+        if o is None or o is type(None):
+            return "None" if o is None else self.named("NoneType", o)
+        return self.named(name, o)
+
+    # ---- arguments
+
+    def argument(self, arg: Any) -> str:
+        """An argument in the code."""
+        if isinstance(arg, tuple) and hasattr(arg, "_fields"):
+            name = self.named(_type_repr(type(arg)), type(arg)) if self.namespace else type(arg).__name__
+            return f"{name}({', '.join(map(self.argument, arg))})"
+        if isinstance(arg, (tuple, list)):
+            inside = ", ".join(map(self.argument, arg))
+            if isinstance(arg, list):
+                return f"[{inside}]"
+            return f"({inside},)" if len(arg) == 1 else f"({inside})"
+        if isinstance(arg, dict):
+            return "{" + ", ".join([f"{k!r}: {self.argument(v)}" for k, v in arg.items()]) + "}"
+        if isinstance(arg, slice):
+            return f"slice({self.argument(arg.start)}, {self.argument(arg.stop)}, {self.argument(arg.step)})"
+        if isinstance(arg, enum.Enum):
+            cls = type(arg)
+            return f"{self.named(_type_repr(cls), cls) if self.namespace else cls.__name__}.{arg.name}"
+        if isinstance(arg, device):
+            return repr(arg)
+        if isinstance(arg, (Node, dtype, layout, memory_format)):
+            return repr(arg)
+        if (isinstance(arg, type) or callable(arg)) and self.namespace is not None:
+            return self.named(_get_qualified_name(arg) if not isinstance(arg, type) else _type_repr(arg), arg)
+        return repr(arg)
+
+    def arguments(self, args: Sequence[Any], kwargs: Any) -> str:
+        """Those of a call."""
+        return ", ".join([*map(self.argument, args), *[f"{k} = {self.argument(v)}" for k, v in kwargs.items()]])
+
+    # ---- lines
+
+    def body(self, nodes: list[Node], root: str, codegen: CodeGen) -> list[str]:
+        last: dict[Node, list[Node]] = {}  # user -> what nobody uses after it
+        seen: set[Node] = set()
+        for node in reversed(nodes):
+            for used in [*_in_order(node.args), *_in_order(dict(node.kwargs))]:
+                if used not in seen:
+                    seen.add(used)
+                    last.setdefault(node, []).append(used)
+        lines: list[str] = []
+        for node in nodes:
+            line = self.line(node, root, codegen)
+            if node.op == "placeholder":
+                continue
+            self.lines.append(line)
+            if node.op == "output":
+                lines.append(f"{line}\n")
+                continue
+            gone = [*last.get(node, ()), *([] if node.users else [node])]
+            lines.append(f"{line};  {' = '.join([*map(repr, gone), 'None'])}\n" if gone else f"{line}\n")
+        return lines
+
+    def line(self, node: Node, root: str, codegen: CodeGen) -> str:
+        """The statement of a node."""
+        typed = "" if node.type is None else f" : {self.typed(node.type)}"
+        made = f"{node!r}{typed}"
+        if node.op == "placeholder":
+            return self.parameter(node, typed)
+        if node.op == "call_method":
+            called = _reached(self.argument(node.args[0]), node.target)
+            return f"{made} = {called}({self.arguments(node.args[1:], node.kwargs)})"
+        if node.op == "call_function":
+            return self.function(node, made)
+        if node.op == "call_module":
+            return f"{made} = {_reached(root, node.target)}({self.arguments(node.args, node.kwargs)})"
+        if node.op == "get_attr":
+            return f"{made} = {_reached(root, node.target)}"
+        if node.op == "output":
+            if node.type is not None:
+                self.returns = f" -> {self.typed(node.type)}"
+            codegen._written = self.argument  # type: ignore[method-assign]
+            try:
+                return codegen.generate_output(node.args[0])
+            finally:
+                del codegen._written
+        raise NotImplementedError(f"node: {node.op} {node.target}")
+
+    def parameter(self, node: Node, typed: str) -> str:
+        default = f" = {self.argument(node.args[0])}" if node.args else ""
+        self.free.append(f"{node.target}{typed}{default}")
+        raw = str(node.target).lstrip("*")
+        if raw != repr(node):
+            self.renamed.append(f"{node!r} = {raw}\n")
+        return ""
+
+    def function(self, node: Node, made: str) -> str:
+        target: Any = node.target
+        home, name = getattr(target, "__module__", None), getattr(target, "__name__", "")
+        if home == "_operator" and name in magic_methods:
+            return f"{made} = {magic_methods[name].format(*map(self.argument, node.args))}"
+        if home == "_operator" and name in inplace_methods:
+            written = inplace_methods[name].format(*map(self.argument, node.args))
+            return f"{written};  {made} = {self.argument(node.args[0])}"
+        qualified = _get_qualified_name(target)
+        called = qualified if home == "builtins" and "." not in qualified else self.named(qualified, target)
+        if called == "getattr" and isinstance(node.args, tuple) and isinstance(node.args[1], str):
+            attribute = node.args[1]
+            if attribute.isidentifier() and len(node.args) == 2:
+                return f"{made} = {_reached(self.argument(node.args[0]), attribute)}"
+        return f"{made} = {called}({self.arguments(node.args, node.kwargs)})"
+
+
+def _of_torch(value: Any) -> bool:
+    """Whether code reaches an object through `torch`."""
+    home = getattr(value, "__module__", None) or ""
+    if isinstance(value, type):
+        return home.partition(".")[0] in (_ROOT, "torch") and "<locals>" not in value.__qualname__
+    if not callable(value) or isinstance(value, types.ModuleType):
+        return False
+    return home.partition(".")[0] in (_ROOT, "torch") and "<" not in getattr(value, "__qualname__", "")
+
+
+def _in_order(value: Any) -> list[Node]:
+    found: dict[Node, None] = {}
+    for node in nodes_in(value):
+        found[node] = None
+    return list(found)
+
+
+def _reached(base: str, target: Any) -> str:
+    """An attribute by its dotted path."""
+    for part in str(target).split("."):
+        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+    return base
+
+
+__all__ = ["CodeGen", "PythonCode", "inplace_methods", "magic_methods", "map_arg", "reflectable"]

@@ -1,0 +1,135 @@
+"""Tracing of operations: a function is run on tensors, and what a dispatch mode sees becomes a graph."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable
+from itertools import count
+from operator import getitem
+from typing import Any
+
+from ..._subclasses.fake_tensor import FakeTensorMode
+from ...core.machine import Tensor
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...utils import _pytree
+from ...utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from ..graph import Graph
+from ..graph_module import GraphModule
+
+__all__ = ["ProxyTorchDispatchMode", "get_isolated_graphmodule", "get_proxy_mode", "make_fx"]
+
+
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """Writes the operations that it sees to a graph."""
+
+    def __init__(self, graph: Graph, root: Module, decompositions: Any = None) -> None:
+        super().__init__()
+        self.graph, self.root, self.decompositions = graph, root, decompositions or {}
+        self.nodes: dict[int, tuple[Any, Any]] = {}  # by the tensor: a weak reference to it, and its node
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        return True
+
+    def track(self, t: Tensor, node: Any) -> None:
+        """A node gives this tensor."""
+        self.nodes[id(t)] = weakref.ref(t), node
+
+    def node_of(self, value: Any) -> Any:
+        """The node of a tensor; one that the function was not given is a constant."""
+        if not isinstance(value, Tensor):
+            return value
+        found = self.nodes.get(id(value))
+        if found is not None and found[0]() is value:
+            return found[1]
+        kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
+        name = next(f"{kind}{at}" for at in count() if getattr(self.root, f"{kind}{at}", value) is value)
+        setattr(self.root, name, value)
+        node = self.graph.get_attr(name)
+        self.track(value, node)
+        return node
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        table = self.decompositions
+        other = table.get(func) or table.get(func.overloadpacket)
+        if other is not None:
+            with self:
+                return other(*args, **kwargs)
+        given = _pytree.tree_map(self.node_of, (tuple(args), dict(kwargs)))
+        made = func(*args, **kwargs)
+        if not any(isinstance(t, Tensor) for t in _pytree.tree_leaves(made)):
+            return made
+        node = self.graph.call_function(func, *given, name=self.graph._target_to_str(func._opname))
+        if isinstance(made, Tensor):
+            node.meta["val"] = made
+            self.track(made, node)
+            return made
+        for at, t in enumerate(made):
+            if isinstance(t, Tensor):
+                self.track(t, _Item(node, at))
+        return self._settled(made)
+
+    def _settled(self, made: Any) -> Any:
+        """Give every tensor of a list a node of its own."""
+        for t in made:
+            found = self.nodes.get(id(t))
+            if found is not None and isinstance(found[1], _Item):
+                self.track(t, self.graph.call_function(getitem, (found[1].node, found[1].at)))
+        return made
+
+
+class _Item:
+    """One of several results."""
+
+    def __init__(self, node: Any, at: int) -> None:
+        self.node, self.at = node, at
+
+
+def get_proxy_mode() -> ProxyTorchDispatchMode | None:
+    """The mode that writes a graph now."""
+    stack = _get_current_dispatch_mode_stack()
+    return next((mode for mode in reversed(stack) if isinstance(mode, ProxyTorchDispatchMode)), None)
+
+
+def make_fx(
+    f: Callable[..., Any], decomposition_table: Any = None, tracing_mode: str = "real", **_: Any
+) -> Callable[..., GraphModule]:
+    """A function that traces `f` for its arguments, down to the operations of `torch.ops.aten`."""
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f"Expected tracing_mode to be one of 'real', 'fake', 'symbolic', got {tracing_mode}")
+
+    def traced(*args: Any) -> GraphModule:
+        graph, root = Graph(), Module()
+        leaves, spec = _pytree.tree_flatten(args)
+        if tracing_mode != "real":
+            fake = FakeTensorMode(allow_non_fake_inputs=True)
+            leaves = [fake.from_tensor(t) if isinstance(t, Tensor) else t for t in leaves]
+        mode = ProxyTorchDispatchMode(graph, root, decomposition_table)
+        names = _argument_names(f, len(leaves))
+        for name, leaf in zip(names, leaves, strict=True):
+            node = graph.placeholder(f"{name}_1")
+            if isinstance(leaf, Tensor):
+                node.meta["val"] = leaf
+                mode.track(leaf, node)
+        with mode:
+            made = f(*_pytree.tree_unflatten(leaves, spec))
+        graph.output(_pytree.tree_map(mode.node_of, made))
+        return GraphModule(root, graph, class_name=getattr(f, "__name__", type(f).__name__))
+
+    return traced
+
+
+def _argument_names(f: Callable[..., Any], wanted: int) -> list[str]:
+    """What the arguments are called, where as many are named as there are."""
+    code = getattr(f, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_argcount != wanted:
+        return [f"arg{at}" for at in range(wanted)]
+    return list(code.co_varnames[:wanted])
+
+
+def get_isolated_graphmodule(func: Any, args: Any, kwargs: Any, tracing_mode: str = "real") -> GraphModule:
+    """The graph of one call."""
+    return make_fx(lambda *given: func(*given, **kwargs), tracing_mode=tracing_mode)(*args)
