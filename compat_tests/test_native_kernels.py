@@ -62,7 +62,7 @@ def twin_of(name):
     if name.startswith("optim."):
         return next(step.general for kind, step in STEPS.items() if kind.lower() == name.removeprefix("optim."))
     twin = Backend.kernel(get_backend("cpu"), registry[name])
-    if name in ("cumsum", "cumprod", "var.correction"):  # which are in double precision at first
+    if name in ("cumsum", "cumprod", "var.correction", "std.correction"):  # which are in double precision at first
         return lambda array, *rest: np.asarray(twin(array, *rest)).astype(array.dtype)
     return twin
 
@@ -719,9 +719,23 @@ def test_a_matrix_by_columns_times_a_vector(isa, shape):
     Pair("mv").agree((a[::2], v), 1e-4, 1e-4, taken=False)
 
 
-@pytest.mark.parametrize("shape", [(64,), (1000,), (3, 700), (70, 33), (5, 6, 40), (40, 4, 3)])
-def test_variances(isa, shape):
-    pair, x = Pair("var.correction"), numbers(shape) + 100
+@pytest.mark.parametrize("name", ("sum.dim_IntList", "mean.dim", "linalg_vector_norm"))
+@pytest.mark.parametrize("shape", [(), (1,), (4, 4), (3, 1, 5), (2, 7, 3), (40,)])
+def test_sums_of_few(isa, name, shape):
+    pair, order = Pair(name), (2,) if "norm" in name else ()
+    for x in (numbers(shape), special(shape) if shape else numbers(())):
+        for axis in (None, *range(len(shape)), (0,) if shape else (), -1 if shape else None):
+            for keepdim in (False, True):
+                for laid, _ in layouts(np.asarray(x, np.float32)):
+                    pair.agree((laid, axis, keepdim, *order), 1e-6, 1e-6, taken=None)
+
+
+@pytest.mark.parametrize("name", ("var.correction", "std.correction"))
+@pytest.mark.parametrize(
+    "shape", [(64,), (1000,), (3, 700), (70, 33), (5, 6, 40), (40, 4, 3), (4, 4), (5,), (2, 3, 5)]
+)
+def test_variances(isa, name, shape):
+    pair, x = Pair(name), numbers(shape) + 100
     for axis in (None, (0,), (len(shape) - 1,), tuple(range(1, len(shape))) or (0,)):
         for correction in (None, 0, 1, 3):
             for keepdim in (False, True):
@@ -1042,6 +1056,13 @@ def good_calls():
         yield from ((name, (x, None, False)), (f"{name}.dim", (x, 1, False)), (f"arg{name}", (x, 0, True)))
     for name in ("any", "all"):
         yield name, (x > 0, None, False)
+    for name in ("sum.dim_IntList", "mean.dim"):
+        yield name, (x, 1, False)
+    for axis in (None, 0):
+        yield "linalg_vector_norm", (x, axis, True, 2)
+    for name in ("var.correction", "std.correction"):
+        yield name, (x, None, False, 1)
+        yield name, (x, (1,), True, None)
     yield "cumsum", (x, 1)
     for name in ("cat", "stack"):
         yield name, ((x, numbers((3, 4), 1)), 1)

@@ -10,7 +10,7 @@ typedef struct {
     int bound;                   // whether the loops are known
     int numbers;                 // whether the second operand may be a number
     int mean, product;           // whether it is a mean; whether of matrices, whose shapes are no matter of broadcasting
-    PyObject *kernel;            // what computes, where it is no ufunc
+    PyObject *kernel;            // what computes, where it is no ufunc; of a total, what takes calls with more arguments
     Loop loops[SLOTS];           // those without a `run` are not for C
     Recipe recipe;
 } Call;
@@ -177,6 +177,43 @@ static inline int second_operand(const Call *call, Tensor *a, PyObject *value, T
     return same_shape(x, y) || (PyArray_NDIM(y) != 0 && is_tail(y, x));
 }
 
+// A tensor all of whose elements are one in memory, as the gradient of a sum is; NULL for anything else.
+static Tensor *spread_tensor(PyObject *value)
+{
+    if ((PyObject *)Py_TYPE(value) != known.Tensor)
+        return NULL;
+    Tensor *t = (Tensor *)value;
+    PyArrayObject *array = (PyArrayObject *)t->array;
+    if (t->backend != known.guarded || t->counter == known.UNVERSIONED || !PyArray_CheckExact(t->array) ||
+        PyArray_NDIM(array) == 0 || step_of(array) != 0)
+        return NULL;
+    for (int i = 0; i < PyArray_NDIM(array); i++)
+        if (PyArray_DIM(array, i) == 1)
+            return NULL;
+    return t;
+}
+
+// Two operands of one shape, of which one is spread: the result lies as the other does, in order. NULL: not for C.
+static PyObject *by_spread(Call *call, PyObject *const *args, Mode *mode)
+{
+    Tensor *a = host_tensor(args[0]), *b = host_tensor(args[1]);
+    if ((a == NULL) == (b == NULL) || (a == NULL && (a = spread_tensor(args[0])) == NULL) ||
+        (b == NULL && (b = spread_tensor(args[1])) == NULL) || a->dtype != b->dtype)
+        return NULL;
+    PyArrayObject *x = (PyArrayObject *)a->array, *y = (PyArrayObject *)b->array;
+    const Loop *loop = loop_for(call, a);
+    PyArrayObject *made = loop == NULL || !same_shape(x, y) ? NULL : result_like(loop, x);
+    if (made == NULL)
+        return NULL;
+    char *data[] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(made)};
+    const npy_intp steps[] = {step_of(x), step_of(y), PyArray_ITEMSIZE(made)};
+    run_loop(loop, data, PyArray_SIZE(x), steps, x, y);
+    PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
+    if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True && (has_history(a) || has_history(b)))
+        return recorded(result, record_binary(&call->recipe, a, args[1], result));
+    return result;
+}
+
 static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Call *call = ((Function *)f)->own;
@@ -189,11 +226,13 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
         return decline(f, args, nargsf, kwnames);
     if (call->bound < 0 && call->product)
         return call_product(f, args, nargsf, mode);
-    if ((a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL)
-        return decline(f, args, nargsf, kwnames);
-    PyArrayObject *x = (PyArrayObject *)a->array, *y = NULL;
-    if (!second_operand(call, a, args[1], &b, &number))
-        return decline(f, args, nargsf, kwnames);
+    PyArrayObject *x, *y = NULL;
+    if ((a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL ||
+        !second_operand(call, a, args[1], &b, &number)) {
+        PyObject *result = by_spread(call, args, mode);
+        return result != NULL || PyErr_Occurred() ? result : decline(f, args, nargsf, kwnames);
+    }
+    x = (PyArrayObject *)a->array;
     if (b != NULL)
         y = (PyArrayObject *)b->array;
     if ((made = result_like(loop, x)) == NULL)
@@ -318,6 +357,8 @@ static PyObject *call_total(PyObject *f, PyObject *const *args, size_t nargsf, P
     Call *call = ((Function *)f)->own;
     Mode *mode;
     Tensor *a;
+    if (PyVectorcall_NARGS(nargsf) > 0 && (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1))
+        return PyObject_Vectorcall(call->kernel, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
     if (kwnames != NULL || PyVectorcall_NARGS(nargsf) != 1 || (mode = plain_mode()) == NULL ||
         (a = host_tensor(args[0])) == NULL)
         return decline(f, args, nargsf, kwnames);
@@ -372,7 +413,8 @@ static PyObject *made(vectorcallfunc vectorcall, int operands, PyObject *args)
         return NULL;
     Call *call = f->own;
     Recipe *r = &call->recipe;
-    if (!PyArg_ParseTuple(held, "OOppO", &call->kernels, &call->direct, &call->numbers, &call->product, &recipe) ||
+    if (!PyArg_ParseTuple(held, "OOppO|O", &call->kernels, &call->direct, &call->numbers, &call->product, &recipe,
+                          &call->kernel) ||
         (recipe != Py_None &&
          (!PyArg_ParseTuple(recipe, "OOOOO", &r->general, &r->node_class, &r->number_class, &r->values, &flat) ||
           (flat != Py_None &&

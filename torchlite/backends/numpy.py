@@ -77,7 +77,7 @@ class NumPyBackend(Backend):
     def __init__(self, device_: device) -> None:
         super().__init__(device_)
         if device_ == CPU and type(self) is NumPyBackend:
-            know(cpu=self)
+            know(cpu=self, guarded=self.guarded)
 
     def kernel(self, op: Op) -> Callable[..., Any]:
         """The kernel in C, which leaves to the one over NumPy what it does not know; without it, that one."""

@@ -67,6 +67,11 @@ def tensors(value: Any) -> tuple[list[Any], TreeSpec]:
     return leaves, spec
 
 
+def is_nothing(leaves: list[Any]) -> bool:
+    """Whether a function gave nothing, or None."""
+    return not leaves or (len(leaves) == 1 and leaves[0] is None)
+
+
 def with_aux(outputs: Any, where: str) -> tuple[Any, Any]:
     """The pair that a function with `has_aux` returns."""
     if not (isinstance(outputs, tuple) and len(outputs) == 2):

@@ -14,7 +14,7 @@ from ..core.state import local
 from ..core.values import dt
 from ..operations.shapes.shape import alias, detach
 from ..utils._pytree import tree_flatten
-from .arguments import inside_of, with_aux
+from .arguments import inside_of, is_nothing, with_aux
 from .transform import Level, Lifted, Transform
 
 
@@ -153,7 +153,7 @@ def jvp(
             outputs, more = with_aux(outputs, where)
             aux = (inside_of(level, more),)
         leaves, form = tree_flatten(outputs)
-        if not leaves or leaves == [None]:
+        if is_nothing(leaves):
             raise RuntimeError(
                 f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})"
             )
@@ -167,9 +167,8 @@ def jvp(
                     "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
                     "allowed with strict=True."
                 )
-        values = form.unflatten([alias.apply(level.inside(leaf)) for leaf in leaves])
         moves = form.unflatten([_tangent(level, leaf) for leaf in leaves])
-    return values, moves, *aux
+    return form.unflatten([alias.apply(level.inside(leaf)) for leaf in leaves]), moves, *aux
 
 
 def _dual(primal: Tensor, tangent: Tensor) -> Dual:

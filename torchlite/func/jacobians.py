@@ -13,7 +13,7 @@ from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors
 from .dual import jvp
-from .mapping import vmap
+from .mapping import mapped, vmap
 from .reverse import vjp, vjp_by
 
 
@@ -41,8 +41,8 @@ def jacrev(
         outputs, form = tree_flatten(output)
         _check_real("jacrev", "outputs", outputs)
         total = sum([t.numel() for t in outputs])
-        pulled = vmap(vjp_fn)
-        chunks = (tree_flatten(pulled(form.unflatten(rows)))[0] for rows in _unit_rows(outputs, chunk_size or total))
+        rows = map(form.unflatten, _unit_rows(outputs, chunk_size or total))
+        chunks = (tree_flatten(mapped(vjp_fn, (row,)))[0] for row in rows)
         joined = _copied if _preallocate_and_copy else _joined
         columns = joined(chunks, total, inputs)
         sizes = [t.numel() for t in outputs]

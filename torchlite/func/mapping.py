@@ -41,15 +41,28 @@ def vmap(
     _check_randomness(randomness)
 
     @functools.wraps(func)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
-        batch = _Batch(func, args, kwargs, in_dims)
-        if chunk_size is None or batch.size <= chunk_size:
-            leaves, form, dims = batch.run(out_dims, randomness)
-        else:
-            leaves, form, dims = _in_chunks(batch.split(chunk_size), out_dims, randomness)
-        return form.unflatten([t if d is None else _moved_to(t, d) for t, d in zip(leaves, dims, strict=True)])
+    def of_batches(*args: Any, **kwargs: Any) -> Any:
+        return mapped(func, args, kwargs, in_dims, out_dims, randomness, chunk_size)
 
-    return mapped
+    return of_batches
+
+
+def mapped(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    in_dims: Dims = 0,
+    out_dims: Dims = 0,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Any:
+    """What `vmap` of a function gives for these arguments."""
+    batch = _Batch(func, args, kwargs or {}, in_dims)
+    if chunk_size is None or batch.size <= chunk_size:
+        leaves, form, dims = batch.run(out_dims, randomness)
+    else:
+        leaves, form, dims = _in_chunks(batch.split(chunk_size), out_dims, randomness)
+    return form.unflatten([t if d is None else _moved_to(t, d) for t, d in zip(leaves, dims, strict=True)])
 
 
 class _Batch:

@@ -11,7 +11,7 @@ from ..core.machine import Tensor, TensorBase, form_of, resolve, wrap
 from ..core.state import local
 from ..core.values import dt
 from ..utils._pytree import tree_flatten, treespec_pprint
-from .arguments import Argnums, chosen, inside_of, positions, replaced, tensors, with_aux
+from .arguments import Argnums, chosen, inside_of, is_nothing, positions, replaced, tensors, with_aux
 from .nested import NestedLevel
 from .settle import settle
 
@@ -168,7 +168,7 @@ def vjp_by(
             outputs, more = with_aux(outputs, "vjp(f, *primals)")
             aux = (inside_of(level, more),)
         results, form = tree_flatten(outputs)
-        if not results or results == [None]:
+        if is_nothing(results):
             raise RuntimeError(
                 f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {results})"
             )

@@ -86,8 +86,11 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
 
 
 def _flatten(tree: PyTree, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
-    kind = _node_type(tree)
+    kind = type(tree)
     node = SUPPORTED_NODES.get(kind)
+    if node is None and issubclass(kind, tuple):
+        kind = _node_type(tree)
+        node = SUPPORTED_NODES.get(kind)
     if node is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return _LEAF

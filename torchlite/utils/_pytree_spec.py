@@ -140,7 +140,7 @@ class TreeSpec:
                 f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a pytree that "
                 f"holds {self.num_leaves} items ({self})."
             )
-        return self._unflatten(iter(leaves))
+        return leaves[0] if self.type is None else self._unflatten(iter(leaves))
 
     def _unflatten(self, leaves: Iterator[Any]) -> PyTree:
         if self.type is None:

@@ -18,7 +18,7 @@ static int marked(PyObject *axis, int ndim, int *over)
     return 1;
 }
 
-enum { FEW = 64, NARROW = 16 };  // numbers of which NumPy knows best
+enum { FEW = 64, NARROW = 16, MOST = 1024 };  // fewer numbers, and so many at most, are added one after the other
 
 enum { BLOCK = 1 << 15 };  // numbers that are added up by one thread, however many there are
 
@@ -78,10 +78,59 @@ static PyArrayObject *summed(PyObject *const *a, int squared, N *each)
     return y;
 }
 
+// The same of few numbers, over one dimension or all.
+static PyArrayObject *few_summed(PyObject *const *a, int squared, N *each)
+{
+    PyArrayObject *x = floats(a[0]);
+    int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, at = 0, count = 0, kept = 0;
+    if (!x || !PyArray_SIZE(x) || PyArray_SIZE(x) > MOST || !PyBool_Check(a[2]) || !marked(a[1], ndim, over)) return NULL;
+    npy_intp shape[NPY_MAXDIMS];
+    for (int d = 0; d < ndim; d++) {
+        if (over[d]) at = d, count++;
+        if (!over[d] || a[2] == Py_True) shape[kept++] = over[d] ? 1 : PyArray_DIM(x, d);
+    }
+    if (count != 1 && count != ndim) return NULL;
+    const int all = count == ndim;
+    const N before = all ? 1 : product(PyArray_DIMS(x), at), n = *each = all ? PyArray_SIZE(x) : PyArray_DIM(x, at);
+    const N after = all ? 1 : product(PyArray_DIMS(x) + at + 1, ndim - at - 1);
+    PyArrayObject *y = fresh(kept, shape);
+    for (N b = 0; y && b < before; b++)
+        for (N k = 0; k < after; k++) {
+            const float *from = data_of(x) + b * n * after + k;
+            double total = 0;
+            for (N i = 0; i < n; i++) total += squared ? from[i * after] * from[i * after] : from[i * after];
+            data_of(y)[b * after + k] = squared ? sqrtf((float)total) : (float)total;
+        }
+    return y;
+}
+
 static PyObject *sum(PyObject *const *a, Py_ssize_t count)
 {
     N each;
     return count == 3 ? (PyObject *)summed(a, 0, &each) : NULL;
+}
+
+static PyObject *few_sum(PyObject *const *a, Py_ssize_t count)
+{
+    N each;
+    return count == 3 ? (PyObject *)few_summed(a, 0, &each) : NULL;
+}
+
+static PyObject *few_mean(PyObject *const *a, Py_ssize_t count)
+{
+    N each;
+    PyArrayObject *y = count == 3 ? few_summed(a, 0, &each) : NULL;
+    for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] /= (float)each;
+    return (PyObject *)y;
+}
+
+static PyObject *few_norm(PyObject *const *a, Py_ssize_t count)
+{
+    N each;
+    float order;
+    PyArrayObject *y = count == 4 && number(a[3], &order) && order == 2 ? few_summed(a, 1, &each) : NULL;
+    if (y && each < 2) Py_CLEAR(y);
+    return (PyObject *)y;
 }
 
 static PyObject *mean(PyObject *const *a, Py_ssize_t count)
@@ -103,13 +152,27 @@ static PyObject *norm(PyObject *const *a, Py_ssize_t count)
     return (PyObject *)y;
 }
 
-// `var.correction(array, axis, keepdim, correction)`, over the last dimensions or all.
-static PyObject *var(PyObject *const *a, Py_ssize_t count)
+// The variances of rows of few numbers, counted from the first of each row.
+static void few_variances(const float *x, double *to, N rows, N n)
+{
+    for (N r = 0; r < rows; r++, x += n) {
+        double total = 0, squares = 0;
+        for (N i = 0; i < n; i++) total += (double)x[i] - x[0];
+        for (N i = 0; i < n; i++) {
+            const double rest = (double)x[i] - x[0] - total / (double)n;
+            squares += rest * rest;
+        }
+        to[r] = squares / (double)n;
+    }
+}
+
+// `var.correction(array, axis, keepdim, correction)`, over the last dimensions or all; or its root.
+static PyObject *spread(PyObject *const *a, Py_ssize_t count, int root)
 {
     PyArrayObject *x = count == 4 ? floats(a[0]) : NULL;
     int over[NPY_MAXDIMS], ndim = x ? PyArray_NDIM(x) : 0, kept = 0;
     N correction = 1;
-    if (!x || PyArray_SIZE(x) < FEW || !PyBool_Check(a[2]) || !marked(a[1], ndim, over) ||
+    if (!x || !PyArray_SIZE(x) || !PyBool_Check(a[2]) || !marked(a[1], ndim, over) ||
         (a[3] != Py_None && !whole_number(a[3], &correction)))
         return NULL;
     npy_intp shape[NPY_MAXDIMS], each = 1;
@@ -122,14 +185,24 @@ static PyObject *var(PyObject *const *a, Py_ssize_t count)
         if (!over[d] || a[2] == Py_True) shape[kept++] = over[d] ? 1 : PyArray_DIM(x, d);
     }
     const N rows = PyArray_SIZE(x) / each;
-    if (each < NARROW || correction < 0 || correction >= each || !all_finite(x)) return NULL;
+    const int few = PyArray_SIZE(x) < FEW || each < NARROW;
+    if ((few && PyArray_SIZE(x) > MOST) || correction < 0 || correction >= each || !all_finite(x)) return NULL;
     double *mean = PyMem_Malloc((size_t)rows * 16);
     PyArrayObject *y = mean ? fresh(kept, shape) : (PyArrayObject *)PyErr_NoMemory();
-    if (y) WORK(PyArray_SIZE(x), loops->channel_statistics(data_of(x), mean, mean + rows, 1, rows, each));
-    for (N r = 0; y && r < rows; r++) data_of(y)[r] = (float)(mean[rows + r] * ((double)each / (double)(each - correction)));
+    if (y && few)
+        few_variances(data_of(x), mean + rows, rows, each);
+    else if (y)
+        WORK(PyArray_SIZE(x), loops->channel_statistics(data_of(x), mean, mean + rows, 1, rows, each));
+    for (N r = 0; y && r < rows; r++) {
+        const double made = mean[rows + r] * ((double)each / (double)(each - correction));
+        data_of(y)[r] = (float)(root ? sqrt(made) : made);
+    }
     PyMem_Free(mean);
     return (PyObject *)y;
 }
+
+static PyObject *var(PyObject *const *a, Py_ssize_t count) { return spread(a, count, 0); }
+static PyObject *std(PyObject *const *a, Py_ssize_t count) { return spread(a, count, 1); }
 
 typedef void RunningLoop(const float *, float *, N, N, N);
 
@@ -153,10 +226,14 @@ static PyObject *cumprod(PyObject *const *a, Py_ssize_t count) { return running(
 const KernelDef sum_kernels[] = {
     {"sum", sum},
     {"sum.dim_IntList", sum},
+    {"sum.dim_IntList", few_sum},
     {"mean", mean},
     {"mean.dim", mean},
+    {"mean.dim", few_mean},
     {"linalg_vector_norm", norm},
+    {"linalg_vector_norm", few_norm},
     {"var.correction", var},
+    {"std.correction", std},
     {"cumsum", cumsum},
     {"cumprod", cumprod},
     {NULL},

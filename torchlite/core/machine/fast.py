@@ -481,4 +481,4 @@ def total(op: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         values = tuple([None if name == "self_shape" else 1 for name in op.value_names])
         flat = (False,) * 6 if keeps_nothing or op.value_names == ("self_shape", "result_numel") else None
         recipe = (lambda input, result: op.record((input, None), (result,)), node_class, node_class, values, flat)
-    return accelerated(native.total, call, kernels, direct, False, False, recipe)
+    return accelerated(native.total, call, kernels, direct, False, False, recipe, general)

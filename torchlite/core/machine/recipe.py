@@ -46,7 +46,6 @@ def _by_recipe(
     outputs = slice(through[-1] + 1)
     edges_from = _edge_sources(op, values, places)
     keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
-    moving = any([of_result for of_result, *_ in op._to_note])  # whether the form of a result is noted
     operand_forms = op.operand_forms(values, listed, [None] * len(edges_from))
     reshaped = op.follows_edges and operand_forms is not None
 
@@ -70,7 +69,7 @@ def _by_recipe(
         node.sequence_nr = next(sequence)
         node.node_hooks = node.node_metadata = None
         node.operand_forms = operand_forms
-        node.plain_values = op.noted(bound(tensors), listed) if moving else notes
+        node.plain_values = notes
         if single:
             node.output_forms = ((results.array.shape, results.dtype, backend),)
         else:
@@ -91,7 +90,7 @@ def _by_recipe(
         node.saved_entries = entries_of(saved)
         return None
 
-    if not moving and through == list(range(len(through))):
+    if through == list(range(len(through))):
         record.native = (  # type: ignore[attr-defined]
             node_class, tuple(edges_from), tuple(keeping), tuple(notes), operand_forms, reshaped, len(through),
         )  # fmt: skip
@@ -99,7 +98,10 @@ def _by_recipe(
 
 
 def _notes(op: Any, values: Sequence[Any], listed: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The plain values that nodes of this form note; None where the form does not tell them."""
+    """The plain values that nodes of this form note; None where the form does not tell them.
+
+    Where something is noted of a result, its form follows from those of the operands.
+    """
     found = []
     for of_result, at, what in op._to_note:
         source = (listed if of_result else values)[at]

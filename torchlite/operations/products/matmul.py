@@ -320,7 +320,7 @@ dot = Exact(
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
     check_form=_check_dot,
     linear="each",
-    batch=lambda self, tensor: (self * tensor).sum(), run_lazily=_dot_of_conjugates(CONJ, CONJ),
+    batch=Leading(call=lambda self, tensor: (self * tensor).sum(-1)), run_lazily=_dot_of_conjugates(CONJ, CONJ),
 )  # fmt: skip
 vdot = Exact(
     "vdot(Tensor self, Tensor other)",
@@ -328,7 +328,7 @@ vdot = Exact(
     {"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
     check_form=_check_dot,
     linear="each",
-    batch=lambda self, other: (conj(self) * other).sum(), run_lazily=_dot_of_conjugates(0, CONJ),
+    batch=Leading(call=lambda self, other: (conj(self) * other).sum(-1)), run_lazily=_dot_of_conjugates(0, CONJ),
 )  # fmt: skip
 publish(dot)
 publish(vdot)
