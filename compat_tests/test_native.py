@@ -58,12 +58,13 @@ LAYOUTS: dict[str, Callable[[torchlite.Tensor], torchlite.Tensor]] = {
     "spaced": _spaced,
     "expanded": _expanded,
     "flat": lambda t: t.clone().view(-1).view(t.shape) if t.numel() else t,
+    "spread": lambda t: t.reshape(-1)[0].clone().expand(t.shape) if t.numel() else t,
     "parameter": lambda t: torchlite.nn.Parameter(t.clone(), t.dtype.is_floating_point),
     "subclass": lambda t: t.clone().as_subclass(Tagged),
     "inference": lambda t: _in_inference(t),
     "conjugate": lambda t: t.clone().conj() if t.is_complex() else t._neg_view() if t.is_floating_point() else t,
 }
-RECORDED = {"fresh", "view", "turned", "spaced", "expanded", "flat"}
+RECORDED = {"fresh", "view", "turned", "spaced", "expanded", "flat", "spread"}
 
 
 def _in_inference(t: torchlite.Tensor) -> torchlite.Tensor:
@@ -463,6 +464,12 @@ PLANNED: dict[str, Callable[..., Any]] = {
     "clamped": lambda x, y: x.clamp(min=-0.0, max=0.5),
     "product": lambda x, y: x @ y.mT,
     "loss": lambda x, y: F.cross_entropy(x, y.softmax(1)),
+    "cut": lambda x, y: x.chunk(2),
+    "cut unevenly": lambda x, y: torchlite.split(x, [1, 3], 1) + x.split(3),
+    "unbound": lambda x, y: x.unbind(1),
+    "gathered": lambda x, y: x.gather(1, torchlite.tensor([[0, 3]] * 4)),
+    "mean of columns": lambda x, y: x.mean(0),
+    "spread": lambda x, y: (x.var(), x.std(1, keepdim=True), x.norm(), x.norm(dim=0)),
 }  # fmt: skip
 
 

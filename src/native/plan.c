@@ -8,7 +8,9 @@
 #include "native.h"
 
 enum { FORMS = 8, MOST_DIMS = 16, MOST_ARGUMENTS = 32 };
-enum { IN_PYTHON, VIEW, KERNEL, CONSTANT, STEPS };
+enum { IN_PYTHON, VIEW, VIEWS, KERNEL, CONSTANT, STEPS };
+
+typedef struct { npy_intp dims[MOST_DIMS], strides[MOST_DIMS], offset; int ndim; PyObject *backend; } Piece;  // what a view shows
 
 typedef struct {
     int holders;                // the functions that know it, and the calls that run it
@@ -16,9 +18,9 @@ typedef struct {
     int kind;
     PyObject *plan, *data;
     History history;
-    PyObject *step, *apply, *dtype, *backend;           // of a view, and where views with a history go
-    npy_intp dims[MOST_DIMS], strides[MOST_DIMS], offset;
-    int ndim;
+    PyObject *step, *apply, *dtype, *view_kind;  // of views, and where those with a history go
+    Piece *pieces;
+    Py_ssize_t count;
     PyObject *kernel, *template_, *singles, *sequences, *dtypes, *descrs, *wrap, *check, *after;  // of a kernel
     int several;                // whether it has a tuple of results
     PyObject *array;            // of a constant
@@ -37,6 +39,7 @@ static void release(Plan *plan)
     Py_XDECREF(plan->data);
     Py_XDECREF(plan->defaults);
     Py_XDECREF(plan->history.forms);
+    PyMem_Free(plan->pieces);
     PyMem_Free(plan);
 }
 
@@ -55,6 +58,21 @@ static Plan *plan_for(Planned *planned, PyObject *const *args, Py_ssize_t given,
 
 // ---- views
 
+static PyObject *array_of(const Plan *plan, Tensor *source, Py_ssize_t i)
+{
+    const Piece *piece = plan->pieces + i;
+    return shown((PyArrayObject *)source->array, piece->ndim, piece->dims, piece->strides, piece->offset);
+}
+
+// A view of the source, over an array that it takes over.
+static PyObject *view_as(const Plan *plan, Tensor *source, PyObject *array, Py_ssize_t i, PyObject *edge, int grad)
+{
+    PyObject *made = view_of(source, array, plan->step, edge, grad), *backend = plan->pieces[i].backend;
+    if (made != NULL && backend != known.cpu)
+        Py_SETREF(((Tensor *)made)->backend, Py_NewRef(backend));
+    return made;
+}
+
 static PyObject *run_view(Plan *plan, const Met *met, Mode *mode)
 {
     Tensor *source = met->tensors[0];
@@ -62,7 +80,7 @@ static PyObject *run_view(Plan *plan, const Met *met, Mode *mode)
     const int records = grad && plan->history.general != NULL && (PyObject *)Py_TYPE(source->edge) != known.View;
     if (!counts_plainly(source) || (!bare && !records))
         return PyObject_CallOneArg(plan->apply, (PyObject *)source);
-    PyObject *array = shown((PyArrayObject *)source->array, plan->ndim, plan->dims, plan->strides, plan->offset);
+    PyObject *array = array_of(plan, source, 0);
     PyObject *edge = Py_NewRef(Py_None);
     if (!bare && array != NULL) {
         PyObject *result = wrap(Py_NewRef(array), plan->dtype);
@@ -72,11 +90,39 @@ static PyObject *run_view(Plan *plan, const Met *met, Mode *mode)
             Py_SETREF(edge, Py_NewRef(((Tensor *)result)->edge));
         Py_XDECREF(result);
     }
-    PyObject *made = view_of(source, array, plan->step, edge, grad);
+    PyObject *made = view_as(plan, source, array, 0, edge, grad);
     Py_DECREF(edge);
-    if (made != NULL && plan->backend != known.cpu)
-        Py_SETREF(((Tensor *)made)->backend, Py_NewRef(plan->backend));
     return made;
+}
+
+// Several views of a tensor that is none. Where it has a history they are recorded, as tensors, before they become views.
+static PyObject *run_views(Plan *plan, const Met *met, Mode *mode)
+{
+    Tensor *source = met->tensors[0];
+    const int grad = mode->grad == Py_True, bare = source->edge == Py_None;
+    if (!counts_plainly(source) || (PyObject *)Py_TYPE(source->edge) == known.View ||
+        (!bare && (!grad || plan->history.general == NULL)))
+        return PyObject_CallOneArg(plan->apply, (PyObject *)source);
+    PyObject *made = PyTuple_New(plan->count), *views = PyTuple_New(plan->count);
+    int failed = made == NULL || views == NULL;
+    for (Py_ssize_t i = 0; !failed && i < plan->count; i++) {
+        PyObject *result = wrap(array_of(plan, source, i), plan->dtype);
+        failed = result == NULL;
+        PyTuple_SET_ITEM(made, i, result);
+    }
+    failed = failed || (!bare && record(&plan->history, met, made, PySequence_Fast_ITEMS(made), plan->count) < 0);
+    for (Py_ssize_t i = 0; !failed && i < plan->count; i++) {
+        Tensor *result = (Tensor *)PyTuple_GET_ITEM(made, i);
+        PyObject *view = view_as(plan, source, Py_NewRef(result->array), i, result->edge, grad);
+        failed = view == NULL;
+        if (!failed && grad)
+            Py_SETREF(((View *)((Tensor *)view)->edge)->kind, Py_NewRef(plan->view_kind));
+        PyTuple_SET_ITEM(views, i, view);
+    }
+    Py_XDECREF(made);
+    if (failed)
+        Py_CLEAR(views);
+    return views;
 }
 
 // ---- constants
@@ -254,6 +300,8 @@ static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf,
     Py_INCREF(mode);
     if (plan->kind == VIEW) {
         result = run_view(plan, &met, mode);
+    } else if (plan->kind == VIEWS) {
+        result = run_views(plan, &met, mode);
     } else if (plan->kind == KERNEL) {
         result = run_kernel(plan, &met, mode, state);
     } else if (plan->kind == STEPS) {
@@ -280,15 +328,50 @@ static int read_numbers(PyObject *tuple, npy_intp *to)
     return PyErr_Occurred() ? -1 : (int)PyTuple_GET_SIZE(tuple);
 }
 
+static int read_piece(Plan *plan, Py_ssize_t i, PyObject *dims, PyObject *strides, PyObject *backend)
+{
+    Piece *piece = plan->pieces + i;
+    piece->ndim = read_numbers(dims, piece->dims);
+    piece->backend = backend;
+    if (PyTuple_GET_SIZE(dims) > MOST_DIMS)
+        plan->kind = IN_PYTHON;
+    return piece->ndim < 0 || read_numbers(strides, piece->strides) < 0 ? -1 : 0;
+}
+
+static int make_pieces(Plan *plan, int kind, Py_ssize_t count)
+{
+    plan->kind = kind;
+    plan->count = count;
+    if ((plan->pieces = PyMem_Calloc(count ? count : 1, sizeof(Piece))) != NULL)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
 static int read_view(Plan *plan, PyObject *data)
 {
-    PyObject *recorder, *bound, *dims, *strides;
-    if (!PyArg_ParseTuple(data, "OOO!O!nOOOO", &plan->step, &plan->apply, &PyTuple_Type, &dims, &PyTuple_Type, &strides,
-                          &plan->offset, &plan->dtype, &plan->backend, &recorder, &bound))
+    PyObject *recorder, *bound, *dims, *strides, *backend;
+    if (make_pieces(plan, VIEW, 1) < 0 ||
+        !PyArg_ParseTuple(data, "OOO!O!nOOOO", &plan->step, &plan->apply, &PyTuple_Type, &dims, &PyTuple_Type, &strides,
+                          &plan->pieces->offset, &plan->dtype, &backend, &recorder, &bound) ||
+        read_piece(plan, 0, dims, strides, backend) < 0)
         return -1;
-    plan->kind = PyTuple_GET_SIZE(dims) <= MOST_DIMS ? VIEW : IN_PYTHON;
-    plan->ndim = read_numbers(dims, plan->dims);
-    return plan->ndim < 0 || read_numbers(strides, plan->strides) < 0 ? -1 : read_history(&plan->history, recorder, bound);
+    return read_history(&plan->history, recorder, bound);
+}
+
+static int read_views(Plan *plan, PyObject *data)
+{
+    PyObject *recorder, *bound, *pieces, *dims, *strides, *backend;
+    if (!PyArg_ParseTuple(data, "OOOO!OOO", &plan->step, &plan->apply, &plan->view_kind, &PyTuple_Type, &pieces,
+                          &plan->dtype, &recorder, &bound) ||
+        make_pieces(plan, VIEWS, PyTuple_GET_SIZE(pieces)) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < plan->count; i++)
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pieces, i), "O!O!nO", &PyTuple_Type, &dims, &PyTuple_Type, &strides,
+                              &plan->pieces[i].offset, &backend) ||
+            read_piece(plan, i, dims, strides, backend) < 0)
+            return -1;
+    return read_history(&plan->history, recorder, bound);
 }
 
 static int read_constant(Plan *plan, PyObject *data)
@@ -327,7 +410,9 @@ static int read_data(Plan *plan)
         return 0;
     if (PyTuple_GET_SIZE(plan->data) == 2)
         return (PyArray_CheckExact(PyTuple_GET_ITEM(plan->data, 0)) ? read_constant : read_steps)(plan, plan->data);
-    return (PyTuple_CheckExact(PyTuple_GET_ITEM(plan->data, 0)) ? read_view : read_kernel)(plan, plan->data);
+    if (PyTuple_CheckExact(PyTuple_GET_ITEM(plan->data, 0)))
+        return (PyTuple_GET_SIZE(plan->data) == 7 ? read_views : read_view)(plan, plan->data);
+    return read_kernel(plan, plan->data);
 }
 
 // remember(function, args, kwargs, plan, data): let a function know calls of the form of this one again.

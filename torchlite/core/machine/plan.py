@@ -24,7 +24,7 @@ from .operands import common_backend
 from .overrides import PLAIN
 from .recipe import recorder
 from .tensor import Tensor, wrap, wrap_shown
-from .view import ORDINARY, View, requires_grad
+from .view import NO_GRAD, ORDINARY, View, requires_grad
 
 _MOST = 1024  # forms of call of one function that are remembered at a time
 _VALUES = frozenset((int, bool, float, complex, str, type(None), device, dtype, layout, memory_format))
@@ -348,6 +348,8 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         return None  # the path of a view is settled before
     kernel, check, step = op.kernel_on(backend), op.check, (op, tuple(tail))
     array = kernel(source.array, *tail)
+    if array.__class__ is list:
+        return _plan_views(op, values, array, tensors, results)
     if array.__class__ is not backend.Array or array.dtype != source.array.dtype:
         return None
     dtype, shown = source.dtype, wrap_shown(array, source.dtype, backend).backend
@@ -376,9 +378,51 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         return result
 
     if backend.device == CPU and array.base is not None and (check is None or op.checks_form):
-        offset = array.__array_interface__["data"][0] - source.array.__array_interface__["data"][0]
+        offset = _address(array) - _address(source.array)
         run.native = (  # type: ignore[attr-defined]
             step, in_general, array.shape, array.strides, offset, dtype, shown, record,
             lambda tensors: (*tensors, *tail),
         )  # fmt: skip
     return run
+
+
+def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list[Tensor], results: Any) -> Plan | None:
+    """The plan of a view op that gives several views, of a tensor that is none."""
+    source, *tail = values
+    backend, dtype, start = source.backend, source.dtype, _address(source.array)
+    if not arrays or any([a.base is None or a.dtype != source.array.dtype or not a.size for a in arrays]):
+        return None
+    kernel, step, kind = op.kernel_on(backend), (op, tuple(tail)), op.kind
+    shown = [wrap_shown(a, dtype, backend).backend for a in arrays]
+    record = recorder(op, values, [(0, 0)], tensors, results) if op.rules else None
+
+    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (*tensors, *tail)
+
+    def in_general(source: Tensor) -> Any:
+        state = local.state
+        return op.run_generally(state, state.mode, (source, *tail))
+
+    def run(state: Any, mode: Any, tensors: list[Tensor]) -> Any:
+        source = tensors[0]
+        if op.check is not None:
+            op.check(source, *tail)
+        if source.edge is not None and (source.edge.__class__ is View or record is None or not mode.grad):
+            return in_general(source)
+        results = tuple([wrap(a, dtype, b) for a, b in zip(kernel(source.array, *tail), shown)])
+        if source.edge is not None:
+            record(tensors, bound, results)  # type: ignore[misc]
+        counter = shared_counter(source)
+        for r in results:
+            r.edge = View(source, r.edge, kind if mode.grad else NO_GRAD, (step,))
+            r.counter = counter
+        return results
+
+    if backend.device == CPU and (op.check is None or op.checks_form):
+        pieces = tuple([(a.shape, a.strides, _address(a) - start, b) for a, b in zip(arrays, shown)])
+        run.native = (step, in_general, kind, pieces, dtype, record, bound)  # type: ignore[attr-defined]
+    return run
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]

@@ -113,7 +113,7 @@ embedding_op = Op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
     _embedding,
     {"weight": _of_weight, "indices": None},
-    check=_check_embedding, linear=True, batch=_rows_of,
+    check_form=_check_embedding, linear=True, batch=_rows_of,
     shows="padding_idx scale_grad_by_freq sparse weight_sym_argsize_0",
 )  # fmt: skip
 embedding = publish(embedding_op, method=False)

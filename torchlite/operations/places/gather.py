@@ -61,7 +61,7 @@ gather = Picking(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
     _gather,
     {"self": lambda g, self, dim, index: g.new_zeros(self.shape).scatter_add_(dim, index, g), "index": None},
-    check=_check_gather,
+    check_form=_check_gather,
     linear=True,
     batch=LEADING,
     shows="dim sparse_grad",

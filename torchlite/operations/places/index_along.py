@@ -57,7 +57,7 @@ index_select = Picking(
     "index_select(Tensor self, int dim, Tensor index)",
     _index_select,
     {"self": lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add_(dim, index, g), "index": None},
-    check=_check_select,
+    check_form=_check_select,
     linear=True,
     batch=_select_by_gather,
 )

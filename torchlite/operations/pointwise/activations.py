@@ -56,7 +56,7 @@ hardtanh_ = Elementwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     _hardtanh,
     {"self": lambda g, self, min_val, max_val: hardtanh_backward.apply(g, self, min_val, max_val)},
-    dtypes=REAL, refuse=_hardtanh_refuses, check=_check_limits,
+    dtypes=REAL, refuse=_hardtanh_refuses, check_form=_check_limits,
     on_arrays=by_kernel(hardtanh_backward),
 )  # fmt: skip
 hardtanh, hardtanh_in_place = publish(hardtanh_, function=False, method=False), hardtanh_.inplace()
@@ -128,7 +128,8 @@ hardshrink = publish(
 softshrink = publish(
     _shrink(
         "softshrink", "grad_output",
-        lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)), check=_check_lambd,
+        lambda xp, x, lambd: xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)),
+        check_form=_check_lambd,
     ),
     function=False, method=False,
 )  # fmt: skip
@@ -225,12 +226,12 @@ celu = Elementwise(
     "celu(Tensor self, Scalar alpha=1.0)",
     _celu,
     {"self": lambda g, self, alpha: elu_backward.apply(g, alpha, 1, 1 / alpha, False, self)},
-    check=_check_alpha, label="elu_cpu", **_FLOATS,
+    check_form=_check_alpha, label="elu_cpu", **_FLOATS,
 )  # fmt: skip
 celu_in_place = Elementwise(
     "celu._(Tensor self, Scalar alpha=1.0)", _celu,
     {"self": lambda g, result, alpha: elu_backward.apply(g, alpha, 1, 1 / alpha, True, result)},
-    node="CeluBackward1", check=_check_alpha, label="elu_cpu", **_FLOATS,
+    node="CeluBackward1", check_form=_check_alpha, label="elu_cpu", **_FLOATS,
 )  # fmt: skip
 publish(celu, method=False)
 function("celu_")(celu_in_place.inplace())
@@ -306,7 +307,7 @@ gelu_ = Elementwise(
     "gelu(Tensor self, *, str approximate='none')",
     gelu_kernel,
     {"self": lambda g, self, approximate: gelu_backward.apply(g, self, approximate)},
-    check=_check_approximate, label="GeluKernelImpl", **_FLOATS,
+    check_form=_check_approximate, label="GeluKernelImpl", **_FLOATS,
     on_arrays=by_kernel(gelu_backward),
 )  # fmt: skip
 gelu = publish(gelu_, function=False, method=False)

@@ -173,7 +173,7 @@ topk = Along(
     result=INDICES,
     refuse=_refuse_topk,
     exact_out=True,
-    check=_check_topk,
+    check_form=_check_topk,
     prepare=_with_one,
     by_form=True,
 )
@@ -207,7 +207,7 @@ kthvalue = Reduction(
     put_at,
     result=INDICES,
     exact_out=True,
-    check=_check_kth,
+    check_form=_check_kth,
     check_out=_check_kth_apart,
     complex_gradients=False,
 )

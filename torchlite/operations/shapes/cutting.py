@@ -99,30 +99,37 @@ publish(unsafe_split)
 publish(unsafe_split_with_sizes)
 
 
+def _split_as(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Op, list[Any]]:
+    op = split_with_sizes if isinstance(split_size, (list, tuple)) else split
+    return op, op.bind((self, split_size, dim), {})
+
+
 def split_any(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of given sizes along a dimension."""
-    if isinstance(split_size, (list, tuple)):
-        return split_with_sizes.apply(*split_with_sizes.bind((self, split_size, dim), {}))
-    return split.apply(*split.bind((self, split_size, dim), {}))
+    op, values = _split_as(self, split_size, dim)
+    return op.apply(*values)
 
 
-publish_python("split(Tensor tensor, any split_size_or_sections, int dim=0) -> Tensor[]", split_any, method=False)
-publish_python("split(Tensor self, any split_size, int dim=0) -> Tensor[]", split_any, function=False)
+for _operands, _method in (("Tensor tensor, any split_size_or_sections", False), ("Tensor self, any split_size", True)):
+    publish_python(f"split({_operands}, int dim=0) -> Tensor[]", split_any, not _method, _method, comes_to=_split_as)
 
 
 def _chunk(name: str, one: Op, several: Op) -> None:
-    def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-        """At most so many pieces of equal size (the last may be smaller)."""
+    def comes_to(self: Tensor, chunks: int, dim: int = 0) -> tuple[Op, tuple[Any, ...]]:
         shape = self.array.shape
         if not shape:
             raise RuntimeError("chunk expects at least a 1-dimensional tensor")
         if chunks <= 0:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-        length = shape[wrap_dim(dim, len(shape))]
-        size = -(-length // chunks)
-        return one.apply(self, size, dim) if size else several.apply(self, (0,) * chunks, dim)
+        size = -(-shape[wrap_dim(dim, len(shape))] // chunks)
+        return (one, (self, size, dim)) if size else (several, (self, (0,) * chunks, dim))
 
-    publish_python(f"{name}(Tensor self, int chunks, int dim=0) -> Tensor[]", chunk)
+    def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most so many pieces of equal size (the last may be smaller)."""
+        op, values = comes_to(self, chunks, dim)
+        return op.apply(*values)
+
+    publish_python(f"{name}(Tensor self, int chunks, int dim=0) -> Tensor[]", chunk, comes_to=comes_to)
 
 
 _chunk("chunk", split, split_with_sizes)
