@@ -184,6 +184,22 @@ def test_twins(name: str) -> None:
                 assert outcome(call, forms) == outcome(call.general, forms), forms
 
 
+def test_products_with_spread_gradients() -> None:
+    threads = torchlite.get_num_threads()
+    try:
+        for count in (1, 2):
+            torchlite.set_num_threads(count)
+            x = torchlite.arange(90_000.0).reshape(300, 300)
+            g = torchlite.tensor(0.5).expand(300, 300)
+            assert torchlite.equal(g * x, x * 0.5) and torchlite.equal(x - g, x - 0.5)
+            w = x.clone().requires_grad_()
+            (slope,) = torchlite.autograd.grad((w * w).sum(), w, create_graph=True)
+            assert torchlite.equal(slope, 2 * x) and slope.stride() == (300, 1)
+            assert torchlite.equal(torchlite.autograd.grad(slope.sum(), w)[0], torchlite.full_like(x, 2))
+    finally:
+        torchlite.set_num_threads(threads)
+
+
 def test_there_are_twins() -> None:
     assert {"add", "relu", "exp", "sum", "mean", "Tensor.add_", "Tensor.__mul__", "Tensor.backward"} <= set(CALLS)
 

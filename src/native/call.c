@@ -207,7 +207,7 @@ static PyObject *by_spread(Call *call, PyObject *const *args, Mode *mode)
         return NULL;
     char *data[] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(made)};
     const npy_intp steps[] = {step_of(x), step_of(y), PyArray_ITEMSIZE(made)};
-    run_loop(loop, data, PyArray_SIZE(x), steps, x, y);
+    run_loop(loop, data, 3, PyArray_SIZE(x), steps, x, y);
     PyObject *result = wrap((PyObject *)made, dtype_at(loop->result));
     if (result != NULL && call->recipe.general != NULL && mode->grad == Py_True && (has_history(a) || has_history(b)))
         return recorded(result, record_binary(&call->recipe, a, args[1], result));
