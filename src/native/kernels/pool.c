@@ -32,10 +32,12 @@ static void pooled(const Sliding *s, PyArrayObject *x, int rank, npy_intp *shape
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - rank ? PyArray_DIM(x, d) : s->count[3 - ndim + d];
 }
 
+enum { SLACK = 32 };  // numbers, since loops may go on to whole vectors
+
 // Room for the phases of an image and the cells of its windows, so many times.
 static float *room_for(const Sliding *s, int phases, int cells)
 {
-    float *room = PyMem_Malloc((size_t)(phases * s->phases * s->cells + cells * s->length) * sizeof(float));
+    float *room = PyMem_Malloc((size_t)(phases * s->phases * s->cells + cells * (s->length + SLACK)) * sizeof(float));
     if (!room) PyErr_NoMemory();
     return room;
 }

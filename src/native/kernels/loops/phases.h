@@ -4,20 +4,17 @@
 
 #include "simd.h"
 
-// For each row of the image that windows see: where it begins in the image, in its phase's grid, and in which phases.
-#define FOR_ROWS(s, z, y) \
-    for (N z = 0; z < (s)->size[0]; z++) \
-        if ((z + (s)->padding[0]) / (s)->stride[0] < (s)->grid[0]) \
-            for (N y = 0; y < (s)->size[1]; y++) \
-                if ((y + (s)->padding[1]) / (s)->stride[1] < (s)->grid[1])
-
-INLINE N row_at(const Sliding *s, N z, N y)
-{
-    z += s->padding[0];
-    y += s->padding[1];
-    N phase = (z % s->stride[0] * s->stride[1] + y % s->stride[1]) * s->stride[2];
-    return phase * s->cells + z / s->stride[0] * s->step[0] + y / s->stride[1] * s->step[1];
-}
+// For each row of the image that windows see: where it begins in the image, and in the phases. (What a place along a
+// dimension comes to, divided by the stride, is counted on: `_of` the phase, `_in` it.)
+#define ALONG(s, d, i) \
+    for (N i = 0, i##_of = (s)->padding[d] % (s)->stride[d], i##_in = (s)->padding[d] / (s)->stride[d]; \
+         i < (s)->size[d] && i##_in < (s)->grid[d]; i++, i##_of = i##_of + 1 == (s)->stride[d] ? (i##_in++, 0) : i##_of + 1)
+#define FOR_ROWS(s, row, at) \
+    ALONG(s, 0, z) \
+        ALONG(s, 1, y) \
+            for (N row = (z * (s)->size[1] + y) * (s)->size[2], once = 1, \
+                   at = (z_of * (s)->stride[1] + y_of) * (s)->stride[2] * (s)->cells + z_in * (s)->step[0] + y_in * (s)->step[1]; \
+                 once; once = 0)
 
 // How many of a row's numbers windows see.
 INLINE N seen(const Sliding *s)
@@ -29,15 +26,13 @@ INLINE N seen(const Sliding *s)
 static inline void split(const Sliding *s, const float *image, float *phases)
 {
     N n = seen(s);
-    FOR_ROWS(s, z, y)
-        deal(image + (z * s->size[1] + y) * s->size[2], n, s->padding[2], s->stride[2], phases + row_at(s, z, y), s->cells);
+    FOR_ROWS(s, row, at) deal(image + row, n, s->padding[2], s->stride[2], phases + at, s->cells);
 }
 
 static inline void join(const Sliding *s, const float *phases, float *image)
 {
     N n = seen(s);
-    FOR_ROWS(s, z, y)
-        collect(phases + row_at(s, z, y), n, s->padding[2], s->stride[2], image + (z * s->size[1] + y) * s->size[2], s->cells);
+    FOR_ROWS(s, row, at) collect(phases + at, n, s->padding[2], s->stride[2], image + row, s->cells);
 }
 
 // Values of windows from row-major order into cells, and back.

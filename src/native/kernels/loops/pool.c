@@ -25,14 +25,17 @@ void IN_ISA(max_pool)(const Sliding *s, const float *x, float *best, float *room
     }
 }
 
+enum { FULL = 16 };  // numbers, of which all loops have whole multiples
+
 INLINE void give(const float *restrict g, const float *restrict x, const float *restrict best, float *restrict missing,
                  float *restrict to, N n)
 {
-    SIMD for (N i = 0; i < n; i++) {
-        float found = x[i] == best[i] ? missing[i] : 0;
-        to[i] += found != 0 ? g[i] : 0;
-        missing[i] -= found;
-    }
+    for (N first = 0; first < n; first += FULL)
+        SIMD for (N i = first; i < first + FULL; i++) {
+            float found = x[i] == best[i] ? missing[i] : 0;
+            to[i] += found != 0 ? g[i] : 0;
+            missing[i] -= found;
+        }
 }
 
 // The gradient goes to the first of a window's values that is its maximum. `room` is for the phases of an image twice, and
@@ -40,7 +43,7 @@ INLINE void give(const float *restrict g, const float *restrict x, const float *
 void IN_ISA(max_pool_slope)(const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)
 {
     N image = s->size[0] * s->size[1] * s->size[2], windows = s->count[0] * s->count[1] * s->count[2];
-    N plane = s->phases * s->cells, n = s->length;
+    N plane = s->phases * s->cells, n = (s->length + FULL - 1) / FULL * FULL;
     float *values = room, *given = values + plane, *wanted = given + plane, *gradient = wanted + n, *missing = gradient + n;
     fill(values, plane, NAN);  // which is no maximum,
     fill(wanted, n, NAN);  // and has none
