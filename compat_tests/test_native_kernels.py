@@ -13,6 +13,7 @@ from torchlite.core.machine.registry import registry
 from torchlite.core.native import native
 from torchlite.kernels import sparse
 from torchlite.kernels.cpu_random import MT19937Stream, arithmetic, normals
+from torchlite.nn.utils import clip_grad
 from torchlite.operations.images import grid_sample, resample
 from torchlite.operations.making import draws
 from torchlite.operations.places import gather, writing
@@ -47,6 +48,7 @@ DRAWS = {"draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of}
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
     "map_along": resample._map_along,
+    "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,
     "sparse.product_of_rows": sparse._product_of_rows, "sparse.samples": sparse._samples, **OF_WORDS,
@@ -794,6 +796,22 @@ def test_a_loss_of_many_is_as_near_to_the_truth_as_a_pairwise_sum(isa):
     assert abs(Pair("mse_loss").kernel(x, t, 2) - truth) <= 1e-7 * truth
 
 
+# ---- many arrays at once
+
+
+def test_lists_of_arrays(isa):
+    arrays = [np.asarray(numbers(shape, i)) for i, shape in enumerate(((3, 4), (), (1000,), (0,), (65, 7)))]
+    norm, scale = Pair("norm_of_all"), Pair("scale_all")
+    norm.agree((np, arrays), 1e-6)
+    copied = [a.copy() for a in arrays]
+    scale.kernel(np, arrays, np.array(0.3, np.float32))
+    for one, other in zip(arrays, copied, strict=True):
+        np.testing.assert_array_equal(one, other * np.float32(0.3))
+    assert not norm.declined and not scale.declined
+    norm.agree((np, [*arrays, numbers(4).astype(np.float64)]), 1e-6, taken=False)
+    norm.agree((np, [numbers((5, 6)).T, np.array([np.inf], np.float32)]), 1e-6, taken=False)
+
+
 # ---- images of another size, and sampled
 
 
@@ -1068,6 +1086,8 @@ def good_calls():
         yield name, ((x, numbers((3, 4), 1)), 1)
 
 
+    yield "norm_of_all", (np, [x, y])
+    yield "scale_all", (np, [x.copy(), y.copy()], np.array(2, np.float32))
     backend = get_backend("cpu")
     for rows in MAPS.values():
         yield "map_along", (np, numbers((5, 6)), 0, *table_of(rows, 5))

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.machine import Tensor, functions
-from ...core.values import warn
+from ...core.machine import PRECISE, UNVERSIONED, Tensor, bump, functions, wrap
+from ...core.native import in_c
+from ...core.state import local
+from ...core.values import Array, Namespace, warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
@@ -16,6 +18,35 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_g
 
 def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+# ---- many arrays at once, where there is no more to the tensors
+
+
+def _arrays(tensors: list[Tensor]) -> list[Any] | None:
+    """The arrays of plain tensors of one device and dtype; None where some are not."""
+    backend, dtype = tensors[0].backend, tensors[0].dtype
+    if not local.state.mode.plain or dtype not in PRECISE or not (backend.bare and backend.values and backend.strided):
+        return None
+    for t in tensors:
+        if t.backend is not backend or t.dtype is not dtype or t.edge is not None or t.__class__ is not Tensor:
+            return None
+        if t.counter is UNVERSIONED:
+            return None
+    return [t.array for t in tensors]
+
+
+def _norm_of_all(xp: Namespace, arrays: list[Array]) -> Any:
+    flat = [array.reshape(-1) for array in arrays]
+    return xp.sqrt(xp.stack([a.dot(a) for a in flat]).sum())
+
+
+def _scale_all(xp: Namespace, arrays: list[Array], factor: Array) -> None:
+    for array in arrays:
+        xp.multiply(array, factor, array)
+
+
+norm_of_all, scale_all = in_c("norm_of_all", _norm_of_all), in_c("scale_all", _scale_all)
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -33,8 +64,11 @@ def get_total_norm(
     listed, order = _listed(tensors), float(norm_type)
     if not listed:
         return functions["tensor"](0.0)
-    norms = [vector_norm.apply(t, order, None, False, None) for t in listed]
-    total = vector_norm.apply(functions["stack"]([n.to(norms[0].device) for n in norms]), order, None, False, None)
+    if order == 2 and (arrays := _arrays(listed)) is not None:
+        backend = listed[0].backend
+        total = wrap(backend.asarray(local.state.quiet(norm_of_all, backend.xp, arrays)), listed[0].dtype, backend)
+    else:
+        total = _norm_of_norms(listed, order)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. "
@@ -42,6 +76,11 @@ def get_total_norm(
             "`error_if_nonfinite=False`"
         )
     return total
+
+
+def _norm_of_norms(listed: list[Tensor], order: float) -> Tensor:
+    norms = [vector_norm.apply(t, order, None, False, None) for t in listed]
+    return vector_norm.apply(functions["stack"]([n.to(norms[0].device) for n in norms]), order, None, False, None)
 
 
 @no_grad()
@@ -52,6 +91,12 @@ def clip_grads_with_norm_(
     grads, limit = _gradients(parameters), float(max_norm)
     if grads:
         factor = (limit / (total_norm + 1e-6)).clamp(max=1.0)
+        arrays = _arrays([factor, *grads])
+        if arrays is not None:
+            local.state.quiet(scale_all, factor.backend.xp, arrays[1:], arrays[0])
+            for grad in grads:
+                bump(grad)
+            return
         for grad in grads:
             grad.mul_(factor.to(grad.device))
 
