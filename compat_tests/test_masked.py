@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
+import pytest
+
+import torchlite
 from compat_tests.side_by_side import same_story
 
 REDUCTIONS = ("sum", "prod", "amax", "amin", "argmax", "argmin", "logsumexp", "mean", "norm", "var", "std")
@@ -85,3 +89,21 @@ def test_no_gradient_reaches_what_is_passed_over(torch, tell):
         arguments = {"dim": 1, "mask": mask}
         result = getattr(torch.masked, name)(x, **arguments)
         tell(name, torch.autograd.grad(result.nan_to_num(0, 0, 0).pow(2).sum(), x))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dtypes_that_reductions_know_nothing_of():
+    def program(torch):
+        found = []
+        x = torch.eye(3, dtype=torch.complex64)
+        mask = x.real > 0
+        rows, where = torch.eye(3).long().to_sparse_csr(), mask.to_sparse_csr()
+        calls = [(name, x, 0, mask) for name in ("amax", "amin", "softmax", "logsumexp")]
+        calls += [(name, rows, dim, where) for name in ("amax", "mean", "prod") for dim in (0, 1, (0, 1))]
+        for name, t, dim, m in calls:
+            options = {"mask": m} if t is x else {"mask": m, "keepdim": True}
+            made = functools.partial(getattr(torch.masked, name), t, dim, **options)
+            attempt(lambda *told: found.extend(told), made)
+        return [v if isinstance(v, str) else v.to_dense().tolist() for v in found]
+
+    assert program(torchlite) == program(pytest.importorskip("torch"))

@@ -163,3 +163,12 @@ def test_scipy_both_ways() -> None:
     assert np.array_equal(back.toarray(), a.toarray())
     rows = sp.csr_matrix((r.values().numpy(), r.col_indices().numpy(), r.crow_indices().numpy()), r.shape)
     assert np.array_equal(rows.toarray(), a.toarray())
+
+
+def test_coordinates_like_compressed_tensors_keep_dense_dimensions() -> None:
+    def program(torch: Any) -> Any:
+        t = torch.ones(2, 3, 4, 5).to_sparse_csr(dense_dim=1)
+        made = torch.zeros_like(t, layout=torch.sparse_coo)
+        return made.sparse_dim(), made.dense_dim(), tuple(made.shape), made._nnz()
+
+    assert program(torchlite) == program(torch)

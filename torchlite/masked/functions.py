@@ -28,6 +28,8 @@ def _extreme(name: str, sign: int) -> Callable[[Tensor], float]:
     def extreme(input: Tensor) -> float:
         if input.dtype is dt.bool_:
             raise NotImplementedError(f"identity of {name} on torch.bool input")
+        if input.dtype.is_complex and name != "logsumexp":
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if input.dtype.category >= dt.FLOAT:
             return sign * math.inf
         limits = dt.iinfo(input.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backends.sparse import Coo, coo
 from ..core.machine import Tensor
-from ..core.values import dt
+from ..core.values import dt, not_implemented_for
 from ..core.values.layout import sparse_coo, sparse_csr
 from ..operations.formulas import tensors
 from ..sparse._coo import coalesced, matched, places
@@ -30,6 +30,8 @@ def reduced(
         if not keepdim:
             error = AssertionError if name in ("amax", "amin", "mean") else RuntimeError
             raise error("reduction operations on CSR tensors with keepdim=False is unsupported")
+        if name in ("amax", "amin", "mean") and list(dims) == [1] and not dtype.is_floating_point:
+            raise not_implemented_for("_segment_reduce_cpu", dtype)
         mask = mask if mask is None else mask.to_sparse()
         made = _reduced(name, input.to_sparse(), dims, keepdim, dtype, mask, identity)
         return made.to_sparse_csr()

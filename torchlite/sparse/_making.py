@@ -338,6 +338,8 @@ def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Any) -
     if laid is not t.layout:
         if is_compressed(t) and laid in (sparse_bsr, sparse_bsc):
             t = t.to_sparse(layout=laid, blocksize=t.array.blocksize or (1, 1))
+        elif is_compressed(t) and laid is sparse_coo:
+            return nothing(t.shape, len(t.array.batch) + 2, tensors.empty(0, dtype=d, device=backend.device))
         else:
             return empty(laid, t.shape, d, backend)
     if laid is sparse_coo:
