@@ -28,9 +28,9 @@ from .world import _get_default_group, _get_default_store, _get_process_group_na
 ProcessGroupGloo = placeholder("torch.distributed", "ProcessGroupGloo")
 reduce_op = ReduceOp
 __all__ = [
-    "DeviceMesh", "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "init_device_mesh", "reduce_op",
-    "register_rendezvous_handler", "rendezvous", "supports_complex", *collectives.__all__, *errors.__all__,
-    *messages.__all__, *objects.__all__, *options.__all__, *stores.__all__, *world.__all__,
+    "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "reduce_op", "register_rendezvous_handler", "rendezvous",
+    "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
+    *stores.__all__, *world.__all__,
 ]  # fmt: skip
 _MODULES = frozenset(("_functional_collectives", "algorithms", "nn", "run", "utils"))  # loaded when first used
 _face = later(__name__)
