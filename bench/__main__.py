@@ -23,7 +23,7 @@ from typing import Any
 from .report import heading, line, save, saved_ratios, summary
 from .timing import Row, Workload, measure, same_results
 
-GROUPS = ("overhead", "surroundings", "func", "random_draws", "optim", "kernels", "sparse", "training")
+GROUPS = ("overhead", "surroundings", "func", "random_draws", "optim", "kernels", "sparse", "training", "distributed")
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[str, list[Workload]]]:

@@ -30,6 +30,7 @@ class Workload:
     statement: str
     setup: str = ""
     far: float = 1e-4  # how far results may be apart, of the largest number in them; infinity where they say nothing
+    waits: bool = False  # for others than itself: then the clock on the wall counts
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def measure(
     group: str, workload: Workload, libraries: tuple[ModuleType, ModuleType], seconds: float, threads: int
 ) -> Row:
     """Time a workload for about so many seconds, the library first, what it is compared with second."""
-    clock = time.process_time if threads == 1 else time.perf_counter
+    clock = time.process_time if threads == 1 and not workload.waits else time.perf_counter
     timers = [
         timeit.Timer(workload.statement, PRELUDE + workload.setup, clock, globals={"torch": library})
         for library in libraries

@@ -83,6 +83,8 @@ def mpiexec(ranks: int) -> tuple[str, ...]:
 
 def start(torch: Any, **how: Any) -> Any:
     """`torch.distributed`, with its group of all processes made."""
+    if torch.distributed.is_initialized():
+        return torch.distributed
     if "INIT" in os.environ:
         how |= {"init_method": os.environ["INIT"], "rank": int(os.environ["RANK"])}
         how |= {"world_size": int(os.environ["WORLD_SIZE"])}

@@ -66,13 +66,6 @@ def messages(torch, tell):
     dist.barrier()
 
 
-def test_messages():
-    same(messages)
-
-
-def test_messages_over_mpi():
-    same(messages, launcher=mpiexec(2))
-
 
 def pipeline(torch, tell):
     """Parts of a model in three processes: activations go down the line, gradients come back."""
@@ -102,9 +95,6 @@ def pipeline(torch, tell):
     tell(layer.weight.grad.sum().item().__round__(10))
 
 
-def test_a_pipeline_of_messages():
-    same(pipeline, 3)
-
 
 # ---- objects and groups
 
@@ -131,9 +121,6 @@ def objects(torch, tell):
         things = [None, None]
         tell(dist.recv_object_list(things, src=0), things)
 
-
-def test_objects():
-    same(objects, 3)
 
 
 def groups(torch, tell):
@@ -172,10 +159,6 @@ def groups(torch, tell):
     dist.destroy_process_group()
     tell(dist.is_initialized(), story(dist.get_rank), story(dist.destroy_process_group))
 
-
-@pytest.mark.filterwarnings("ignore")
-def test_groups():
-    same(groups, 3)
 
 
 def split(torch, tell):
@@ -231,9 +214,6 @@ def gradients(torch, tell):
     told(f.all_to_all_single(torch.zeros(4), x), x)
 
 
-def test_gradients_through_collectives():
-    same(gradients)
-
 
 def functional(torch, tell):
     dist = start(torch)
@@ -249,9 +229,6 @@ def functional(torch, tell):
         tell(c.wait_tensor(result).tolist())
     tell(x.tolist())
 
-
-def test_collectives_that_leave_their_arguments_alone():
-    same(functional)
 
 
 # ---- grids
@@ -276,3 +253,27 @@ def mesh(torch, tell):
 
 def test_a_grid_of_processes():
     same(mesh, 4)
+
+
+# ---- several of these in the same processes, which take long to start
+
+
+def of_two(torch, tell):
+    for some in (messages, gradients, functional):
+        tell(some.__name__)
+        some(torch, tell)
+
+
+def of_three(torch, tell):
+    for some in (pipeline, objects, groups):
+        tell(some.__name__)
+        some(torch, tell)
+
+
+@pytest.mark.parametrize("launched", ["apart", "by mpiexec"])
+def test_two_processes(launched):
+    same(of_two, launcher=mpiexec(2) if launched == "by mpiexec" else ())
+
+
+def test_three_processes():
+    same(of_three, 3)
