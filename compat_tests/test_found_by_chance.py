@@ -406,3 +406,16 @@ def test_products_of_any_dtype_have_gradients_each_time(torch, tell):
                 x = turn(torch.ones(2, 2, dtype=dtype)).requires_grad_()
                 for product in (x.matmul(x.t()), x @ x, torch.mm(x, x), x @ x[0], x[0] @ x, x[0] @ x[0]):
                     tell(torch.autograd.grad(product.sum(), x, torch.tensor(1, dtype=dtype))[0])
+
+
+@same_story
+def test_what_is_laid_over_parts_of_complex_numbers_keeps_to_their_history(torch, tell):
+    for part in (lambda x: x.real, lambda x: x.conj().imag):
+        for write in (False, True):
+            x = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+            view = part(x * 1)
+            laid = view.as_strided((2, 2), (2, 1), 0)
+            if write:
+                view.mul_(2)
+            laid.square().sum().backward()
+            tell(x.grad)

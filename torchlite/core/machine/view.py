@@ -46,7 +46,9 @@ def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, 
     parent = source.edge
     if parent.__class__ is View:
         kind = kind if kind and parent.kind is not INFERENCE else parent.kind
-        path = settled(source, parent) if op.reinterprets else parent.path
+        # What is laid anew over parts of complex numbers may show more of them, of which its history says nothing.
+        anew = op.reinterprets or (parent.path[0][0].reinterprets and op is registry["as_strided"])
+        path = settled(source, parent) if anew else parent.path
         return View(parent.base, edge, kind, (*path, (op, arguments)))
     shared_counter(source)
     return View(source, edge, kind, ((op, arguments),))
