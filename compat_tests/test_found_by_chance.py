@@ -419,3 +419,12 @@ def test_what_is_laid_over_parts_of_complex_numbers_keeps_to_their_history(torch
                 view.mul_(2)
             laid.square().sum().backward()
             tell(x.grad)
+
+
+@same_story
+def test_what_is_refused_once_it_is_drawn_has_used_its_numbers(torch, tell):
+    mean = torch.zeros(2, dtype=torch.complex64, requires_grad=True)
+    for draw in (lambda: torch.normal(mean, 0.5), lambda: torch.normal(mean, torch.ones(2))):
+        torch.manual_seed(0)
+        _tried(tell, draw)
+        tell(torch.rand(2))

@@ -3,16 +3,35 @@
 An entry tells what it explains by looking at the program, whose last line made the difference, and at what differs.
 """
 
-import importlib
-import math
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .compare import Difference
-from .observe import Json, numbers
-from .program import Program, Run
-from .rounding import CERTAIN, largest, off_by
+from .evidence import (
+    all_of_resizing,
+    all_zero,
+    anywhere,
+    close,
+    half_turns,
+    listed,
+    nothing_instead,
+    operands_differ,
+    over_an_operand,
+    overwritten,
+    packed,
+    permuted,
+    refused,
+    reshapes_unrecorded,
+    resizes,
+    same_but_for_signs,
+    says,
+    takes_inference,
+    takes_overlapping,
+    tells_of_detached,
+    where_it_matters,
+)
+from .program import Program
+from .rounding import CERTAIN
 
 
 @dataclass(frozen=True)
@@ -30,11 +49,8 @@ TRANSFORM = r"torch\.func\.|torch\.autograd\.functional|checkpoint"
 FORBIDDEN = "its base or another view of its base has been modified inplace"
 NORMS = "_norm|BatchNorm|LayerNorm"
 IN_A_PASS = f"modified by an inplace|{FORBIDDEN}|detached in-place|hook returned|does not require grad and does"
+LEAPS = r"type_as|logical_not|atan2|\.log2?\(|\*\* -"  # of bools, of what is near to zero, of zeros of two signs
 JACOBIAN = "jacrev|jacfwd|hessian|jacobian"
-
-
-def anywhere(program: Program, pattern: str) -> bool:
-    return any(re.search(pattern, step.line) for step in program)
 
 
 CHANCE = Known("chance", "PyTorch gives something else every time: memory that nobody has written", lambda *_: False)
@@ -107,6 +123,14 @@ KNOWN = (
         ),
     ),
     Known(
+        "tangents of elements in one place",
+        "a tangent has its primal's layout, and elements that lie in one place share it; what PyTorch makes of that "
+        "depends on whether a function is a custom one",
+        lambda program, d: (
+            d.field == "values" and says(program[-1].line, "jacfwd|jvp|hessian") and takes_overlapping(program)
+        ),
+    ),
+    Known(
         "elements in one place, seen from a transform",
         "PyTorch's transforms keep the strides of expanded tensors in results, which then cannot be written to",
         lambda program, d: (
@@ -127,6 +151,37 @@ KNOWN = (
         lambda program, d: (
             says(d.actual, "Expected gradient function to be set")
             or (d.expected is None and says(program[-1].line, "register_hook") and says(d.actual, FORBIDDEN))
+        ),
+    ),
+    Known(
+        "views that may not be asked for",
+        "a view made without gradients that says it requires grad is a leaf, whose history PyTorch refuses to look for "
+        "once its base was written to; torchlite gives the leaf its gradient",
+        lambda program, d: (
+            d.stage == "gradients" and d.actual is None and says(d.expected, "A view was created in no_grad")
+        ),
+    ),
+    Known(
+        "gradients that hooks keep",
+        "PyTorch adds to gradients in place, and does not see that a hook keeps another tensor over their memory",
+        lambda program, d: (
+            d.stage == "told" and d.field == "values" and anywhere(program, r"hook\(.*told\.append, mode")
+        ),
+    ),
+    Known(
+        "inference tensors that require grad",
+        "outside of inference mode PyTorch goes around autograd for them, so that steps inside of its kernels are "
+        "recorded, or refused",
+        lambda program, d: d.field in ("error", "error's text", "values", "dtype", "shape", "stride()", "requires_grad")
+        and takes_inference(program),
+    ),
+    Known(
+        "NaN in vectors",
+        "PyTorch's gradients of functions with kinks take NaN for outside of a range where they are computed by "
+        "vectors, and for inside elsewhere",
+        lambda program, d: (
+            d.stage == "gradients" and d.field == "values" and listed(d) and any(n != n for n in d.expected)
+            and anywhere(program, "relu6|hardtanh|hardswish|shrink|elu")
         ),
     ),
     Known(
@@ -157,7 +212,7 @@ KNOWN = (
         lambda program, d: (
             d.field == "values" and listed(d) and anywhere(program, "complex")
             and anywhere(program, "neg|-v|- v|sub|square|conj|mH|adjoint")
-            and (same_but_for_signs(d) or half_turns(d))
+            and (same_but_for_signs(d) or half_turns(d) or anywhere(program, r"\*\* -?\d*\.\d"))
         ),
     ),
     Known(
@@ -282,7 +337,7 @@ KNOWN = (
     Known(
         "layouts of batches",
         "PyTorch's vmap leaves a batch where it is in memory or brings it to the front, op by op; torchlite brings it",
-        lambda program, d: d.field == "stride()" and says(program[-1].line, r"vmap\("),
+        lambda program, d: d.field == "stride()" and says(program[-1].line, r"vmap\(") and permuted(d),
     ),
     Known(
         "layouts of real parts",
@@ -311,7 +366,7 @@ KNOWN = (
         "jumps of what is rounded",
         "numbers that were to be certain, or are compared, have been rounded in other ways on their way there",
         lambda program, d: (
-            d.field == "values" and (CERTAIN.search(program[-1].op) or says(program[-1].line, "x > 0"))
+            d.field == "values" and (CERTAIN.search(program[-1].op) or says(program[-1].line, f"x > 0|{LEAPS}"))
             and operands_differ(program)
         ),
     ),
@@ -319,7 +374,10 @@ KNOWN = (
         "shapes changed behind a graph's back",
         "a leaf that is given another shape without gradients keeps the old one in PyTorch's graphs for as long as one "
         "is alive, and a node's result its own; torchlite's leaves have the shape they have",
-        lambda program, d: d.stage == "gradients" and reshapes_unrecorded(program),
+        lambda program, d: (
+            (d.stage == "gradients" or says(d.expected, "returned an invalid gradient"))
+            and reshapes_unrecorded(program)
+        ),
     ),
     Known(
         "layouts of convolutions",
@@ -367,104 +425,6 @@ KNOWN = (
         ),
     ),
 )
-
-
-def says(said: Json, pattern: str) -> bool:
-    return isinstance(said, str) and re.search(pattern, said) is not None
-
-
-def where_it_matters(shape: tuple[int, ...], expected: Json, actual: Json) -> bool:
-    """Whether strides agree along all dimensions of more than one element."""
-    if not isinstance(expected, list) or not isinstance(actual, list):
-        return False
-    return all(a == b for n, a, b in zip(shape, expected, actual) if n > 1)
-
-
-def all_zero(d: Difference) -> bool:
-    return d.actual is None and (d.field != "values" or not any(d.expected))
-
-
-def close(d: Difference, by: float) -> bool:
-    """Whether numbers differ by no more than that, measured by the largest."""
-    return d.field == "values" and listed(d) and off_by(d.expected, d.actual) <= by * (1 + largest(d.expected))
-
-
-def all_of_resizing(d: Difference) -> bool:
-    return all(said.startswith("UserWarning: An output with one or more") for said in (*d.expected, *d.actual))
-
-
-def tells_of_detached(d: Difference) -> bool:
-    return says(d.expected, "detached in-place") or says(d.actual, "detached in-place")
-
-
-def listed(d: Difference) -> bool:
-    """Whether both libraries give numbers."""
-    return isinstance(d.expected, list) and isinstance(d.actual, list)
-
-
-def half_turns(d: Difference) -> bool:
-    """Whether numbers differ only where one is an angle on the other side of the cut, or no angle."""
-    turns = (0.0, math.pi)
-    pairs = zip(d.expected, d.actual)
-    return all(a == b or all(any(abs(abs(n) - t) < 1e-2 for t in turns) for n in (a, b)) for a, b in pairs)
-
-
-def nothing_instead(d: Difference) -> bool:
-    """Whether numbers differ only where torchlite has 0, or 0 / 0."""
-    return all(a == b or b in (0.0, None) or b != b for a, b in zip(d.expected, d.actual))
-
-
-def resizes(program: Program) -> bool:
-    """Whether the last line resizes what is given as `out=`."""
-    return "was resized" in str(Run(importlib.import_module("torch"), program).warned[-1])
-
-
-def operands_differ(program: Program) -> bool:
-    """Whether what the last line takes is not the same to the last bit."""
-    runs = [Run(importlib.import_module(name), program[:-1]) for name in ("torch", "torchlite")]
-    ours, theirs = ({name: numbers(t) for name, t in run.tensors().items()} for run in runs)
-    return any(ours.get(name) != theirs.get(name) for name in program[-1].fills.values())
-
-
-def reshapes_unrecorded(program: Program) -> bool:
-    """Whether a line gives a tensor with a history, or a leaf that requires grad, another shape unrecorded."""
-    run = Run(importlib.import_module("torch"))
-    for step in program:
-        before = {name: t.shape for name, t in run.tensors().items() if t.requires_grad}
-        run.step(step)
-        changed = any(t.shape != before.get(name, t.shape) for name, t in run.tensors().items())
-        if changed and ("out=" in step.line or re.search("no_grad|inference", step.mode)):
-            return True
-    return False
-
-
-def refused(program: Program) -> bool:
-    """Whether PyTorch refuses the last line."""
-    return Run(importlib.import_module("torch"), program).errors[-1] is not None
-
-
-def packed(program: Program) -> bool:
-    return any("saved_tensors_hooks" in step.mode for step in program)
-
-
-def over_an_operand(program: Program) -> bool:
-    """Whether `out=` shows the memory of another operand of the last line."""
-    if "overlapping" in program[-1].fills:
-        return True
-    tensors = Run(importlib.import_module("torch"), program[:-1]).tensors()
-    places = [tensors[name].untyped_storage().data_ptr() for name in program[-1].fills.values() if name in tensors]
-    return len(set(places)) < len(places)
-
-
-def overwritten(program: Program) -> bool:
-    """Whether PyTorch refuses a program's backward where no hooks keep what it has saved."""
-    plain = tuple(replace(step, mode="") if "save" in step.mode else step for step in program)
-    return "modified by an inplace operation" in str(Run(importlib.import_module("torch"), plain).outcome())
-
-
-def same_but_for_signs(d: Difference) -> bool:
-    sizes = [[abs(n) if isinstance(n, float) else n for n in numbers] for numbers in (d.expected, d.actual)]
-    return off_by(*sizes) <= 1e-6 * (1 + largest(d.expected))
 
 
 def explanation(program: Program, difference: Difference) -> Known | None:

@@ -6,7 +6,8 @@ from functools import cached_property
 from types import ModuleType
 
 from .compare import Difference, compare
-from .known import CHANCE, ROUNDED, Known, explanation, says
+from .evidence import says
+from .known import CHANCE, ROUNDED, Known, explanation
 from .prelude import pieces_for
 from .program import Program, Run
 from .rounding import DRAWS

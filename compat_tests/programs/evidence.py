@@ -1,0 +1,151 @@
+"""What entries of `known.py` look at: of a difference, of a program, of what PyTorch makes of it."""
+
+import importlib
+import math
+import re
+from dataclasses import replace
+from typing import Any
+
+from .compare import Difference
+from .observe import Json, numbers
+from .program import Program, Run
+from .rounding import largest, off_by
+
+
+def anywhere(program: Program, pattern: str) -> bool:
+    return any(re.search(pattern, step.line) for step in program)
+
+
+def permuted(d: Difference) -> bool:
+    """Whether the same elements lie in memory, in another order of dimensions, or one that lies there once is shown."""
+    return listed(d) and (0 in d.expected or dense(d.shape, d.expected)) and dense(d.shape, d.actual)
+
+
+def dense(shape: tuple[int, ...], strides: list[int]) -> bool:
+    """Whether elements fill one stretch of memory, each a place of its own."""
+    step = 1
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if s != step:
+            return 0 in shape
+        step *= n
+    return True
+
+
+def says(said: Json, pattern: str) -> bool:
+    return isinstance(said, str) and re.search(pattern, said) is not None
+
+
+def where_it_matters(shape: tuple[int, ...], expected: Json, actual: Json) -> bool:
+    """Whether strides agree along all dimensions of more than one element."""
+    if not isinstance(expected, list) or not isinstance(actual, list):
+        return False
+    return all(a == b for n, a, b in zip(shape, expected, actual) if n > 1)
+
+
+def all_zero(d: Difference) -> bool:
+    return d.actual is None and (d.field != "values" or not any(d.expected))
+
+
+def close(d: Difference, by: float) -> bool:
+    """Whether numbers differ by no more than that, measured by the largest."""
+    return d.field == "values" and listed(d) and off_by(d.expected, d.actual) <= by * (1 + largest(d.expected))
+
+
+def all_of_resizing(d: Difference) -> bool:
+    return all(said.startswith("UserWarning: An output with one or more") for said in (*d.expected, *d.actual))
+
+
+def tells_of_detached(d: Difference) -> bool:
+    return says(d.expected, "detached in-place") or says(d.actual, "detached in-place")
+
+
+def listed(d: Difference) -> bool:
+    """Whether both libraries give numbers."""
+    return isinstance(d.expected, list) and isinstance(d.actual, list)
+
+
+def half_turns(d: Difference) -> bool:
+    """Whether numbers differ only where one is an angle on the other side of the cut, or no angle."""
+    turns = (0.0, math.pi)
+    pairs = zip(d.expected, d.actual)
+    return all(a == b or all(any(abs(abs(n) - t) < 1e-2 for t in turns) for n in (a, b)) for a, b in pairs)
+
+
+def nothing_instead(d: Difference) -> bool:
+    """Whether numbers differ only where torchlite has 0, or 0 / 0."""
+    return all(a == b or b in (0.0, None) or b != b for a, b in zip(d.expected, d.actual))
+
+
+def resizes(program: Program) -> bool:
+    """Whether the last line resizes what is given as `out=`, of which PyTorch warns where there was something."""
+    run = Run(importlib.import_module("torch"), program[:-1])
+    shapes = {name: t.shape for name, t in run.tensors().items()}
+    run.step(program[-1])
+    changed = any(t.shape != shapes.get(name, t.shape) for name, t in run.tensors().items())
+    return changed or "was resized" in str(run.warned[-1])
+
+
+def operands_differ(program: Program) -> bool:
+    """Whether what the last line takes is not the same to the last bit."""
+    runs = [Run(importlib.import_module(name), program[:-1]) for name in ("torch", "torchlite")]
+    ours, theirs = ({name: repr(numbers(t)) for name, t in run.tensors().items()} for run in runs)
+    return any(ours.get(name) != theirs.get(name) for name in program[-1].fills.values())
+
+
+def reshapes_unrecorded(program: Program) -> bool:
+    """Whether a line gives a tensor with a history, or a leaf that requires grad, another shape unrecorded."""
+    run = Run(importlib.import_module("torch"))
+    recorded: set[str] = set()
+    for step in program:
+        recorded |= {name for name, t in run.tensors().items() if t.requires_grad}
+        before = {name: t.shape for name, t in run.tensors().items() if name in recorded}
+        run.step(step)
+        changed = any(t.shape != before.get(name, t.shape) for name, t in run.tensors().items())
+        if changed and ("out=" in step.line or re.search("no_grad|inference", step.mode)):
+            return True
+    return False
+
+
+def refused(program: Program) -> bool:
+    """Whether PyTorch refuses the last line."""
+    return Run(importlib.import_module("torch"), program).errors[-1] is not None
+
+
+def taken(program: Program) -> list[Any]:
+    """The tensors that the last line takes, in PyTorch."""
+    tensors = Run(importlib.import_module("torch"), program[:-1]).tensors()
+    return [tensors[name] for name in program[-1].fills.values() if name in tensors]
+
+
+def takes_inference(program: Program) -> bool:
+    """Whether the last line takes an inference tensor that requires grad."""
+    return any(t.is_inference() and t.requires_grad for t in taken(program))
+
+
+def takes_overlapping(program: Program) -> bool:
+    """Whether the last line takes a tensor some of whose elements lie in one place."""
+    return any(t.numel() > 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in taken(program))
+
+
+def packed(program: Program) -> bool:
+    return any("saved_tensors_hooks" in step.mode for step in program)
+
+
+def over_an_operand(program: Program) -> bool:
+    """Whether `out=` shows the memory of another operand of the last line."""
+    if "overlapping" in program[-1].fills:
+        return True
+    tensors = Run(importlib.import_module("torch"), program[:-1]).tensors()
+    places = [tensors[name].untyped_storage().data_ptr() for name in program[-1].fills.values() if name in tensors]
+    return len(set(places)) < len(places)
+
+
+def overwritten(program: Program) -> bool:
+    """Whether PyTorch refuses a program's backward where no hooks keep what it has saved."""
+    plain = tuple(replace(step, mode="") if "save" in step.mode else step for step in program)
+    return "modified by an inplace operation" in str(Run(importlib.import_module("torch"), plain).outcome())
+
+
+def same_but_for_signs(d: Difference) -> bool:
+    sizes = [[abs(n) if isinstance(n, float) else n for n in numbers] for numbers in (d.expected, d.actual)]
+    return off_by(*sizes) <= 1e-6 * (1 + largest(d.expected))
