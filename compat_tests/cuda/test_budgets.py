@@ -59,6 +59,9 @@ BUDGETS = {
     "mse_loss": Budget(F.mse_loss, lambda: (randn(8, 16), randn(8, 16).detach()), 4, 8),
     "linear": Budget(F.linear, lambda: (randn(8, 16), randn(12, 16), randn(12)), 3, 6),
     "matmul": Budget(torch.matmul, lambda: (randn(2, 8, 16), randn(2, 16, 3)), 1, 5),
+    "linear of halves": Budget(
+        F.linear, lambda: [randn(*n).detach().half().requires_grad_() for n in ((8, 16), (12, 16), (12,))], 3, 10
+    ),
     "embedding": Budget(lambda w, i: F.embedding(i, w), lambda: (randn(10, 8), classes(4, 6, below=10)), 1, 3),
     "dropout": Budget(lambda x: F.dropout(x, 0.5), lambda: (randn(8, 16),), 2, 3, (1, 1)),  # drawn on the host
     "attention": Budget(

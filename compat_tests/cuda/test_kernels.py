@@ -200,3 +200,20 @@ def test_attention_of_heads_that_lie_inside():
     q, k, v = [numbers(2, 7, 3, 8).transpose(1, 2) for _ in range(3)]
     alike(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3), q, k, v, rtol=1e-4, atol=1e-5)
     assert F.scaled_dot_product_attention(q.cuda(), k.cuda(), v.cuda()).stride() == q.stride()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "first, second", [((3, 5), (5, 4)), ((2, 3, 5), (2, 5, 4)), ((2, 3, 5), (5, 4)), ((3, 0), (0, 4))]
+)
+def test_products_of_halves(dtype, first, second):
+    a, b = numbers(*first).to(dtype), numbers(*second).to(dtype)
+    alike(torch.matmul, a, b, rtol=0.02, atol=0.1)
+    alike(lambda a, b: torch.matmul(a.mT.contiguous().mT, b.mT.contiguous().mT), a, b, rtol=0.02, atol=0.1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_linear_of_halves(dtype):
+    x, w, b = numbers(2, 4, 5).to(dtype), numbers(3, 5).to(dtype), numbers(3).to(dtype)
+    alike(F.linear, x, w, b, rtol=0.02, atol=0.1)
+    alike(lambda x, w, b: torch.addmm(b, x[0], w.t(), beta=2, alpha=0.5), x, w, b, rtol=0.02, atol=0.1)

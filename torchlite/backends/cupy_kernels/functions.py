@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from cupy._core import create_ufunc
 
-from . import places
+from . import places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
 
@@ -133,4 +133,5 @@ xp = Namespace(
     isin=_isin,
     assert_in_range=places.assert_in_range,
     combine=places.combine,
+    product_of_halves=products.product_of_halves,
 )

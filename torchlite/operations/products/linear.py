@@ -12,7 +12,7 @@ from ...core.values import Array, Namespace, dt, not_implemented_for, strided
 from ...kernels.summing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode
-from .matmul import H, into_exactly, matmul, product
+from .matmul import H, into_exactly, matmul, product, unrounded
 
 if TYPE_CHECKING:
     pass
@@ -24,10 +24,12 @@ def _rows(t: Any) -> Any:
 
 
 def _product(xp: Namespace, input: Array, weight: Any) -> Any:
-    if input.dtype.char in "fd":
-        made = _rows(input).dot(weight.T)
-    else:
-        made = product(xp, widened(_rows(input)), widened(weight).T).astype(input.dtype, copy=False)
+    return _unrounded(xp, input, weight).astype(input.dtype, copy=False)
+
+
+def _unrounded(xp: Namespace, input: Array, weight: Any) -> Any:
+    """`input @ weight.T`, of halves in float32."""
+    made = _rows(input).dot(weight.T) if input.dtype.char in "fd" else unrounded(xp, _rows(input), weight.T)
     return made if input.ndim == 2 else made.reshape((*input.shape[:-1], weight.shape[0]))
 
 
@@ -36,7 +38,7 @@ def _sum(xp: Namespace, bias: Any, input: Array, weight: Any) -> Any:
         made = input.dot(weight.T)
         made += bias
         return made
-    made = _product(xp, widened(input), widened(weight))
+    made = _unrounded(xp, input, weight)
     made += bias
     return made.astype(input.dtype, copy=False)
 

@@ -44,7 +44,7 @@ def product(xp: Namespace, a: Array, b: Array) -> Any:
             return _long_product(xp, a, b)
         return xp.matmul(a, b)
     if kind in "fV":
-        return product(xp, widened(a), widened(b)).astype(a.dtype)
+        return unrounded(xp, a, b).astype(a.dtype)
     if a.size and b.size:
         # Integers have no BLAS. Doubles give the same sums as long as these stay below 2**53.
         largest = [max(abs(float(m.max().item())), abs(float(m.min().item()))) for m in (a, b)]
@@ -53,13 +53,21 @@ def product(xp: Namespace, a: Array, b: Array) -> Any:
     return xp.matmul(a, b)
 
 
+def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
+    """The same; that of halves is of float32."""
+    if a.dtype.itemsize == 2 and a.dtype.kind in "fV" and a.ndim == b.ndim:
+        of_halves = getattr(xp, "product_of_halves", None)  # where there is BLAS for them
+        if of_halves is not None:
+            return of_halves(a, b)
+    return product(xp, widened(a), widened(b))
+
+
 def _plus_product(xp: Namespace, base: Any, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     """`beta * base + alpha * (a @ b)`, in one precision until the end; a beta of zero lets no NaN through."""
-    a, b = widened(a), widened(b)
     if alpha == 0 and base.dtype.itemsize > 2:  # neither does one of alpha, where BLAS is asked
         made = xp.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
     else:
-        made = times(xp, product(xp, a, b), alpha)
+        made = times(xp, unrounded(xp, a, b), alpha)
     if beta != 0:
         xp.add(made, times(xp, widened(base), beta), made)
     return made.astype(base.dtype, copy=False)

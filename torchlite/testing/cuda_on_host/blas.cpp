@@ -47,15 +47,15 @@ template <class T> struct Matrix {
   }
 };
 
-// Sums are of type S, and so are alpha and beta.
-template <class T, class S>
-void multiply(int m, int n, int k, S alpha, Matrix<const T> a, Matrix<const T> b, S beta, Matrix<T> c, bool tf32) {
+// Sums are of type S, and so are alpha and beta; results of type R.
+template <class T, class S, class R>
+void multiply(int m, int n, int k, S alpha, Matrix<const T> a, Matrix<const T> b, S beta, Matrix<R> c, bool tf32) {
   for (int j = 0; j < n; j++)
     for (int i = 0; i < m; i++) {
       S sum = 0;
       for (int l = 0; l < k; l++) sum += a.template at<S>(i, l, tf32) * b.template at<S>(l, j, tf32);
-      T& out = c.data[i + j * c.leading];
-      out = narrow<T>(beta == S(0) ? alpha * sum : alpha * sum + beta * wide<S>(out));
+      R& out = c.data[i + j * c.leading];
+      out = narrow<R>(beta == S(0) ? alpha * sum : alpha * sum + beta * wide<S>(out));
     }
 }
 
@@ -72,7 +72,7 @@ template <class T> T* place(T* base, const Batch& batch, int i, long long step) 
   return batch.pointers ? reinterpret_cast<T* const*>(base)[i] : base + i * step;
 }
 
-template <class T, class S>
+template <class T, class S, class R = T>
 int product(void* handle, Batch batch, const void* alpha, const void* a, const void* b, const void* beta, void* c) {
   const Handle state = *of(handle);
   host_device::count(host_device::LIBRARY_CALLS);
@@ -82,17 +82,21 @@ int product(void* handle, Batch batch, const void* alpha, const void* a, const v
   const S al_now = on_host ? *al : S(0), be_now = on_host ? *be : S(0);
   host_device::submit(state.stream, [=] {
     for (int i = 0; i < batch.count; i++)
-      multiply<T, S>(batch.m, batch.n, batch.k, on_host ? al_now : *al,
+      multiply<T, S, R>(batch.m, batch.n, batch.k, on_host ? al_now : *al,
                      {place(static_cast<const T*>(a), batch, i, batch.step_a), batch.lead_a, batch.form_a},
                      {place(static_cast<const T*>(b), batch, i, batch.step_b), batch.lead_b, batch.form_b},
-                     on_host ? be_now : *be, {place(static_cast<T*>(c), batch, i, batch.step_c), batch.lead_c, 0},
+                     on_host ? be_now : *be, {place(static_cast<R*>(c), batch, i, batch.step_c), batch.lead_c, 0},
                      state.math_mode == TF32_MATH || batch.compute == COMPUTE_TF32);
   });
   return OK;
 }
 
 int of_type(void* handle, Batch batch, int type, const void* alpha, const void* a, const void* b, const void* beta,
-            void* c) {
+            void* c, int result = -1) {
+  if (result == FLOAT && type == HALF) return product<__half, float, float>(handle, batch, alpha, a, b, beta, c);
+  if (result == FLOAT && type == BFLOAT16)
+    return product<__nv_bfloat16, float, float>(handle, batch, alpha, a, b, beta, c);
+  if (result >= 0 && result != type) return NOT_SUPPORTED;
   switch (type) {
     case FLOAT: return product<float, float>(handle, batch, alpha, a, b, beta, c);
     case DOUBLE: return product<double, double>(handle, batch, alpha, a, b, beta, c);
@@ -140,8 +144,8 @@ PRODUCTS(Z, DOUBLE_COMPLEX)
 
 int cublasGemmEx(void* h, int fa, int fb, int m, int n, int k, const void* alpha, const void* a, int ta, int la,
                  const void* b, int tb, int lb, const void* beta, void* c, int tc, int lc, int compute, int) {
-  if (ta != tb || ta != tc) return NOT_SUPPORTED;
-  return of_type(h, {fa, fb, m, n, k, 1, la, lb, lc, 0, 0, 0, false, compute}, ta, alpha, a, b, beta, c);
+  if (ta != tb) return NOT_SUPPORTED;
+  return of_type(h, {fa, fb, m, n, k, 1, la, lb, lc, 0, 0, 0, false, compute}, ta, alpha, a, b, beta, c, tc);
 }
 int cublasSgemmEx(void* h, int fa, int fb, int m, int n, int k, const float* alpha, const void* a, int ta, int la,
                   const void* b, int tb, int lb, const float* beta, void* c, int tc, int lc) {
@@ -150,7 +154,7 @@ int cublasSgemmEx(void* h, int fa, int fb, int m, int n, int k, const float* alp
 int cublasGemmStridedBatchedEx(void* h, int fa, int fb, int m, int n, int k, const void* alpha, const void* a, int ta,
                                int la, long long sa, const void* b, int tb, int lb, long long sb, const void* beta,
                                void* c, int tc, int lc, long long sc, int count, int compute, int) {
-  if (ta != tb || ta != tc) return NOT_SUPPORTED;
-  return of_type(h, {fa, fb, m, n, k, count, la, lb, lc, sa, sb, sc, false, compute}, ta, alpha, a, b, beta, c);
+  if (ta != tb) return NOT_SUPPORTED;
+  return of_type(h, {fa, fb, m, n, k, count, la, lb, lc, sa, sb, sc, false, compute}, ta, alpha, a, b, beta, c, tc);
 }
 }
