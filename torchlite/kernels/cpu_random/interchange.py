@@ -24,7 +24,10 @@ def interchanger() -> Callable[[np.ndarray, np.ndarray], None] | None:
 
     None where NumPy's LAPACK cannot be called by name.
     """
-    library = ctypes.CDLL(_umath_linalg.__file__)  # a name is looked for in what the library depends on, too
+    try:
+        library = ctypes.CDLL(_umath_linalg.__file__)  # a name is looked for in what the library depends on, too
+    except OSError:  # as in a browser
+        return None
     for name, integer in _BUILDS.items():
         if hasattr(library, name):
             return functools.partial(_interchange, library[name], integer)

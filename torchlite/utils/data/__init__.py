@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...absent import lacking
 from ._utils.collate import default_collate, default_convert
-from ._utils.worker import get_worker_info
+from ._utils.worker_info import get_worker_info
 from .dataloader import DataLoader, _DatasetKind
 from .datapipes._decorator import (
     argument_validation,

@@ -11,13 +11,12 @@ from typing import Any, Generic, TypeVar
 from ...core.values import reduce_ex, warn
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
-from ._utils.worker import get_worker_info
+from ._utils.worker_info import get_worker_info
 from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
 from .graph_settings import apply_shuffle_settings
 from .iteration import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from .workers import _MultiProcessingDataLoaderIter
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
 
@@ -185,6 +184,8 @@ class DataLoader(Generic[_T_co]):
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         self.check_worker_number_rationality()
+        from .workers import _MultiProcessingDataLoaderIter  # which needs what browsers lack
+
         return _MultiProcessingDataLoaderIter(self)
 
     def __iter__(self) -> _BaseDataLoaderIter:
@@ -225,3 +226,11 @@ def _check_unspecified(**options: Any) -> None:
 
 
 DataLoader.__module__ = _InfiniteConstantSampler.__module__ = "torch.utils.data.dataloader"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":
+        from .workers import _MultiProcessingDataLoaderIter
+
+        return _MultiProcessingDataLoaderIter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,38 @@
+"""In a browser (Pyodide), there are no processes, threads, sockets or system libraries: torchlite does without."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .test_docs import blocks
+
+ROOT = Path(__file__).parent.parent
+
+# What Pyodide lacks, or has in name only; what is compiled against other systems is not there either.
+BLOCKED = """
+import sys
+
+for name in (
+    "_multiprocessing", "_posixshmem", "_posixsubprocess", "_ssl", "_curses", "fcntl",
+    "resource", "termios",
+):
+    sys.modules[name] = None
+
+import _thread, ctypes, os
+
+def refuse(*args, **kwargs):
+    raise OSError("there is none in a browser")
+
+_thread.start_new_thread = os.fork = refuse
+ctypes.CDLL.__init__ = refuse
+"""
+
+
+def test_the_tour_runs_where_pyodide_would_run_it(tmp_path: Path) -> None:
+    program = BLOCKED + "".join(blocks("tour")) + "from torchlite import viz\nviz.graph(loss, model).svg()\n"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TORCHLITE_NATIVE": "0"},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
