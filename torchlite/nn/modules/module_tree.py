@@ -34,14 +34,14 @@ class ModuleTree:
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         """The members that `get_members_fn` finds in each module."""
-        seen: set[Any] = set()
+        seen: dict[int, Any] = {}  # by id, which is all that makes two members the same
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
             for name, member in get_members_fn(module):
-                if member is None or member in seen:
+                if member is None or id(member) in seen:
                     continue
                 if remove_duplicate:
-                    seen.add(member)
+                    seen[id(member)] = member
                 yield path + ("." if path else "") + name, member
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:

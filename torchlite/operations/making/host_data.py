@@ -18,6 +18,8 @@ from .copy import clone, convert
 from .factory import refuse_pinned
 
 _NUMBERS = (bool, int, float, complex)
+_PLAIN, _SEQUENCES = frozenset(_NUMBERS), frozenset((list, tuple))
+_NATURAL = {"b": dt.bool_, "i": dt.int64}  # what NumPy's kinds of numbers become; others go by the default dtype
 
 # ---- from Python
 
@@ -157,9 +159,10 @@ def host_data(data: Any, d: dt.dtype | None) -> tuple[np.ndarray, dt.dtype]:
             array = np.array(data)
         except ValueError:
             array = np.array(None)
-        natural = {"b": dt.bool_, "i": dt.int64, "f": dt.get_default_dtype(), "c": dt.default_complex()}.get(
-            array.dtype.kind
-        )
+        kind = array.dtype.kind
+        natural = _NATURAL.get(kind)
+        if kind in "fc":
+            natural = dt.get_default_dtype() if kind == "f" else dt.default_complex()
         if natural is not None and (d is None or d.category >= max(natural.category, dt.FLOAT) or d is natural):
             d = d or (_complex() if natural.is_complex else natural)
             return local.state.quiet(array.astype, d.numpy), d
@@ -179,9 +182,9 @@ def _plain_numbers(data: Any) -> bool:
     while data.__class__ is list or data.__class__ is tuple:
         if not data:
             return False
-        if data[0].__class__ in _NUMBERS:
-            return all(x.__class__ in _NUMBERS for x in data)
-        data = data[0] if all(x.__class__ in (list, tuple) for x in data) else None
+        if data[0].__class__ in _PLAIN:
+            return _PLAIN.issuperset(map(type, data))
+        data = data[0] if _SEQUENCES.issuperset(map(type, data)) else None
     return False
 
 
