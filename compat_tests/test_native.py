@@ -483,6 +483,8 @@ PLANNED: dict[str, Callable[..., Any]] = {
     "cut": lambda x, y: x.chunk(2),
     "cut unevenly": lambda x, y: torchlite.split(x, [1, 3], 1) + x.split(3),
     "unbound": lambda x, y: x.unbind(1),
+    "picked": lambda x, y: (x[torchlite.tensor([3, -1, 0])], x[torchlite.tensor([[1], [2]])], x[torchlite.tensor(1)]),
+    "masked": lambda x, y: (x[x > 0], x[torchlite.tensor([True, False] * 2)], x[0][y[0] == y[0]]),
     "gathered": lambda x, y: x.gather(1, torchlite.tensor([[0, 3]] * 4)),
     "mean of columns": lambda x, y: x.mean(0),
     "spread": lambda x, y: (x.var(), x.std(1, keepdim=True), x.norm(), x.norm(dim=0)),

@@ -67,8 +67,8 @@ int has_no_history(Tensor *t)
 // ---- indexing
 
 // The ops in the paths of views, and a slice's last stop; of `select` and `slice`, the class of their nodes and what these
-// note: arguments of the op after the tensor, by their places, and -1 for the tensor's shape.
-typedef struct { PyObject *select, *slice, *basic, *end, *select_node, *select_notes, *slice_node, *slice_notes; } Steps;
+// note: arguments of the op after the tensor, by their places, and -1 for the tensor's shape. And the op that picks.
+typedef struct { PyObject *select, *slice, *basic, *end, *select_node, *select_notes, *slice_node, *slice_notes, *pick; } Steps;
 typedef struct { npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset; int ndim, from; } Geometry;
 
 static int is_whole(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
@@ -167,6 +167,27 @@ static PyObject *recorded_step(Tensor *t, PyArrayObject *made, PyObject *step, P
     return edge;
 }
 
+// What a tensor of whole numbers, or a mask, picks from the first dimensions of a tensor; NULL, without an error, where
+// that is to be looked into.
+static PyObject *picked(const Steps *steps, Tensor *t, PyObject *index)
+{
+    Tensor *at = (Tensor *)index;
+    if ((PyObject *)Py_TYPE(t) != known.Tensor || at->backend != known.cpu || !PyArray_CheckExact(at->array) ||
+        (at->dtype != known.int64 && at->dtype != known.bool_))
+        return NULL;
+    const int ndim = PyArray_NDIM((PyArrayObject *)at->array);
+    if (ndim == 0 || ndim > PyArray_NDIM((PyArrayObject *)t->array))
+        return NULL;
+    PyObject *list = PyList_New(1);
+    if (list == NULL)
+        return NULL;
+    PyList_SET_ITEM(list, 0, Py_NewRef(index));
+    PyObject *const given[] = {(PyObject *)t, list};
+    PyObject *made = PyObject_Vectorcall(steps->pick, given, 2, NULL);
+    Py_DECREF(list);
+    return made;
+}
+
 static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Mode *mode;
@@ -180,6 +201,11 @@ static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, P
     const int several = PyTuple_CheckExact(index), grad = mode->grad == Py_True;
     if (t->backend != known.cpu || t->array == NULL || !PyArray_CheckExact(t->array) || !counts_plainly(t))
         return decline(f, args, nargsf, kwnames);
+    const Steps *steps = ((Function *)f)->own;
+    if ((PyObject *)Py_TYPE(index) == known.Tensor) {
+        PyObject *made = picked(steps, t, index);
+        return made != NULL || PyErr_Occurred() ? made : decline(f, args, nargsf, kwnames);
+    }
     const int records = grad && !has_no_history(t);
     if (records && (several || (t->edge != known.LEAF && !PyTuple_CheckExact(t->edge)) || slot_of(t->dtype) > FLOAT64))
         return decline(f, args, nargsf, kwnames);
@@ -188,7 +214,6 @@ static PyObject *call_index(PyObject *f, PyObject *const *args, size_t nargsf, P
     if (stepped || !(several ? take_several(array, index, &g) : take(array, index, &g)) ||
         !take_whole(array, PyArray_NDIM(array), &g) || PyArray_MultiplyList(g.dims, g.ndim) == 0)
         return decline(f, args, nargsf, kwnames);
-    const Steps *steps = ((Function *)f)->own;
     PyObject *step = step_for(steps, index), *edge = Py_NewRef(Py_None);
     PyObject *made = step == NULL ? NULL : shown(array, g.ndim, g.dims, g.strides, g.offset);
     if (made != NULL && records) {
@@ -213,8 +238,9 @@ PyObject *make_index(PyObject *module, PyObject *args)
     if (f == NULL)
         return NULL;
     Steps *steps = f->own;
-    if (!PyArg_ParseTuple(held, "OOOOOO!OO!", &steps->select, &steps->slice, &steps->basic, &steps->end, &steps->select_node,
-                          &PyTuple_Type, &steps->select_notes, &steps->slice_node, &PyTuple_Type, &steps->slice_notes))
+    if (!PyArg_ParseTuple(held, "OOOOOO!OO!O", &steps->select, &steps->slice, &steps->basic, &steps->end, &steps->select_node,
+                          &PyTuple_Type, &steps->select_notes, &steps->slice_node, &PyTuple_Type, &steps->slice_notes,
+                          &steps->pick))
         Py_CLEAR(f);
     return (PyObject *)f;
 }

@@ -248,7 +248,7 @@ index = Op(
     "index.Tensor(Tensor self, Tensor[] indices)",
     _index,
     {"self": _index_backward, "indices": None},
-    check=_check,
+    check_form=_check,
     linear=True,
     batch=_index_by_gather,
     arranged=_arranged_pick,

@@ -126,7 +126,7 @@ def _recipe(op: Any) -> tuple[Any, tuple[int, ...]]:
 if native is None:
     method("__getitem__")(getitem)
 else:
-    parts = (select, slice_, _BASIC, _END, *_recipe(select), *_recipe(slice_))
+    parts = (select, slice_, _BASIC, _END, *_recipe(select), *_recipe(slice_), index_op.applied)
     method("__getitem__")(accelerated(native.index, getitem, *parts))
 
 
