@@ -33,7 +33,7 @@ _NAMES = (
     "barrier", "broadcast", "all_reduce", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all",
 )  # fmt: skip
 _CODE = {name: code for code, name in enumerate(_NAMES)}
-_GLANCES = 20  # at a connection before going to sleep
+_GLANCES = 3  # at a connection before going to sleep: more only take the processor from those who are waited for
 _NOTHING = np.empty(0, np.uint8)
 
 
