@@ -84,3 +84,28 @@ def test_a_step_is_one_launch(name):
         optimizer.step()
     assert tally.counts.launches == 1, tally.kernels
     assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_gradients_are_clipped_as_on_the_host(dtype):
+    found = []
+    for device in ("cuda", "cpu"):
+        params = [torch.zeros(n % 7, 3, device=device, dtype=dtype, requires_grad=True) for n in range(500)]
+        for i, p in enumerate(params):
+            p.grad = numbers(*p.shape, seed=i).to(dtype).to(device)
+        total = torch.nn.utils.clip_grad_norm_(params, 3.0)
+        found.append([total.cpu(), *[p.grad.cpu() for p in params]])
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_clipping_is_few_launches():
+    params = [torch.zeros(4, 4, device="cuda", requires_grad=True) for _ in range(20)]
+    for p in params:
+        p.grad = torch.ones_like(p)
+    torch.nn.utils.clip_grad_norm_(params, 3.0)
+    with cuda_on_host.counted() as tally:
+        torch.nn.utils.clip_grad_norm_(params, 3.0)
+    assert tally.counts.launches <= 8, tally.kernels
+    assert tally.counts.to_device + tally.counts.to_host + tally.counts.waits == 0

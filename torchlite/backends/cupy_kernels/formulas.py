@@ -15,7 +15,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from .raw import TYPES
+from .raw import TYPES, rows_of_one_type
+from .rows import REDUCTIONS
 
 _ROOM = 3584  # bytes of a launch's arguments that addresses may take: 4096, less what numbers may need
 _SHARE = 2048  # elements for each block of threads
@@ -82,70 +83,92 @@ NAMESPACE = SimpleNamespace(
     where=_function("{0} ? {1} : {2}"),
 )
 
-_SOURCE = """
+_LISTS = """
 typedef {type} T;
 struct Table {{ T* at[{roles}][{count}]; long long size[{count}]; int first[{count}]; }};
 
-extern "C" __global__ void update(const Table table, const int arrays{numbers}) {{
-    int low = 0, high = arrays;  // of the array whose elements this block changes
+// Which array this block works on, and from which of its elements on.
+__device__ int find(const Table& table, int arrays, long long& start) {{
+    int low = 0, high = arrays;
     while (high - low > 1) {{
         const int middle = (low + high) / 2;
         if (table.first[middle] <= (int)blockIdx.x) low = middle; else high = middle;
     }}
-    const long long start = (long long)(blockIdx.x - table.first[low]) * {share};
-    const long long rest = table.size[low] - start;
-    for (int i = threadIdx.x; i < rest && i < {share}; i += blockDim.x) {{
-        {loads}
+    start = (long long)(blockIdx.x - table.first[low]) * {share};
+    return low;
+}}
+#define EACH(i) for (long long i = start + threadIdx.x; i < table.size[array] && i < start + {share}; i += blockDim.x)
+"""
+_UPDATE = """
+extern "C" __global__ void update(const Table table, const int arrays{parameters}) {{
+    long long start;
+    const int array = find(table, arrays, start);
+    {loads}
+    EACH(i) {{
         {lines}
-        {stores}
     }}
 }}
 """
+_SQUARES = """
+extern "C" __global__ void squares(const Table table, const int arrays, T* sums) {
+    long long start;
+    const int array = find(table, arrays, start);
+    T sum = 0;
+    EACH(i) sum += table.at[0][array][i] * table.at[0][array][i];
+    sum = over_block<T, add<T>>(sum, 0);
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+"""
 
 
-class _Kernel:
-    """A formula for arrays of one dtype, with some of its numbers known."""
+class _Lists:
+    """A kernel over lists of arrays, which is given their addresses; a block of threads for each share of elements."""
 
-    def __init__(
-        self, formula: Callable[..., None], roles: int, dtype: np.dtype, known: Sequence[Any], negated: bool
-    ) -> None:
+    def __init__(self, name: str, source: str, roles: int, dtype: np.dtype) -> None:
         self.itemsize = dtype.itemsize
         self.count = _ROOM // (8 * roles + 12)
         item = [("at", np.intp, (roles, self.count)), ("size", np.int64, self.count), ("first", np.int32, self.count)]
         self.table = np.dtype(item, align=True)
-        lines: list[str] = []
-        operands = [Symbol(lines, f"x{i}") for i in range(roles)]
-        numbers = [Symbol(lines, f"n{i}") if k is float else k for i, k in enumerate(known)]
-        if negated:
-            lines.append(f"{operands[1].name} = -{operands[1].name};")
-        formula(NAMESPACE, *operands, *numbers)
-        taken = [n.name for n in numbers if isinstance(n, Symbol)]
-        places = [f"table.at[{i}][low][start + i]" for i in range(roles)]
-        source = _SOURCE.format(
-            type=TYPES[dtype], roles=roles, count=self.count, share=_SHARE,
-            numbers="".join([f", const double of_{n}" for n in taken]),
-            loads=" ".join(
-                [f"T x{i} = {place};" for i, place in enumerate(places)] + [f"const T {n} = T(of_{n});" for n in taken]
-            ),
-            lines="\n        ".join(lines),
-            stores=" ".join([f"{place} = x{i};" for i, place in enumerate(places) if i != 1]),
-        )  # fmt: skip
-        self.run = cupy.RawKernel(source, "update", options=("-std=c++14",))
+        lists = _LISTS.format(type=TYPES[dtype], roles=roles, count=self.count, share=_SHARE)
+        self.kernel = cupy.RawKernel(lists + source, name, options=("-std=c++14",))
 
-    def __call__(self, roles: Sequence[Sequence[Any]], numbers: Sequence[float]) -> None:
-        """Change the arrays of one launch."""
-        table = np.zeros((), self.table)
-        some = len(roles[0])
-        sizes = [a.nbytes // self.itemsize for a in roles[0]]
-        blocks = [-(-size // _SHARE) for size in sizes]
-        table["at"][:, :some] = [[a.data.ptr for a in arrays] for arrays in roles]
-        table["size"][:some] = sizes
-        table["first"][:some] = [0, *itertools.accumulate(blocks)][:-1]
-        if any(blocks):
-            self.run((sum(blocks),), (_THREADS,), (table, np.int32(some), *numbers))
+    def __call__(self, roles: Sequence[Sequence[Any]], arguments: Callable[[int], tuple[Any, ...]]) -> None:
+        """Launch for as many arrays at a time as there is room for; `arguments` are given the number of blocks."""
+        for start in range(0, len(roles[0]), self.count):
+            some = [arrays[start : start + self.count] for arrays in roles]
+            table, n = np.zeros((), self.table), len(some[0])
+            sizes = [a.nbytes // self.itemsize for a in some[0]]
+            blocks = [-(-size // _SHARE) for size in sizes]
+            table["at"][:, :n] = [[a.data.ptr for a in arrays] for arrays in some]
+            table["size"][:n] = sizes
+            table["first"][:n] = [0, *itertools.accumulate(blocks)][:-1]
+            if any(blocks):
+                self.kernel((sum(blocks),), (_THREADS,), (table, np.int32(n), *arguments(sum(blocks))))
 
 
-_kernel = functools.cache(_Kernel)
+@functools.cache
+def _update(formula: Callable[..., None], roles: int, dtype: np.dtype, known: Sequence[Any], negated: bool) -> _Lists:
+    """A formula for arrays of one dtype, with some of its numbers known."""
+    lines: list[str] = []
+    operands = [Symbol(lines, f"x{i}") for i in range(roles)]
+    numbers = [Symbol(lines, f"n{i}") if k in _GIVEN else k for i, k in enumerate(known)]
+    places = [f"table.at[{i}][array][i]" for i in range(roles)]
+    lines += [f"T {x.name} = {place};" for x, place in zip(operands, places)]
+    if negated:
+        lines.append(f"{operands[1].name} = -{operands[1].name};")
+    formula(NAMESPACE, *operands, *numbers)
+    lines += [f"{place} = {x.name};" for i, (x, place) in enumerate(zip(operands, places)) if i != 1]
+    taken = [(n.name, *_GIVEN[k]) for n, k in zip(numbers, known) if k in _GIVEN]
+    source = _UPDATE.format(
+        parameters="".join([f", {type_} of_{name}" for name, type_, _ in taken]),
+        loads=" ".join([f"const T {name} = T({sign}of_{name});" for name, _, sign in taken]),
+        lines="\n        ".join(lines),
+    )
+    return _Lists("update", source, roles, dtype)
+
+
+# Numbers that differ from call to call: on the host, and on the device.
+_GIVEN = {float: ("const double", ""), cupy.ndarray: ("const T*", "*")}
 
 
 def over_lists(
@@ -154,12 +177,50 @@ def over_lists(
     """`formula(namespace, *operands, *numbers)` over the arrays of each place in the lists `roles`.
 
     They are contiguous and of one dtype, those of one place of one size; complex numbers are pairs. The second operand
-    is only read, and may be `negated`.
+    is only read, and may be `negated`. Numbers may lie on the device.
     """
-    dtype = roles[0][0].dtype
-    real = dtype.type(0).real.dtype if dtype.kind == "c" else dtype
-    known = tuple([float if n.__class__ is float else n for n in numbers])
-    kernel = _kernel(formula, len(roles), real, known, negated)
-    values = [n for n in numbers if n.__class__ is float]
-    for start in range(0, len(roles[0]), kernel.count):
-        kernel([arrays[start : start + kernel.count] for arrays in roles], values)
+    known = tuple([n.__class__ if n.__class__ in _GIVEN else n for n in numbers])
+    given = tuple([n for n in numbers if n.__class__ in _GIVEN])
+    _update(formula, len(roles), _real(roles[0][0].dtype), known, negated)(roles, lambda _: given)
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return dtype.type(0).real.dtype if dtype.kind == "c" else dtype
+
+
+# ---- gradients, all at once
+
+
+def _scaled(xp: Any, x: Any, factor: Any) -> None:
+    x *= factor
+
+
+def scale_all(arrays: Sequence[Any], factor: Any) -> bool:
+    """Multiply all arrays by a number that lies on the device; False where they are of another kind."""
+    if not rows_of_one_type(factor) or not all([a.dtype == factor.dtype and a.flags.c_contiguous for a in arrays]):
+        return False
+    over_lists(_scaled, [arrays], (factor,))
+    return True
+
+
+@functools.cache
+def _squares(dtype: np.dtype) -> _Lists:
+    return _Lists("squares", REDUCTIONS + _SQUARES, 1, dtype)
+
+
+_root_of_sum = cupy.ReductionKernel("T x", "T y", "x", "a + b", "y = sqrt(a)", "0", "torchlite_root_of_sum")
+
+
+def norm_of_all(arrays: Sequence[Any]) -> Any:
+    """The norm of all elements of all arrays; None where they are of another kind."""
+    dtype = arrays[0].dtype
+    if dtype not in TYPES or not all([a.dtype == dtype and a.flags.c_contiguous for a in arrays]):
+        return None
+    parts = [cupy.zeros(1, dtype)]
+
+    def room(blocks: int) -> tuple[Any, ...]:
+        parts.append(cupy.empty(blocks, dtype))
+        return (parts[-1],)
+
+    _squares(dtype)([arrays], room)
+    return _root_of_sum(parts[1] if len(parts) == 2 else cupy.concatenate(parts))

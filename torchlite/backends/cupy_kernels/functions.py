@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from cupy._core import create_ufunc
 
-from . import places, products
+from . import formulas, places, products
 
 _HALVES = "fV"  # kinds of dtypes: bfloat16 is no type that NumPy knows
 
@@ -133,5 +133,7 @@ xp = Namespace(
     isin=_isin,
     assert_in_range=places.assert_in_range,
     combine=places.combine,
+    norm_of_all=formulas.norm_of_all,
+    scale_all=formulas.scale_all,
     product_of_halves=products.product_of_halves,
 )

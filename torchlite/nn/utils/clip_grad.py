@@ -37,11 +37,17 @@ def _arrays(tensors: list[Tensor]) -> list[Any] | None:
 
 
 def _norm_of_all(xp: Namespace, arrays: list[Array]) -> Any:
+    own = getattr(xp, "norm_of_all", None)  # a device's
+    if own is not None and (made := own(arrays)) is not None:
+        return made
     flat = [array.reshape(-1) for array in arrays]
     return xp.sqrt(xp.stack([a.dot(a) for a in flat]).sum())
 
 
 def _scale_all(xp: Namespace, arrays: list[Array], factor: Array) -> None:
+    own = getattr(xp, "scale_all", None)
+    if own is not None and own(arrays, factor):
+        return
     for array in arrays:
         xp.multiply(array, factor, array)
 
