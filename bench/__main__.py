@@ -5,6 +5,8 @@
     python -m bench --only 'softmax*' --save now          some workloads; figures and charts into the folder `now`
     python -m bench --baseline now/figures.json           and each workload's change since then
     python -m bench --library torch                       PyTorch against itself: what the noise alone does
+    python -m bench --accuracy                            errors in units of the last place
+    python -m bench --memory                              the most memory that training steps hold
 
 How it is measured is told in `timing.py`. Results are compared first; workloads whose results differ are not timed.
 """
@@ -24,6 +26,7 @@ from .report import heading, line, save, saved_ratios, summary
 from .timing import Row, Workload, measure, same_results
 
 GROUPS = ("overhead", "surroundings", "func", "random_draws", "optim", "kernels", "sparse", "training", "distributed")
+TABLES = ("accuracy", "memory")
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[str, list[Workload]]]:
@@ -77,10 +80,16 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--baseline", metavar="FILE", help="show changes since an earlier run's figures")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="write the figures as JSON, and charts as SVG")
+    for table in TABLES:
+        parser.add_argument(f"--{table}", action="store_true", help=f"print the table of bench/{table}.py instead")
     options = parser.parse_args()
     options.only = options.only or ["*"]
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before either library starts its threads
         os.environ[variable] = str(options.threads)
+    for table in TABLES:
+        if getattr(options, table):
+            importlib.import_module(f"bench.{table}").main()
+            return 0
     rows, differ = run(options)
     if options.save:
         machine = {"machine": platform.processor() or platform.machine(), "threads": options.threads}

@@ -1,20 +1,26 @@
-"""The most memory that a training step of a small network holds, in torchlite and in PyTorch.
+"""The most memory that training steps hold, in torchlite and in PyTorch.
 
-    python -m bench.memory
+    python -m bench --memory
 
-Each library runs in a process of its own, where the system's own count of resident pages is read: before the step, and
-the highest during it. `malloc` is told to give memory of this size back to the system at once.
+Each library takes each model's steps in a process of its own, where the system's own count of resident pages is read:
+before a step, and the highest during it. `malloc` is told to give memory back to the system at once. What is below a
+mebibyte is in the noise of pages and of the interpreter, and is not compared.
 """
 
-import argparse
+from __future__ import annotations
+
+import ctypes
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 LAYERS, WIDTH, BATCH = 12, 1024, 1024
+NOISE = 2**20
 
 
 def resident(what: str) -> int:
@@ -24,9 +30,8 @@ def resident(what: str) -> int:
     return int(found.group(1)) * 1024
 
 
-def step_in(library: str) -> dict[str, int]:
-    """Take a few steps; the bytes held at most during the last, beyond those held before it."""
-    torch = __import__(library)
+def deep(torch: Any) -> Callable[[], Any]:
+    """A step of a network of a dozen wide layers."""
     torch.manual_seed(0)
     weights = [(torch.randn(WIDTH, WIDTH) / WIDTH**0.5).requires_grad_() for _ in range(LAYERS)]
     inputs, targets = torch.randn(BATCH, WIDTH), torch.randn(BATCH, WIDTH)
@@ -43,33 +48,39 @@ def step_in(library: str) -> dict[str, int]:
                 w.sub_(w.grad, alpha=0.01)
                 w.grad = None
 
-    step()
+    return step
+
+
+def peak_in(library: str, model: str) -> int:
+    """The bytes held at most during a step, beyond those held before it."""
+    from .training import step_of
+
+    torch = __import__(library)
+    torch.set_num_threads(1)
+    step = deep(torch) if model == "deep" else step_of(torch, model)
+    for _ in range(3):
+        step()
+    ctypes.CDLL(None).malloc_trim(0)
     before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the highest so far
     step()
-    return {"peak": resident("VmHWM") - before}
+    return resident("VmHWM") - before
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", help="take the steps in this one and print the bytes")
-    chosen = parser.parse_args().library
-    if chosen:
-        print(json.dumps(step_in(chosen)))
-        return
-    peaks = {}
-    for library in ("torch", "torchlite"):
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.memory", "--library", library],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
-        )
-        peaks[library] = json.loads(done.stdout)["peak"]
-        print(f"{library:10} {peaks[library] / 2**20:8.1f} MiB beyond what was held before the step")
-    print(f"ratio      {peaks['torchlite'] / peaks['torch']:8.2f}")
+    from .training import MODELS
+
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TOP_PAD_": "0", "OMP_NUM_THREADS": "1"}
+    print("| MiB beyond what was held before the step | torchlite | PyTorch | ratio |\n|---|--:|--:|--:|")
+    for model in ("deep", *MODELS):
+        peaks = []
+        for library in ("torchlite", "torch"):
+            command = [sys.executable, "-m", "bench.memory", library, model]
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+            peaks.append(json.loads(done.stdout))
+        ratio = f"{peaks[0] / peaks[1]:.2f}" if max(peaks) > NOISE else ""
+        print(f"| {model} | {peaks[0] / 2**20:.1f} | {peaks[1] / 2**20:.1f} | {ratio} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(peak_in(*sys.argv[1:])))

@@ -58,7 +58,7 @@ static PyObject *map_along(PyObject *const *a, Py_ssize_t count)
     shape[axis] = taps.n;
     PyArrayObject *y = fresh(PyArray_NDIM(x), shape);
     if (!y) return NULL;
-    int64_t *runs = last == 1 ? find_runs(&taps) : NULL;
+    int64_t *runs = find_runs(&taps);
     Mapping work = {&taps, data_of(x), data_of(y), last};
     SHARED(map_share, work, first, taps.n * last);
     PyMem_Free(runs);

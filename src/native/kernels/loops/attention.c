@@ -29,10 +29,10 @@ INLINE const float *head_of(const float *data, const N *step, const Attention *s
     return data + head / s->heads * step[0] + head % s->heads * step[1];
 }
 
-// Results for `outs` rows: factors (n, outs) times a matrix (n, length).
-INLINE void times(const float *factors, N n, const float *matrix, N length, float *to, N apart, int outs)
+// Results for `outs` rows: factors (n, outs) times the first `length` columns of a matrix (n, width).
+INLINE void times(const float *factors, N n, const float *matrix, N width, N length, float *to, N apart, int outs)
 {
-    Source source = {matrix, length, n, 1, length, no_shift};
+    Source source = {matrix, width, n, 1, length, no_shift};
     IN_ISA(correlate)(&source, factors, NULL, 0, to, apart, outs);
 }
 
@@ -75,15 +75,16 @@ void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const
             int block = block_of(s->queries - i);
             packed(query + i * s->of_query[2], s->of_query + 2, block, s->features, s->scale, rows);
             IN_ISA(turn)(rows, s->features, s->features, factors, block);
-            times(factors, s->features, keys, s->keys, rows, apart, block);
+            const N limit = s->causal && i + block < s->keys ? i + block : s->keys;  // of the keys that any of these sees
+            times(factors, s->features, keys, s->keys, limit, rows, apart, block);
             for (int b = 0; b < block; b++) {
                 N seen = s->causal && i + b + 1 < s->keys ? i + b + 1 : s->keys;
                 float *weights = kept + (head * s->queries + i + b) * s->keys;
                 if (mask || seen_by) hide(s, head, i + b, mask, seen_by, rows + b * apart);
                 soften(rows + b * apart, seen, s->keys, weights);
             }
-            IN_ISA(turn)(kept + (head * s->queries + i) * s->keys, s->keys, s->keys, factors, block);
-            times(factors, s->keys, values, s->values, made, wide, block);
+            IN_ISA(turn)(kept + (head * s->queries + i) * s->keys, s->keys, limit, factors, block);
+            times(factors, limit, values, s->values, s->values, made, wide, block);
             for (int b = 0; b < block; b++, i++)
                 for (N e = 0; e < s->values; e++) to[i * s->of_result[2] + e * s->of_result[3]] = made[b * wide + e];
         }
@@ -98,7 +99,7 @@ static void from_columns(const float *columns, N n, N count, const float *matrix
         int block = block_of(count - j);
         for (N i = 0; i < n; i++)
             for (int b = 0; b < block; b++) factors[i * block + b] = columns[i * count + j + b];
-        times(factors, n, matrix, length, made, apart, block);
+        times(factors, n, matrix, length, length, made, apart, block);
         for (int b = 0; b < block; b++, j++) memcpy(to + j * length, made + b * apart, length * sizeof *to);
     }
 }
@@ -121,7 +122,7 @@ void IN_ISA(attention_slope)(const Attention *s, const float *g, const float *q,
         for (N i = 0; i < s->queries;) {
             int block = block_of(s->queries - i);
             IN_ISA(turn)(given + i * s->values, s->values, s->values, factors, block);
-            times(factors, s->values, value, s->keys, rows, apart, block);
+            times(factors, s->values, value, s->keys, s->keys, rows, apart, block);
             for (int b = 0; b < block; b++) {
                 const float *of = given + (i + b) * s->values, *to = result + (i + b) * s->of_result[2];
                 const float *weight = weights + (i + b) * s->keys, *row = rows + b * apart;
@@ -131,7 +132,7 @@ void IN_ISA(attention_slope)(const Attention *s, const float *g, const float *q,
             }
             if (dq) {
                 IN_ISA(turn)(scores + i * s->keys, s->keys, s->keys, factors, block);
-                times(factors, s->keys, key, s->features, made, s->features + ROOM, block);
+                times(factors, s->keys, key, s->features, s->features, made, s->features + ROOM, block);
                 for (int b = 0; b < block; b++)
                     memcpy(dq + (head * s->queries + i + b) * s->features, made + b * (s->features + ROOM),
                            s->features * sizeof *dq);

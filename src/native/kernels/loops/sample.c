@@ -1,13 +1,13 @@
 // Images of another size, padded or sampled: results that are weighted sums of a few elements each.
 #include "simd.h"
 
-INLINE void copy_runs(const float *restrict x, float *restrict y, const Taps *t)
+INLINE void copy_runs(const float *restrict x, float *restrict y, const Taps *t, N last)
 {
     for (N r = 0; r < t->runs; r++) {
-        const float *from = x + t->run_places[r];
-        const N i = t->run_starts[r], length = t->run_starts[r + 1] - i;
+        const float *from = x + t->run_places[r] * last;
+        const N i = t->run_starts[r], length = (t->run_starts[r + 1] - i) * last;
         if (length == 1) y[i] = from[0];
-        else memcpy(y + i, from, length * sizeof *y);
+        else memcpy(y + i * last, from, length * sizeof *y);
     }
 }
 
@@ -39,8 +39,8 @@ INLINE void add_two_rows(const float *restrict x, float v, const float *restrict
 void IN_ISA(map_along)(const Taps *t, const float *restrict x, float *restrict y, N first, N last)
 {
     N f = 0;
-    if (last == 1 && t->runs)
-        for (; f < first; f++) copy_runs(x + f * t->size, y + f * t->n, t);
+    if (t->runs)
+        for (; f < first; f++) copy_runs(x + f * t->size * last, y + f * t->n * last, t, last);
     else if (last == 1) {
         for (; f + 4 <= first; f += 4) sum_taps(x + f * t->size, y + f * t->n, t, 4);
         for (; f < first; f++) sum_taps(x + f * t->size, y + f * t->n, t, 1);
@@ -50,8 +50,7 @@ void IN_ISA(map_along)(const Taps *t, const float *restrict x, float *restrict y
             const N from = t->starts[i], count = t->starts[i + 1] - from;
             const int64_t *at = t->places + from;
             const float *w = t->weights + from;
-            if (count == 1 && !t->weights) memcpy(y, x + at[0] * last, last * sizeof *y);
-            else if (count == 2 && t->weights) add_two_rows(x + at[0] * last, w[0], x + at[1] * last, w[1], y, last);
+            if (count == 2 && t->weights) add_two_rows(x + at[0] * last, w[0], x + at[1] * last, w[1], y, last);
             else for (N k = 0; k < count; k++) add_row(x + at[k] * last, t->weights ? w[k] : 1, y, last, k > 0);
             if (!count) memset(y, 0, last * sizeof *y);
         }

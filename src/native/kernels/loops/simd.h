@@ -169,7 +169,7 @@ static inline void collect(const float *restrict phases, N n, N at, N stride, fl
 }
 
 // `sum` of `term` for i below n: of so many at a time in single precision, of those in double.
-#define PART 512
+#define PART 256
 #define SUM_IN_PARTS(sum, n, term) \
     sum = 0; \
     for (N from_ = 0; from_ < (n); from_ += PART) { \
