@@ -147,6 +147,16 @@ def _names(library: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+REFUSED = """
+c/2; c-c; c-e; e-c; c-1; c**2; c.square(); c.pow(2); c.cos(); b.cos(); k.exp(); c>0; c==c; c.clamp(0, 1); c.div(c);
+c.nan_to_num(); c.norm(); c.any(); c.all(); c.logical_not(); c//2; c.expand(2, 3); c.unsqueeze(0); c.squeeze();
+c.split(1); torch.cat([c, c]); torch.stack([c, c]); c.repeat(1, 1); c.mean(); c.mean(0); c.argmax(); c.cumsum(0);
+c.masked_fill(e>0, 1); torch.nn.functional.gelu(c); torch.nn.functional.dropout(c); torch.nn.functional.dropout(x);
+torch.nn.functional.dropout(x, 0.0); c+torch.ones(3); torch.ones(3)+c; c+1; c.clone().copy_(e); c.clone().copy_(x);
+c.clone().fill_(2); c.unbind(); list(k); x.unbind(); x.clone().pow_(2); x.clone().square_(); x.split(1); x.sort()
+"""
+
+
 def _told(library: Any, value: Any) -> Any:
     """A value of either library as data."""
     if isinstance(value, library.Tensor):
@@ -192,6 +202,6 @@ def test_functions_of_one_tensor() -> None:
     assert not _differ([*forms, *in_place])
 
 
-@pytest.mark.parametrize("calls", [COORDINATES, COMPRESSED], ids=["coordinates", "compressed"])
+@pytest.mark.parametrize("calls", [COORDINATES, COMPRESSED, REFUSED], ids=["coordinates", "compressed", "refused"])
 def test_calls(calls: str) -> None:
     assert not _differ(_listed(calls))

@@ -161,8 +161,8 @@ class Sparse(Backend):
     def cannot(self, op: Any, values: Sequence[Any], suffix: str = "") -> NotImplementedError:
         """The error for an op without a rule."""
         name = _KERNELS.get(op.name, "as_strided" if isinstance(op, ViewOp) else op.signature.name) + suffix
-        overload = op.signature.overload
-        if not overload and [p.type for p in op.signature.params[1:2]] == ["Operand"]:
+        overload = "" if isinstance(op, ViewOp) or "." in name else op.signature.overload
+        if not overload and "." not in name and [p.type for p in op.signature.params[1:2]] == ["Operand"]:
             overload = "Tensor" if isinstance(values[1], TensorBase) else "Scalar"
         return missing_kernel_of(f"{name}.{overload}" if overload else name, self)
 
@@ -256,7 +256,8 @@ class CompressedBackend(Sparse):
 # Ops that PyTorch looks for under other names than their own; views that have none are of strides.
 _KERNELS = {
     "softmax.int": "_softmax", "log_softmax.int": "_log_softmax", "isclose": "eq", "isfinite": "ne", "view": "view",
-    "unfold": "unfold", "view_as_real": "view_as_real", "unsqueeze_": "as_strided_", "squeeze_": "as_strided_",
+    "sort": "sort.stable", "unfold": "unfold", "view_as_real": "view_as_real", "unsqueeze_": "as_strided_",
+    "squeeze_": "as_strided_",
 }  # fmt: skip
 # What PyTorch calls layouts in errors.
 NAMES = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NoReturn
 
-from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, like
+from ..backends.sparse import CompressedBackend, Coo, CooBackend, coo, layout_name, like
 from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, dt, not_implemented_for
+from ..core.values.errors import missing_kernel_of
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
@@ -48,12 +49,17 @@ for _name in (*_ZERO_KEEPING.split(), *_LINEAR):
 CompressedBackend.rule("angle")(functools.partial(_of_each, "angle"))
 
 
-@rule("pow.Tensor_Scalar")
+@CooBackend.rule("pow.Tensor_Scalar")
 def _power(t: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     array = _one(t)
     return like(t, array.with_values(array.values.pow(exponent)))
+
+
+@CooBackend.rule("pow.Tensor_Scalar", in_place=True)
+def _power_in_place(t: Tensor, exponent: Any) -> NoReturn:
+    raise missing_kernel_of("pow_.Scalar", t.backend.real)
 
 
 @CooBackend.rule("threshold_backward")
@@ -63,7 +69,7 @@ def _of_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
     return like(self, array.with_values(there * (array.values > threshold)))
 
 
-@rule("linalg_vector_norm")
+@CooBackend.rule("linalg_vector_norm")
 def _norm(t: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     if dim is not None and len(set(dim)) < t.dim():
         raise RuntimeError(
@@ -85,7 +91,7 @@ def _view_as_real(t: Tensor) -> Tensor:
     return like(t, array)
 
 
-@rule("any")
+@CooBackend.rule("any")
 def _any(t: Tensor) -> Tensor:
     return t.array.values.any()
 
@@ -118,6 +124,11 @@ def _moved(t: Tensor, device: Any) -> Tensor:
 @rule("copy", in_place=True)
 def _copy(self: Tensor, other: Tensor, *_: Any) -> None:
     """The same places, with copies of their values."""
+    if is_compressed(self) and self.layout is not other.layout:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{layout_name(self)} and src layout is {layout_name(other)}"
+        )
     if not (is_sparse(self) and is_sparse(other)):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
@@ -321,20 +332,20 @@ def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
     if is_compressed(self) and is_compressed(other):
         made = add(as_coo(self), as_coo(other), alpha)
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
-    if is_compressed(self) and isinstance(other, TensorBase):
-        return self.to_dense() + other * alpha
-    if not isinstance(self, TensorBase) or not isinstance(other, TensorBase):
-        raise RuntimeError(_OTHER_WAY)
-    return self + other.to_dense() * alpha
+    one, dense = (self, other) if is_compressed(self) else (other, self)
+    shape = tuple(getattr(dense, "shape", ()))
+    if one.shape != shape:
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {list(shape)} while other has size "
+            f"{list(one.shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
+        )
+    return one.to_dense() + dense * alpha if one is self else dense + one.to_dense() * alpha
 
 
-@CompressedBackend.rule("sub")
-def _sub_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
-    return _add_compressed(self, other, -alpha)
-
-
-for _name in ("div", "div.rounding_mode"):
-    CompressedBackend.rule(_name)(functools.partial(_divided, _name))
+@CompressedBackend.rule("fill.Scalar", in_place=True)
+def _fill(self: Tensor, value: Any) -> None:
+    """What there are of values become this one."""
+    self.array.values.fill_(value)
 
 
 @CompressedBackend.rule("zero", in_place=True)

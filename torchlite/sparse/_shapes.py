@@ -195,9 +195,9 @@ def like_shape(t: Tensor, values: Tensor, dim: int) -> Tensor:
     return compressed(t.layout, starts, plain, values, (*t.shape[:dim], *t.shape[dim + 1 :]))
 
 
-@CooBackend.rule("unbind.int")
+@rule("unbind.int")
 def _unbind(t: Tensor, dim: int) -> Any:
-    return [select(t, dim, i) for i in range(t.shape[wrap_dim(dim, t.dim())])]
+    return tuple([t.select(dim, i) for i in range(t.shape[wrap_dim(dim, t.dim())])])
 
 
 @CooBackend.rule("index_select")

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from ...core.declare import Elementwise, describe, publish_python, published
 from ...core.machine import Tensor, wrap
 from ...core.state import local
-from ...core.values import cannot_cast, dt
+from ...core.values import cannot_cast, dt, strided
+from ...core.values.errors import missing_kernel_of
 from ..making.draws import bernoulli_number, stream_of
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
@@ -17,6 +18,8 @@ _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the si
 def _noise(input: Tensor, keep: float, by_channel: bool) -> Tensor:
     """Ones with probability `keep`, else zeros: one for each element, or for each channel of each example."""
     home = input.backend.home
+    if input.layout is not strided:
+        raise missing_kernel_of("bernoulli_.float", input.backend.real)
     if not by_channel:
         array = input.array
         if home.values and not local.state.levels and array.flags.c_contiguous:
