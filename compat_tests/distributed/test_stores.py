@@ -1,0 +1,151 @@
+"""Stores, told as PyTorch's tell them; and ways for processes to meet."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from datetime import timedelta
+
+import pytest
+
+import torchlite
+import torchlite.distributed
+
+from ..side_by_side import same_story
+from .ranks import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+SHORT = timedelta(milliseconds=50)
+
+
+def story(call, *args):
+    try:
+        return call(*args)
+    except Exception as error:
+        return "RuntimeError" if isinstance(error, RuntimeError) else type(error).__name__
+
+
+def made(torch, kind, folder):
+    dist = torch.distributed
+    if kind == "FileStore":
+        return dist.FileStore(f"{folder}/{torch.__name__}", 1)
+    if kind == "TCPStore":
+        return dist.TCPStore("localhost", 0, 1, True)
+    return dist.PrefixStore("a", dist.PrefixStore("b", dist.HashStore())) if kind == "PrefixStore" else dist.HashStore()
+
+
+@pytest.mark.parametrize("kind", ["HashStore", "FileStore", "TCPStore", "PrefixStore"])
+def test_what_is_set_is_found(kind):
+    with tempfile.TemporaryDirectory() as folder:
+
+        @same_story
+        def compared(torch, tell):
+            store = made(torch, kind, folder)
+            store.set_timeout(SHORT)
+            tell(store.timeout, store.set("x", "1"), store.get("x"), store.set("y", b"\x00\xff"), store.get("y"))
+            tell([store.add("n", amount) for amount in (3, -5, 0)], store.get("n"))
+            tell(store.compare_set("x", "1", "2"), store.compare_set("x", "1", "3"), store.get("x"))
+            tell(store.compare_set("new", "", "made"), store.check(["x", "n"]), store.check(["x", "nowhere"]))
+            tell(story(store.get, "nowhere"), story(store.wait, ["x", "nowhere"]), story(store.wait, ["z"], SHORT))
+            tell(story(store.add, "x", "3"), story(store.set, "x", 3))
+            if kind != "FileStore":
+                tell(store.delete_key("x"), store.delete_key("x"), store.check(["x"]))
+                tell(store.append("n", "7"), store.multi_get(["n", "y"]), store.has_extended_api())
+                tell(store.multi_set(["p", "q"], ["1", b"2"]), store.get("q"))
+            if kind == "HashStore":
+                tell(store.queue_push("l", "1"), store.queue_push("l", "2"), store.queue_len("l"), store.queue_pop("l"))
+                tell(store.queue_pop("l"), store.queue_len("l"), story(store.queue_pop, "l", False))
+
+        compared()
+
+
+def test_a_store_wakes_who_waits():
+    dist = torchlite.distributed
+    server = dist.TCPStore("localhost", 0, 2, True, wait_for_workers=False)
+    client = dist.TCPStore("localhost", server.port, 2, False)
+    for one, other in ((client, server), (server, client), (dist.HashStore(),) * 2):
+        timer = threading.Timer(0.1, other.set, ("late", "v"))
+        timer.start()
+        assert one.get("late") == b"v" and one.delete_key("late")
+        timer.join()
+
+
+def test_the_last_process_takes_the_file_away(tmp_path):
+    path = tmp_path / "store"
+    one, other = (torchlite.distributed.FileStore(str(path), 2) for _ in range(2))
+    one.set("x", "1")
+    assert other.get("x") == b"1"
+    del one
+    assert path.exists() and other.get("x") == b"1"
+    del other
+    assert not path.exists()
+
+
+def test_a_store_of_the_programs_own():
+    class Own(torchlite.distributed.Store):
+        def __init__(self):
+            super().__init__()
+            self.kept = {}
+
+        def set(self, key, value):
+            self.kept[key] = value
+
+        def get(self, key):
+            return self.kept[key]
+
+    own = Own()
+    prefixed = torchlite.distributed.PrefixStore("p", own)
+    prefixed.set("k", "v")
+    assert own.kept == {"p/k": "v"} and prefixed.get("k") == "v" and prefixed.underlying_store is own
+    with pytest.raises(RuntimeError):
+        prefixed.add("k", 1)
+
+
+MEETING = """if True:
+    import os, sys, torchlite as torch, torchlite.distributed as dist
+    way, rank, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if way == "env":
+        os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="localhost", MASTER_PORT=where)
+        dist.init_process_group()
+    elif way == "tcp":
+        dist.init_process_group("gloo", f"tcp://localhost:{where}?rank={rank}", world_size=2)
+    elif way == "file":
+        dist.init_process_group("cpu:gloo", f"file://{where}", rank=rank, world_size=2)
+    else:
+        dist.init_process_group("gloo", store=dist.FileStore(where, 2), rank=rank, world_size=2)
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    print(x.item(), dist.get_rank(), dist.get_world_size())
+"""
+
+
+@pytest.mark.parametrize("way", ["env", "tcp", "file", "store"])
+def test_ways_to_meet(way, tmp_path):
+    where = str(tmp_path / "meeting")
+    if way in ("env", "tcp"):
+        free = torchlite.distributed.TCPStore("localhost", 0, 1, True)
+        where = str(free.port)
+        del free
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MASTER_", "RANK", "WORLD_"))}
+    env |= {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", MEETING, way]
+    processes = [
+        subprocess.Popen([*command, str(rank), where], env=env, stdout=subprocess.PIPE, text=True) for rank in (0, 1)
+    ]
+    assert [process.communicate(timeout=100)[0] for process in processes] == [f"2.0 {rank} 2\n" for rank in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("foo://", "No rendezvous handler for foo://"),
+        ("tcp://localhost", "port number missing"),
+        ("tcp://localhost:1", "rank parameter missing"),
+        ("file://", "path missing"),
+    ],
+)
+def test_urls_that_lead_nowhere(url, said):
+    for lib in (torchlite, pytest.importorskip("torch")):
+        with pytest.raises((ValueError, RuntimeError), match=said):
+            next(iter(lib.distributed.rendezvous(url)))
