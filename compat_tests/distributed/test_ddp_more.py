@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from .ranks import run, start
 from .stories import attempt, same_numbers, tell_all
 from .test_ddp import data, model, trained
 
@@ -152,6 +153,84 @@ def normalized(torch, dist, tell):
     x = torch.sin(torch.arange(2 * 2 * 3 * 4.0) * (rank + 1)).reshape(2, 2, 3, 4).requires_grad_()
     images(x).pow(3).sum().backward()
     tell(x.grad)
+
+
+def normalized(torch, tell):
+    dist = start(torch)
+    rank, sizes = dist.get_rank(), (3, 5)
+    torch.set_default_dtype(torch.float64)
+    alone = model(torch, 0)
+    ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.SyncBatchNorm.convert_sync_batchnorm(model(torch, rank)))
+    assert [type(part).__name__ for part in ddp.module][2] == "SyncBatchNorm"
+    for step in range(3):
+        pieces = [data(torch, other, step, rows)[0] for other, rows in enumerate(sizes)]
+        x, whole = pieces[rank].clone().requires_grad_(), torch.cat(pieces).requires_grad_()
+        ddp.zero_grad()
+        alone.zero_grad()
+        out, wanted = ddp(x), alone(whole)
+        (out * torch.cos(out)).sum().backward()
+        (wanted * torch.cos(wanted)).sum().backward()
+        torch.testing.assert_close(out, wanted.split(sizes)[rank])
+        torch.testing.assert_close(x.grad, whole.grad.split(sizes)[rank])
+        for param, model_of in zip(ddp.parameters(), alone.parameters()):
+            torch.testing.assert_close(param.grad, model_of.grad / 2)
+        for buffer, model_of in zip(ddp.buffers(), alone.buffers()):
+            torch.testing.assert_close(buffer, model_of)
+    torch.testing.assert_close(ddp.eval()(x), alone.eval()(x))
+    dist.destroy_process_group()
+
+
+def test_sync_batch_norm_is_that_of_the_whole_batch():
+    """On CPUs, PyTorch's refuses: it is compared with one process that has the inputs of all."""
+    run("torchlite", normalized)
+
+
+def whole_batches(torch, tell):
+    """The losses of two processes are those of one that has the samples of both; and buckets leave early."""
+    dist = start(torch)
+    rank, nn = dist.get_rank(), torch.nn
+
+    def made():
+        torch.manual_seed(1)
+        return nn.Sequential(nn.Linear(16, 300), nn.Tanh(), nn.Linear(300, 300), nn.Tanh(), nn.Linear(300, 4))
+
+    torch.manual_seed(0)
+    rows = torch.utils.data.TensorDataset(torch.randn(64, 16), torch.randint(4, (64,)))
+    sampler = torch.utils.data.DistributedSampler(rows)
+    alone, ddp = made(), nn.parallel.DistributedDataParallel(made(), bucket_cap_mb=0.1)
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1, momentum=0.9) for each in (alone, ddp)]
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for x, y in torch.utils.data.DataLoader(rows, batch_size=8, sampler=sampler, num_workers=1 - epoch):
+            several = [[torch.empty_like(each) for _ in range(2)] for each in (x, y)]
+            for outs, each in zip(several, (x, y)):
+                dist.all_gather(outs, each)
+            losses = []
+            for net, optimizer, inputs in zip((alone, ddp), optimizers, (map(torch.cat, several), (x, y))):
+                given, wanted = inputs
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(net(given), wanted)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach())
+            dist.all_reduce(losses[1])
+            assert abs(losses[0] - losses[1] / 2) < 1e-6
+    events = []
+    ddp.register_comm_hook(None, lambda _, bucket: sent(torch, dist, events, bucket))
+    for number, param in enumerate(ddp.parameters()):
+        param.register_post_accumulate_grad_hook(lambda _, number=number: events.append(number))
+    ddp(x).sum().backward()
+    assert events.index("bucket 0 leaves") < events.index(0), events  # whose gradient is the last
+    dist.destroy_process_group()
+
+
+def sent(torch, dist, events, bucket):
+    events.append(f"bucket {bucket.index()} leaves")
+    return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda future: future.value()[0])
+
+
+def test_losses_are_those_of_the_whole_batch_and_buckets_leave_before_backward_ends():
+    run("torchlite", whole_batches)
 
 
 PARTS = [compressed, thin_matrices, one_square_matrix, local_steps, uneven, early_end, joined_collective]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
 from typing import Any
@@ -104,16 +105,11 @@ class _BatchNorm(_NormBase):
                 share = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         running = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if running else None,
-            self.running_var if running else None,
-            self.weight,
-            self.bias,
-            by_batch,
-            share,
-            self.eps,
-        )
+        statistics = (self.running_mean, self.running_var) if running else (None, None)
+        return self._normalized(input, statistics, by_batch, share)
+
+    def _normalized(self, input: Tensor, running: tuple[Any, Any], by_batch: bool, share: float) -> Tensor:
+        return F.batch_norm(input, *running, self.weight, self.bias, by_batch, share, self.eps)
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -199,9 +195,21 @@ LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = [
     header="num_features eps momentum affine track_running_stats process_group device dtype * bias", constants=""
 )
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes; of which there is one, so that it is that of any batch."""
+    """Batch normalization with the statistics of the batches of all processes of a group."""
 
     process_group: Any = None
+
+    def _normalized(self, input: Tensor, running: tuple[Any, Any], by_batch: bool, share: float) -> Tensor:
+        distributed = sys.modules.get("torchlite.distributed")
+        if not (by_batch and self.training) or distributed is None or not distributed.is_initialized():
+            return super()._normalized(input, running, by_batch, share)
+        group = self.process_group or distributed.group.WORLD
+        if group.size() == 1:
+            return super()._normalized(input, running, by_batch, share)
+        from ...distributed.batch_norm import normalized
+
+        kept = None if running[0] is None else running
+        return normalized(input, self.weight, self.bias, kept, share, self.eps, group)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
