@@ -136,25 +136,6 @@ def joined_collective(torch, dist, tell):
     tell(attempt(lambda: join.Join([])))
 
 
-def normalized(torch, dist, tell):
-    rank = dist.get_rank()
-    made = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model(torch, rank))
-    tell(repr(made))
-    ddp = torch.nn.parallel.DistributedDataParallel(made)
-    for step in range(3):
-        ddp.zero_grad()
-        x = data(torch, rank, step, rows=3 + rank * 2)[0].requires_grad_()
-        out = ddp(x)
-        (out * torch.cos(out)).sum().backward()
-        tell(out, x.grad, [param.grad for param in ddp.parameters()], list(ddp.buffers()))
-    ddp.eval()
-    tell(ddp(data(torch, rank, 5)[0]))
-    images = torch.nn.SyncBatchNorm(2, affine=False, track_running_stats=False)
-    x = torch.sin(torch.arange(2 * 2 * 3 * 4.0) * (rank + 1)).reshape(2, 2, 3, 4).requires_grad_()
-    images(x).pow(3).sum().backward()
-    tell(x.grad)
-
-
 def normalized(torch, tell):
     dist = start(torch)
     rank, sizes = dist.get_rank(), (3, 5)
@@ -188,7 +169,7 @@ def test_sync_batch_norm_is_that_of_the_whole_batch():
 def whole_batches(torch, tell):
     """The losses of two processes are those of one that has the samples of both; and buckets leave early."""
     dist = start(torch)
-    rank, nn = dist.get_rank(), torch.nn
+    nn = torch.nn
 
     def made():
         torch.manual_seed(1)

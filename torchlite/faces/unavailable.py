@@ -124,10 +124,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     ),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
     "distributed.launcher.api": ("LaunchConfig elastic_launch launch_agent", ""),
-    "distributed.optim": (
-        "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer _apply_optimizer_in_backward"
-        " as_functional_optim", "",
-    ),
     "distributed.pipelining": (
         """
         Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B ScheduleLoopedBFS SplitPoint build_stage
