@@ -134,6 +134,11 @@ def placeholder(module: str, name: str) -> Missing:
     return Missing(name.rpartition(".")[2], (), {"__module__": module, "__qualname__": name, "_parts": {}})
 
 
+def placeholders(module: str, names: str) -> dict[str, Missing]:
+    """What stands for several names of one of PyTorch's modules."""
+    return {name: placeholder(module, name) for name in names.split()}
+
+
 def asked_by(frame: FrameType) -> tuple[str | None, str]:
     """How an attribute is read, None for those who only ask whether it is there (`hasattr`); and from which package."""
     if frame.f_globals.get("__name__") == "torchlite.alias.report":

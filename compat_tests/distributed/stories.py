@@ -14,7 +14,9 @@ def same_numbers(stories, ranks=2):
     for rank, (mine, model) in enumerate(zip(ours, theirs, strict=True)):
         for here, there in zip(mine, model):
             (name, told), (_, wanted) = ast.literal_eval(here), ast.literal_eval(there)
-            assert near(told, wanted), f"{name} of rank {rank} told\n  {told} where PyTorch's tells\n  {wanted}"
+            for number, (one, other) in enumerate(zip(told, wanted)):
+                assert near(one, other), f"{name} of rank {rank}, told as {number}:\n  {one}\n  PyTorch's:\n  {other}"
+            assert len(told) == len(wanted), f"{name} of rank {rank}"
         assert len(mine) == len(model)
 
 

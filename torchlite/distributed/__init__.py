@@ -32,7 +32,9 @@ __all__ = [
     "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
     *stores.__all__, *world.__all__,
 ]  # fmt: skip
-_MODULES = frozenset(("_functional_collectives", "algorithms", "nn", "optim", "run", "utils"))  # loaded when first used
+_MODULES = frozenset((  # loaded when first used
+    "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "nn", "optim", "run", "utils",
+))  # fmt: skip
 _face = later(__name__)
 
 

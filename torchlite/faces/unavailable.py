@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-_CHECKPOINT_HOMES = ";".join((
-    "distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner",
-    "distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter",
-    "distributed.checkpoint.metadata: BytesStorageMetadata ChunkStorageMetadata Metadata TensorStorageMetadata",
-    "distributed.checkpoint.planner: LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem",
-    "distributed.checkpoint.storage: StorageReader StorageWriter",
-    "distributed.checkpoint.state_dict_loader: load load_state_dict",
-    "distributed.checkpoint.state_dict_saver: async_save save save_state_dict",
-    "distributed.checkpoint.optimizer: load_sharded_optimizer_state_dict",
-))  # fmt: skip
 _PLACEMENTS = "distributed.tensor.placement_types: Partial Placement Replicate Shard"
 _MESH = "distributed.device_mesh: DeviceMesh init_device_mesh"
 _COMPOSED = "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard register_fsdp_forward_method"
@@ -34,8 +24,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed._composable": ("checkpoint contract replicate", ""),
     "distributed._composable.fsdp": ("", f"distributed.fsdp: {_COMPOSED}"),
     "distributed._composable.replicate": ("", "distributed._composable: replicate"),
-    "distributed._shard": ("", ""),
-    "distributed._shard.sharded_tensor": ("Shard ShardedTensor ShardedTensorMetadata TensorProperties", ""),
     "distributed._symmetric_memory": ("empty get_mem_pool is_nvshmem_available rendezvous", ""),
     "distributed._tensor": ("", f"distributed.tensor: *; {_MESH}"),
     "distributed._tensor.experimental": ("", "distributed.tensor.experimental: *"),
@@ -50,36 +38,15 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.algorithms.model_averaging": ("", ""),
     "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
     "distributed.autograd": ("context", "faces.nothing: is_available"),
-    "distributed.checkpoint": (
-        "CheckpointException HuggingFaceStorageReader HuggingFaceStorageWriter", _CHECKPOINT_HOMES,
-    ),
     "distributed.checkpoint.default_planner": ("DefaultLoadPlanner DefaultSavePlanner _EmptyStateDictLoadPlanner", ""),
-    "distributed.checkpoint.filesystem": ("FileSystem FileSystemReader FileSystemWriter SerializationFormat", ""),
     "distributed.checkpoint.format_utils": (
         "BroadcastingTorchSaveReader DynamicMetaLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp",
         "distributed.checkpoint.default_planner: _EmptyStateDictLoadPlanner",
-    ),
-    "distributed.checkpoint.metadata": (
-        """
-        BytesStorageMetadata ChunkStorageMetadata Metadata MetadataIndex StorageMeta TensorProperties
-        TensorStorageMetadata
-        """,
-        "",
     ),
     "distributed.checkpoint.optimizer": ("load_sharded_optimizer_state_dict", ""),
     "distributed.checkpoint.planner": (
         "LoadItemType LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem WriteItemType", "",
     ),
-    "distributed.checkpoint.state_dict": (
-        """
-        StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict
-        set_optimizer_state_dict set_state_dict
-        """,
-        "",
-    ),
-    "distributed.checkpoint.state_dict_loader": ("_load_state_dict load load_state_dict", ""),
-    "distributed.checkpoint.state_dict_saver": ("async_save save save_state_dict", ""),
-    "distributed.checkpoint.stateful": ("Stateful", ""),
     "distributed.checkpoint.storage": ("StorageReader StorageWriter WriteResult", ""),
     "distributed.distributed_c10d": (
         "_new_process_group_helper",
@@ -98,30 +65,9 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "ErrorHandler get_error_handler", "distributed.launching: ChildFailedError ProcessFailure record",
     ),
     "distributed.elastic.rendezvous": ("RendezvousHandler RendezvousParameters rendezvous_handler_registry", ""),
-    "distributed.fsdp": (
-        f"{_COMPOSED} UnshardHandle", "distributed.fsdp.api: *; distributed.fsdp.fully_sharded_data_parallel: *",
-    ),
     "distributed.fsdp._common_utils": ("_FSDPState _get_module_fsdp_state", ""),
     "distributed.fsdp._fully_shard": ("", f"distributed.fsdp: {_COMPOSED}"),
-    "distributed.fsdp.api": (
-        """
-        BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig
-        LocalStateDictConfig MixedPrecision OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig
-        ShardingStrategy StateDictConfig StateDictSettings StateDictType
-        """,
-        "",
-    ),
-    "distributed.fsdp.fully_sharded_data_parallel": (
-        "FullyShardedDataParallel OptimStateKeyType", "distributed.fsdp.api: *",
-    ),
     "distributed.fsdp.sharded_grad_scaler": ("ShardedGradScaler", ""),
-    "distributed.fsdp.wrap": (
-        """
-        CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy
-        size_based_auto_wrap_policy transformer_auto_wrap_policy wrap
-        """,
-        "",
-    ),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
     "distributed.launcher.api": ("LaunchConfig elastic_launch launch_agent", ""),
     "distributed.pipelining": (

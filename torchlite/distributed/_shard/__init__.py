@@ -1,0 +1,1 @@
+"""`torch.distributed._shard`: tensors of which each process has a piece."""
