@@ -84,15 +84,15 @@ def test_sobol_draws_what_scrambles_from_the_default_generator():
 
 
 def test_placeholders_can_be_named_but_not_called():
-    fsdp = torchlite.distributed.fsdp
-    assert fsdp.FullyShardedDataParallel is fsdp.fully_sharded_data_parallel.FullyShardedDataParallel
-    assert fsdp.ShardingStrategy.FULL_SHARD is fsdp.ShardingStrategy.FULL_SHARD
-    assert not hasattr(fsdp.ShardingStrategy, "FULL_SHARD")  # a question is not a use
-    assert not isinstance(torchlite.nn.Linear(1, 1), fsdp.FullyShardedDataParallel)
+    tensors = torchlite.distributed.tensor
+    assert tensors.Shard is tensors.placement_types.Shard
+    assert tensors.DTensor.from_local is tensors.DTensor.from_local
+    assert not hasattr(tensors.DTensor, "from_local")  # a question is not a use
+    assert not isinstance(torchlite.nn.Linear(1, 1), tensors.DTensor)
     assert not isinstance(3, torchlite.SymInt)
-    derived = type("Derived", (fsdp.FullyShardedDataParallel,), {})
-    for cls in (fsdp.FullyShardedDataParallel, derived):
-        with pytest.raises(NotImplementedError, match=r"torch\.distributed\.fsdp\..*: it has no process groups"):
+    derived = type("Derived", (tensors.DTensor,), {})
+    for cls in (tensors.DTensor, derived):
+        with pytest.raises(NotImplementedError, match=r"torch\.distributed\.tensor\..*: it has no tensors over meshes"):
             cls()
 
 

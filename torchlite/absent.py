@@ -19,7 +19,8 @@ _QUANTISED = """
 """
 _SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_sparse_semi_structured* _cslt_*"
 _LACKING = {
-    "process groups": "torch.distributed.*",
+    "tensors over meshes": "torch.distributed.tensor* torch.distributed._tensor*",
+    "remote calls": "torch.distributed.rpc*",
     "graphs of functions (torch.compile and torch.jit run them as they are)":
         "torch.export.* torch._inductor.*",
     "quantised tensors": _QUANTISED,

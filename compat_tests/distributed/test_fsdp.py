@@ -103,7 +103,11 @@ def states(torch, dist, tell):
         again = sharded(torch, use_orig_params=original)
         again.load_state_dict(whole)
         optimizer = torch.optim.Adam(again.parameters(), lr=0.5)
-        optimizer.load_state_dict(unit.optim_state_dict_to_load(again, optimizer, of_optimizer))
+        state = {  # in PyTorch's, parameters share what counts their steps
+            name: {key: value.clone() for key, value in each.items()} for name, each in of_optimizer["state"].items()
+        }
+        own = {"state": state, "param_groups": of_optimizer["param_groups"]}
+        optimizer.load_state_dict(unit.optim_state_dict_to_load(again, optimizer, own))
         steps(torch, dist, tell, again, optimizer, 2)
 
 
