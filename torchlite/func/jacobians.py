@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..autograd.forward import zeros_beside
-from ..core.machine import Tensor, TensorBase
+from ..core.machine import Tensor, TensorBase, wrap
 from ..operations.shapes.joining import cat
 from ..utils._pytree import tree_flatten
 from .arguments import Argnums, chosen, function_of, positions, tensors
@@ -64,12 +64,19 @@ def _unit_rows(like: Sequence[Tensor], size: int) -> Iterator[list[Tensor]]:
         rows = min(size, total - start)
         found, before = [], 0
         for t, n in zip(like, sizes, strict=True):
-            part = zeros_beside(t, (rows, n))
-            if -rows < start - before < n:
-                part.diagonal(start - before).fill_(1)
-            found.append(part.reshape((rows, *t.shape)))
+            found.append(_ones_along_diagonal(t, rows, n, start - before).reshape((rows, *t.shape)))
             before += n
         yield found
+
+
+def _ones_along_diagonal(like: Tensor, rows: int, columns: int, at: int) -> Tensor:
+    backend = like.backend.home
+    if not backend.level and backend.strided and backend.values:
+        return wrap(backend.xp.eye(rows, columns, at, like.dtype.numpy), like.dtype, backend)
+    made = zeros_beside(like, (rows, columns))
+    if -rows < at < columns:
+        made.diagonal(at).fill_(1)
+    return made
 
 
 def _joined(chunks: Iterator[list[Tensor]], total: int, inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -98,8 +98,9 @@ class _Batch:
             ]
             outputs = self.func(*self.form.unflatten(given), **self.kwargs)
             leaves, form = tree_flatten(outputs)
-            dims = _out_dims(_name(self.func), leaves, form, out_dims)
-            found = [_unbatched(_name(self.func), level, t, dim) for t, dim in zip(leaves, dims, strict=True)]
+            name = _name(self.func)
+            dims = _out_dims(name, leaves, form, out_dims)
+            found = [_unbatched(name, level, t, dim) for t, dim in zip(leaves, dims, strict=True)]
         return found, form, dims
 
 
