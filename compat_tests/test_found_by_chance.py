@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from .side_by_side import same_story
@@ -428,3 +430,19 @@ def test_what_is_refused_once_it_is_drawn_has_used_its_numbers(torch, tell):
         torch.manual_seed(0)
         _tried(tell, draw)
         tell(torch.rand(2))
+
+
+@same_story
+def test_a_plan_repeats_no_warnings(torch, tell):
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        x = torch.tensor([1j, 2.0])
+        for call in (lambda: x.sum(-1, dtype=torch.float64), lambda: x.cumsum(0, dtype=torch.float32)):
+            for _ in range(4):
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    call()
+                tell(len(told))
+    finally:
+        torch.set_warn_always(before)

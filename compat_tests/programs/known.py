@@ -23,6 +23,7 @@ from .evidence import (
     refused,
     reshapes_unrecorded,
     resizes,
+    row_by_row,
     same_but_for_signs,
     says,
     takes_inference,
@@ -348,11 +349,12 @@ KNOWN = (
         ),
     ),
     Known(
-        "gradients of columns",
-        "PyTorch's gradients of matrices that lie column by column do so too; torchlite's lie row by row",
+        "gradients row by row",
+        "gradients are computed on bare arrays, which lie row by row where the orders of operands contradict each "
+        "other, and in products; PyTorch's lie as the first operand, or the matrix, does",
         lambda program, d: (
-            d.field == "stride()" and listed(d) and len(d.shape) == 2 and {*d.expected, *d.actual} == {1, *d.shape}
-            and anywhere(program, r"@|mm\(|matmul|inner|dot\(|cov|coef|linear")
+            d.field == "stride()" and permuted(d) and row_by_row(d)
+            and (d.stage != "values" or says(program[-1].line, f"{TRANSFORM}|grad"))
         ),
     ),
     Known(

@@ -17,6 +17,7 @@ from ..state import local
 from ..values import CPU, Backend, Size, memory_format
 from ..values.device import device
 from ..values.dtype import dtype
+from ..values.errors import unheard
 from ..values.layout import layout
 from .fast import accelerated, view_of_plain
 from .node import UNVERSIONED, shared_counter
@@ -113,7 +114,7 @@ def planned(
                     return results
                 results = general(*args, **kwargs)
                 if plan is not False:
-                    plans.met(form, tensors, lambda: _of_call(find, args, kwargs, results), plan)
+                    plans.met(form, tensors, lambda: unheard(lambda: _of_call(find, args, kwargs, results)), plan)
                 return results
         return general(*args, **kwargs)
 

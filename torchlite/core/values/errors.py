@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -111,8 +112,30 @@ def freed() -> RuntimeError:
     )
 
 
+class _Ears(threading.local):
+    deaf = False
+
+
+_ears = _Ears()
+
+
+def unheard(f: Callable[[], Any]) -> Any:
+    """What `f` gives, of whose warnings nobody is told: they have been said before."""
+    before = _ears.deaf
+    try:
+        try:
+            _ears.deaf = True
+            return f()
+        finally:
+            _ears.deaf = before
+    finally:  # where an interrupt came at the line above
+        _ears.deaf = before
+
+
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """A warning at the line of the user's that led here."""
+    if _ears.deaf:
+        return
     level = 2
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlite."):
