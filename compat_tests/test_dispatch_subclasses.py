@@ -290,3 +290,32 @@ def test_fakes_are_made_of_tensors_and_do_not_mix_with_them(lib):
     assert repr((made * 2).detach()) == "FakeTensor(..., size=(5, 2))"
     with pytest.raises(AssertionError, match="Please convert all Tensors to FakeTensors first"):
         made * real
+
+
+def test_attributes_may_be_called_as_parts_of_tensors_are():
+    class Told(torchlite.Tensor):
+        @property
+        def array(self):
+            return self.detach().as_subclass(torchlite.Tensor).numpy()
+
+        @property
+        def edge(self):
+            return "an edge"
+
+    x = torchlite.ones(2, requires_grad=True).as_subclass(Told)
+    y = (x * 2).exp()
+    y.backward(torchlite.ones(2))
+    assert x.edge == "an edge"
+    assert x.array.tolist() == [1, 1]
+    assert type(y) is Told
+
+
+@BOTH
+def test_state_may_be_replaced(lib):
+    class Kept(lib.Tensor):
+        pass
+
+    x = lib.ones(2).as_subclass(Kept)
+    x.__dict__ = {"name": "a"}
+    assert (x + 1).tolist() == [2, 2]
+    assert x.name == "a"

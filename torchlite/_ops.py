@@ -400,6 +400,12 @@ def overload_of(op: Any, name: str, overload: str) -> OpOverload:
     return found
 
 
+def _of_registry(name: str) -> Callable[..., Any] | None:
+    """What calls an op that is no function of torch."""
+    op = registry.get(name) or next((op for op in registry.values() if op.signature.name == name), None)
+    return None if op is None else lambda *args, **kwargs: op.apply(*op.bind(args, kwargs))
+
+
 class Namespace(types.ModuleType):
     """`torch.ops.name`: the operators of a namespace; PyTorch's own, in `aten`, are the functions of torch."""
 
@@ -408,7 +414,7 @@ class Namespace(types.ModuleType):
             found = _packets.get(f"{self.__name__}::{name}")
         else:
             method = None if name.startswith("_") else getattr(Tensor, name, None)
-            function = aten.get(name) or functions.get(name) or method
+            function = aten.get(name) or functions.get(name) or method or _of_registry(name)
             found = _Aten(f"aten::{name}", function) if callable(function) else None
             if found is not None:
                 setattr(self, name, found)

@@ -47,6 +47,10 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.checkpoint.planner": (
         "LoadItemType LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem WriteItemType", "",
     ),
+    "distributed.checkpoint._consolidate_hf_safetensors": ("consolidate_safetensors_files", ""),
+    "distributed.checkpoint.hf_storage": (
+        "", "distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter",
+    ),
     "distributed.checkpoint.storage": ("StorageReader StorageWriter WriteResult", ""),
     "distributed.distributed_c10d": (
         "_new_process_group_helper",
@@ -81,11 +85,16 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync"
         " shutdown", "faces.nothing: is_available",
     ),
-    "distributed.rpc.api": ("_all_gather _require_initialized", "distributed.rpc: RRef get_worker_info remote rpc_async"
-                            " rpc_sync shutdown"),
+    "distributed.rpc.api": (
+        "_all_gather",
+        "faces.nothing: _require_initialized=record;"
+        "distributed.rpc: RRef get_worker_info remote rpc_async rpc_sync shutdown",
+    ),
     "distributed.tensor": (
         "DTensor distribute_module distribute_tensor empty full ones rand randn zeros", f"{_PLACEMENTS}; {_MESH}",
     ),
+    "distributed.constants": ("", "distributed.distributed_c10d: default_pg_timeout"),
+    "distributed.tensor._utils": ("compute_local_shape_and_global_offset", ""),
     "distributed.tensor.device_mesh": ("", _MESH),
     "distributed.tensor.experimental": ("context_parallel implicit_replication local_map register_sharding", ""),
     "distributed.tensor.experimental._attention": ("set_rotate_method", ""),
@@ -96,7 +105,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         """,
         "",
     ),
-    "distributed.tensor.placement_types": ("Partial Placement Replicate Shard", ""),
+    "distributed.tensor.placement_types": ("", "faces.placements: Partial Placement Replicate Shard _StridedShard"),
     # -- graphs of functions, and what compiles them
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
     "_inductor.config": ("", ""),

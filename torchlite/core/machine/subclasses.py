@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +64,43 @@ def _offered_method(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _PARTS = [getattr(TensorParts, slot) for slot in TensorParts.__slots__]
+_ROOT = __package__.partition(".")[0]
+
+
+class _Shadowed:
+    """A subclass's attribute with the name of a part: the library reads the part, all others the attribute."""
+
+    def __init__(self, part: Any, own: Any) -> None:
+        self.part, self.own = part, own
+        self.__doc__ = own.__doc__
+
+    def _meant(self) -> Any:
+        return self.part if sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == _ROOT else self.own
+
+    def __get__(self, t: Any, owner: Any = None) -> Any:
+        meant = self._meant()
+        return meant.__get__(t, owner) if hasattr(meant, "__get__") else meant
+
+    def __set__(self, t: Any, value: Any) -> None:
+        self._meant().__set__(t, value)
+
+    def __delete__(self, t: Any) -> None:
+        self._meant().__delete__(t)
+
+
+def adapt(plain_class: type, cls: type) -> None:
+    """Make a new subclass ready: it is asked what it wants to be asked, and the library still reaches its parts."""
+    _keep_parts(cls)
+    if overrides(cls):
+        offer_attributes(plain_class, cls)
+
+
+def _keep_parts(cls: type) -> None:
+    """Let the library still reach the parts of tensors whose class has attributes of the same names."""
+    for name in TensorParts.__slots__:
+        own = inspect.getattr_static(cls, name)
+        if own is not getattr(TensorParts, name) and not isinstance(own, _Shadowed):
+            setattr(cls, name, _Shadowed(getattr(TensorParts, name), own))
 
 
 def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -22,7 +22,7 @@ from .batching import refuse_batch
 from .format import tensor_str
 from .node import LEAF, UNVERSIONED, DatedCounter, DetachedCounter, Node, shared_counter, version_of
 from .overrides import dispatch, needs_dispatch, overrides
-from .subclasses import UNCONVERTED, converted, offer_attributes
+from .subclasses import UNCONVERTED, adapt, converted
 from .tensor_parts import Extra, TensorBase, check_grad
 from .view import View, base_of, current_edge, last_edge, requires_grad
 
@@ -82,8 +82,7 @@ class Tensor(TensorBase):
         super().__init_subclass__(**kwargs)
         if "_plain" not in cls.__dict__:
             cls._plain = False
-        if overrides(cls):
-            offer_attributes(Tensor, cls)
+        adapt(Tensor, cls)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -430,7 +430,9 @@ def item(self: Tensor) -> Any:
     return float(value[()]) if self.dtype.is_floating_point else value.item()
 
 
-aten.update(_local_scalar_dense=item, lift_fresh=lambda self: self)
+aten.update(
+    _local_scalar_dense=item, lift_fresh=lambda self: self, _pin_memory=lambda self, device=None: self.pin_memory()
+)
 
 
 @method("tolist")

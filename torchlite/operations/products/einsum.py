@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from ...core.declare import function, published
-from ...core.machine import Tensor, TensorBase, overridable
+from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable
 from ...core.values import contiguous_format, type_name, warn_once
 from ..making.factories import eye
 from ..pointwise.arithmetic import mul
@@ -32,9 +32,12 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @function("einsum")
-@overridable
 def einsum(*args: Any) -> Tensor:
     """Sum products of the operands' elements over the subscripts that the result leaves out."""
+    if args and isinstance(args[0], str):
+        args = (args[0], *spread(args[1:]))
+    if needs_dispatch(args, {}):
+        return dispatch(functions["einsum"], args, {})
     equation, operands = _spoken(args)
     for at, t in enumerate(operands):
         if not isinstance(t, TensorBase):
