@@ -316,6 +316,6 @@ def test_state_may_be_replaced(lib):
         pass
 
     x = lib.ones(2).as_subclass(Kept)
-    x.__dict__ = {"name": "a"}
+    x.__dict__ = {"label": "a"}
     assert (x + 1).tolist() == [2, 2]
-    assert x.name == "a"
+    assert x.label == "a"

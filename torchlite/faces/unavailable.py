@@ -87,7 +87,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     ),
     "distributed.rpc.api": (
         "_all_gather",
-        "faces.nothing: _require_initialized=record;"
+        "faces.graphs: _require_initialized=wrap;"
         "distributed.rpc: RRef get_worker_info remote rpc_async rpc_sync shutdown",
     ),
     "distributed.tensor": (
