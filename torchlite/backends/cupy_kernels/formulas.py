@@ -195,12 +195,12 @@ def _scaled(xp: Any, x: Any, factor: Any) -> None:
     x *= factor
 
 
-def scale_all(arrays: Sequence[Any], factor: Any) -> bool:
-    """Multiply all arrays by a number that lies on the device; False where they are of another kind."""
+def scale_all(arrays: Sequence[Any], factor: Any) -> Any:
+    """Multiply all arrays by a number that lies on the device."""
     if not rows_of_one_type(factor) or not all([a.dtype == factor.dtype and a.flags.c_contiguous for a in arrays]):
-        return False
+        return NotImplemented
     over_lists(_scaled, [arrays], (factor,))
-    return True
+    return None
 
 
 @functools.cache
@@ -212,10 +212,10 @@ _root_of_sum = cupy.ReductionKernel("T x", "T y", "x", "a + b", "y = sqrt(a)", "
 
 
 def norm_of_all(arrays: Sequence[Any]) -> Any:
-    """The norm of all elements of all arrays; None where they are of another kind."""
+    """The norm of all elements of all arrays."""
     dtype = arrays[0].dtype
     if dtype not in TYPES or not all([a.dtype == dtype and a.flags.c_contiguous for a in arrays]):
-        return None
+        return NotImplemented
     parts = [cupy.zeros(1, dtype)]
 
     def room(blocks: int) -> tuple[Any, ...]:

@@ -131,9 +131,9 @@ xp = Namespace(
     triu=_on_bits(cupy.triu),
     eye=_eye,
     isin=_isin,
-    assert_in_range=places.assert_in_range,
+    check_range=places.check_range,
     combine=places.combine,
     norm_of_all=formulas.norm_of_all,
     scale_all=formulas.scale_all,
-    product_of_halves=products.product_of_halves,
+    unrounded=products.unrounded,
 )

@@ -35,16 +35,28 @@ template <template <typename> class How, typename T> __device__ void write(T* at
     while (!replace(at, old, How<T>::of(old, value))) {}
 }
 
+// Where a value goes; -1 for an index that another kernel has found out of range.
+__device__ long long target_of(const long long* index, long long at, long long row, long long rows) {
+    const long long named = index[at / row];
+    return named < 0 || named >= rows ? -1 : named * row + at % row;
+}
+#define EACH_VALUE(at, to) \
+    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; \
+    if (at >= size) return; \
+    const long long to = target_of(index, at, row, rows); \
+    if (to < 0) return;
+
 template <typename T, template <typename> class How>
-__global__ void combine(T* target, const long long* index, const T* values, long long size, long long row) {
-    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at < size) write<How>(&target[index[at / row] * row + at % row], values[at]);
+__global__ void combine(T* target, const long long* index, const T* values, long long size, long long row,
+                        long long rows) {
+    EACH_VALUE(at, to)
+    write<How>(&target[to], values[at]);
 }
 
 template <typename T>
-__global__ void add(T* target, const long long* index, const T* values, long long size, long long row) {
-    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at < size) atomicAdd(&target[index[at / row] * row + at % row], values[at]);
+__global__ void add(T* target, const long long* index, const T* values, long long size, long long row, long long rows) {
+    EACH_VALUE(at, to)
+    atomicAdd(&target[to], values[at]);
 }
 """
 _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
@@ -52,17 +64,18 @@ _kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.v
 _THREADS = 256
 
 
-def combine(ufunc: str, target: Any, index: Any, values: Any) -> bool:
-    """Combine rows of values with those of the target that a vector of indices names; False for other arrays."""
-    rows, values = cupy.ascontiguousarray(target), cupy.ascontiguousarray(values)
-    if not rows_of_one_type(rows, values) or not (ufunc == "add" or ufunc in _HOW):
-        return False
-    given = rows, cupy.ascontiguousarray(index, np.int64), values, values.size, values.size // index.size
+def combine(ufunc: str, target: Any, index: Any, values: Any) -> Any:
+    """Combine rows of values with those of the target that a vector of indices names."""
+    lines, values = cupy.ascontiguousarray(target), cupy.ascontiguousarray(values)
+    if not rows_of_one_type(lines, values) or not (ufunc == "add" or ufunc in _HOW):
+        return NotImplemented
+    index = cupy.ascontiguousarray(index, np.int64)
+    given = lines, index, values, values.size, values.size // index.size, len(lines)
     name = "add" if ufunc == "add" else "combine"
-    _kernels.launch(name, rows.dtype, -(-values.size // _THREADS), (_THREADS,), given, _HOW.get(ufunc, ""))
-    if rows is not target:
-        target[...] = rows
-    return True
+    _kernels.launch(name, lines.dtype, -(-values.size // _THREADS), (_THREADS,), given, _HOW.get(ufunc, ""))
+    if lines is not target:
+        target[...] = lines
+    return None
 
 
 _in_range = cupy.ElementwiseKernel(
@@ -72,6 +85,7 @@ _in_range = cupy.ElementwiseKernel(
 )  # fmt: skip
 
 
-def assert_in_range(index: Any, low: int, high: int) -> None:
-    """Let the next wait for the device raise, if an index lies outside [low, high)."""
-    _in_range(index, low, high, int(asserts.places))
+def check_range(index: Any, size: int, error: Any, low: int = 0) -> None:
+    """Let the next wait for the device raise, if an index lies outside [low, size)."""
+    if index.size:
+        _in_range(index, low, size, int(asserts.places))

@@ -24,8 +24,10 @@ def _laid(matrices: Any) -> tuple[Any, int, int]:
     return cupy.ascontiguousarray(matrices), cuda.cublas.CUBLAS_OP_N, columns
 
 
-def product_of_halves(a: Any, b: Any) -> Any:
+def unrounded(a: Any, b: Any) -> Any:
     """`a @ b` in float32, of two matrices or of two batches of as many, in float16 or bfloat16."""
+    if a.dtype.char not in _TYPES or a.ndim != b.ndim:
+        return NotImplemented
     *batch, m, k = a.shape
     n = b.shape[-1]
     if 0 in (*batch, m, k, n):

@@ -379,7 +379,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         return result
 
     if backend.device == CPU and array.base is not None and (check is None or op.checks_form):
-        offset = _address(array) - _address(source.array)
+        offset = backend.pointer(array) - backend.pointer(source.array)
         run.native = (  # type: ignore[attr-defined]
             step, in_general, array.shape, array.strides, offset, dtype, shown, record,
             lambda tensors: (*tensors, *tail),
@@ -390,7 +390,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
 def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list[Tensor], results: Any) -> Plan | None:
     """The plan of a view op that gives several views, of a tensor that is none."""
     source, *tail = values
-    backend, dtype, start = source.backend, source.dtype, _address(source.array)
+    backend, dtype = source.backend, source.dtype
     if not arrays or any([a.base is None or a.dtype != source.array.dtype or not a.size for a in arrays]):
         return None
     kernel, step, kind = op.kernel_on(backend), (op, tuple(tail)), op.kind
@@ -420,10 +420,8 @@ def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list
         return results
 
     if backend.device == CPU and (op.check is None or op.checks_form):
-        pieces = tuple([(a.shape, a.strides, _address(a) - start, b) for a, b in zip(arrays, shown)])
+        place = backend.pointer
+        start = place(source.array)
+        pieces = tuple([(a.shape, a.strides, place(a) - start, b) for a, b in zip(arrays, shown)])
         run.native = (step, in_general, kind, pieces, dtype, record, bound)  # type: ignore[attr-defined]
     return run
-
-
-def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]

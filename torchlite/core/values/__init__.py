@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import dtype as dt
-from .arrays import Array, Backend, DeviceLike, Namespace
+from .arrays import Array, Backend, DeviceLike, Namespace, or_own
 from .device import CPU, get_backend, get_default_device, set_default_device
 from .dtype import (
     FLOAT,

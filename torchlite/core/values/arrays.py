@@ -6,6 +6,8 @@ protocol that allowed for the arithmetic of them all would tell a reader no more
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .device import device
@@ -18,3 +20,19 @@ if TYPE_CHECKING:
     from ...backends.base import Backend as Backend
 else:
     Backend = Any  # for annotations by name: backends stand above
+
+
+def or_own(general: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel, `general(xp, …)`, in whose place a namespace may have a function of that name.
+
+    That one is asked first, and gives NotImplemented for what it leaves to the general one.
+    """
+    name = general.__name__.lstrip("_")
+
+    @functools.wraps(general)
+    def call(xp: Namespace, *operands: Any) -> Any:
+        own = getattr(xp, name, None)
+        made = NotImplemented if own is None else own(*operands)
+        return general(xp, *operands) if made is NotImplemented else made
+
+    return call

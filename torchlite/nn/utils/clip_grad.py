@@ -10,7 +10,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.machine import PRECISE, UNVERSIONED, Tensor, bump, functions, wrap
 from ...core.native import in_c
 from ...core.state import local
-from ...core.values import Array, Namespace, warn
+from ...core.values import Array, Namespace, or_own, warn
 from ...operations.reductions.vector_norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grads_with_norm_", "clip_grad_value_", "get_total_norm"]
@@ -36,18 +36,14 @@ def _arrays(tensors: list[Tensor]) -> list[Any] | None:
     return [t.array for t in tensors]
 
 
+@or_own
 def _norm_of_all(xp: Namespace, arrays: list[Array]) -> Any:
-    own = getattr(xp, "norm_of_all", None)  # a device's
-    if own is not None and (made := own(arrays)) is not None:
-        return made
     flat = [array.reshape(-1) for array in arrays]
     return xp.sqrt(xp.stack([a.dot(a) for a in flat]).sum())
 
 
+@or_own
 def _scale_all(xp: Namespace, arrays: list[Array], factor: Array) -> None:
-    own = getattr(xp, "scale_all", None)
-    if own is not None and own(arrays, factor):
-        return
     for array in arrays:
         xp.multiply(array, factor, array)
 

@@ -12,7 +12,7 @@ from ...core.machine.tensor import Tensor, TensorBase
 from ...core.machine.write import bump, check_apart, check_no_overlap
 from ...core.native import in_c
 from ...core.state import local
-from ...core.values import Array, Backend, Namespace, dt
+from ...core.values import Array, Backend, Namespace, dt, or_own
 from ...kernels.summing import widened
 from ..making.copy import in_order_of
 from ..reductions.sets import runs
@@ -92,11 +92,10 @@ class Writing(OnBackend, Picking):
         bump(self_)
 
 
+@or_own  # devices say so when they are waited for
 def check_range(xp: Namespace, index: Array, size: int, error: Callable[[int], Exception], low: int = 0) -> None:
-    """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size); devices say so when waited for."""
-    if index.size and (later := getattr(xp, "assert_in_range", None)) is not None:
-        later(index, low, size)
-    elif index.size:
+    """Raise `error(i)` for the first entry of 32 or 64 bits outside [low, size)."""
+    if index.size:
         from_low = index - low if low else index
         # As unsigned numbers, those below are the largest.
         if from_low.view(f"u{index.itemsize}").max().item() >= size - low:
@@ -121,15 +120,13 @@ def _as_pairs(xp: Namespace, array: Array) -> Any:
     return xp.ascontiguousarray(array).reshape((*array.shape, 1)).view(array.real.dtype)
 
 
+@or_own
 def _combine(xp: Namespace, ufunc: str, target: Array, index: Array, values: Any) -> None:
     """`target[index[i]] = ufunc(target[index[i]], values[i])` for every i, repeated ones included.
 
     `index` is a vector of places along the first dimension of `target`, from the front; `values` has a row for each.
     """
     if not values.size:
-        return
-    at_once = getattr(xp, "combine", None)  # where many threads write
-    if at_once is not None and at_once(ufunc, target, index, values):
         return
     wide = widened(target)
     if wide is not target:

@@ -12,7 +12,7 @@ from ...core.declare import Op, conj, describe, exchanged, method, publish
 from ...core.machine import Leading, Tensor, TensorBase, by_formula, fast, in_memory, into, requires_grad, wrap
 from ...core.machine.out_dtypes import check_out_dtype
 from ...core.state import local
-from ...core.values import Array, Namespace, dt, errors
+from ...core.values import Array, Namespace, dt, errors, or_own
 from ...kernels.summing import widened
 from ..pointwise.arithmetic import times
 from ..shapes.orders import t as turned
@@ -53,12 +53,9 @@ def product(xp: Namespace, a: Array, b: Array) -> Any:
     return xp.matmul(a, b)
 
 
+@or_own
 def unrounded(xp: Namespace, a: Array, b: Array) -> Any:
     """The same; that of halves is of float32."""
-    if a.dtype.itemsize == 2 and a.dtype.kind in "fV" and a.ndim == b.ndim:
-        of_halves = getattr(xp, "product_of_halves", None)  # where there is BLAS for them
-        if of_halves is not None:
-            return of_halves(a, b)
     return product(xp, widened(a), widened(b))
 
 
