@@ -2,8 +2,13 @@
 
 import doctest
 import inspect
+import json
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -117,6 +122,33 @@ def test_names_live_where_pytorch_has_them(namespace: str) -> None:
             ours = "torch" + value.__module__.removeprefix("torchlite").removeprefix("torch")
             elsewhere |= {name: (ours, theirs)} if ours != theirs else {}
     assert not elsewhere
+
+
+def test_under_the_alias_functions_bear_pytorchs_names() -> None:
+    spaces = ["torch.nn.functional", "torch.func", "torch.linalg", "torch.fft", "torch.special", "torch.optim"]
+    wanted = {
+        f"{space}.{name}": getattr(model, "__module__", None) or ""
+        for space in spaces for name, value, model in named(space)
+        if (inspect.isroutine(value) or inspect.isclass(value)) and is_ours(value)
+    }  # fmt: skip
+    wanted |= {f"torch.{name}": "torch" for name, f in functions.items() if name[0] != "_" and inspect.isroutine(f)}
+    program = (
+        "import importlib, json, sys\n"
+        "def home(path):\n"
+        "    space, _, name = path.rpartition('.')\n"
+        "    return getattr(importlib.import_module(space), name).__module__ or ''\n"
+        "print(json.dumps({path: home(path) for path in json.load(sys.stdin)}))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "torchlite", "-c", program], input=json.dumps([*wanted]), capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(torchlite.__file__).parent.parent)},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    public = {path: home for path, home in wanted.items() if home.startswith("torch") and "._" not in home}
+    elsewhere = {path: (found[path], home) for path, home in public.items() if found[path] != home}
+    # PyTorch hands these on from `torch.functional`, or from torch itself.
+    assert not {path: homes for path, homes in elsewhere.items() if not homes[0].startswith("torch.functional")}
 
 
 @pytest.mark.parametrize(

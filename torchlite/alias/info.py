@@ -56,5 +56,5 @@ def _state(name: str) -> str:
     try:
         get_backend(name)
     except (RuntimeError, AssertionError, ImportError, NotImplementedError) as error:
-        return str(error).partition("\n")[0]
+        return "; ".join([str(error).partition("\n")[0], *getattr(error, "__notes__", ())])
     return "available"

@@ -115,7 +115,9 @@ class Alias:
 
 def _homes(module: ModuleType) -> list[Any]:
     """The functions and classes that say of themselves that they are of this module."""
-    return [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+    # What is published in torch may have its place in `torch.functional`.
+    names = ("torchlite", "torchlite.functional") if module.__name__ == "torch" else (module.__name__,)
+    return [value for value in vars(module).values() if getattr(value, "__module__", None) in names]
 
 
 def _rename(homed: list[Any], root: str) -> None:

@@ -25,5 +25,5 @@ def __getattr__(name: str) -> Any:
     if name not in _OF_MODULES:
         raise AttributeError(explanation(f"torch.func.{name}"))
     found = globals()[name] = getattr(importlib.import_module("..nn.utils.functional_call", __name__), name)
-    found.__module__ = __name__
+    found.__module__ = found.__module__.partition(".")[0] + ".func"  # of torchlite, or of torch
     return found

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from ..native import native
+from ..native import named, native
 from ..state import local
 from ..values import Array, dt, out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
@@ -215,7 +215,8 @@ def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[
 def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = False) -> None:
     """Let C do the plain cases of an in-place method that puts zeros, a number or another tensor's elements."""
     if native is not None:
-        made = accelerated(native.put, getattr(Tensor, name), zeros, numbers, tensors)
+        general = getattr(Tensor, name)
+        made = named(accelerated(native.put, general, zeros, numbers, tensors), general)
         setattr(Tensor, name, made)
         functions[name] = made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.declare import Op, describe, method, published
+from ...core.declare import Op, describe, function, method, published
 from ...core.machine import LEADING, Tensor, functions, overridable
 from ...core.values import Array, Namespace, dt, return_type, warn
 from ..images.padding import constant_pad_nd
@@ -292,7 +292,7 @@ def lu_with_infos(A: Tensor, pivot: bool = True, get_infos: bool = False, out: A
     return out
 
 
-functions["lu"] = lu_with_infos
+function("lu")(lu_with_infos)
 
 
 @method("lu")
