@@ -115,5 +115,10 @@ def test_what_does_not_fit_is_refused(tmp_path):
         checkpoint.load({"v": torchlite.ones(3)}, checkpoint_id=tmp_path)
     with pytest.raises(checkpoint.CheckpointException, match="Size mismatch between saved"):
         checkpoint.load({"w": torchlite.ones(2)}, checkpoint_id=tmp_path)
+    with pytest.raises(NotImplementedError, match="planners"):
+        checkpoint.save({"w": torchlite.ones(3)}, checkpoint_id=tmp_path, planner=object())
+    states = importlib.import_module("torchlite.distributed.checkpoint.state_dict")
+    with pytest.raises(NotImplementedError, match="broadcast_from_rank0"):
+        states.get_model_state_dict(model(torchlite), options=states.StateDictOptions(broadcast_from_rank0=True))
     later = checkpoint.async_save({"w": torchlite.zeros(3)}, checkpoint_id=tmp_path / "later")
     assert later.result().state_dict_metadata["w"].size == [3]

@@ -39,6 +39,19 @@ class StateDictOptions:
 bear_name(StateDictOptions, "torch.distributed.checkpoint.state_dict")
 
 
+def _checked(options: StateDictOptions | None, submodules: Any = None) -> StateDictOptions:
+    """The options, if there is nothing among them that torchlite has not."""
+    options = options or StateDictOptions()
+    lacking = {
+        "submodules": submodules, "broadcast_from_rank0": options.broadcast_from_rank0,
+        "flatten_optimizer_state_dict": options.flatten_optimizer_state_dict,
+    }  # fmt: skip
+    for name, given in lacking.items():
+        if given:
+            raise NotImplementedError(f"torchlite's torch.distributed.checkpoint.state_dict has no {name}")
+    return options
+
+
 def _own_name(model: Module, name: str) -> str:
     """A parameter's name without the wrappers'."""
     name = name.replace("_fsdp_wrapped_module.", "")
@@ -67,7 +80,7 @@ def get_model_state_dict(
     model: Module, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of a model, by its own names: whole tensors, or pieces of those that are sharded."""
-    options = options or StateDictOptions()
+    options = _checked(options, submodules)
     frozen = {name for name, param in model.named_parameters() if not param.requires_grad}
     with _kind(model, options):
         state = model.state_dict()
@@ -79,7 +92,7 @@ def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
     """Take the state of a model by its own names."""
-    options = options or StateDictOptions()
+    options = _checked(options)
     prefix = "module." if isinstance(model, DistributedDataParallel) else ""
     with _kind(model, options):
         named = {prefix + name: value for name, value in model_state_dict.items()}
@@ -112,7 +125,7 @@ def get_optimizer_state_dict(
     model: Module, optimizers: Any, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of optimizers, by the names that parameters have in the model."""
-    options = options or StateDictOptions()
+    options = _checked(options, submodules)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
     names = {param: _own_name(model, name) for name, param in model.named_parameters()}
     with _kind(model, options) as sharded:
@@ -148,7 +161,7 @@ def set_optimizer_state_dict(
     model: Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
     """Take the state of optimizers, by the names that parameters have in the model."""
-    options = options or StateDictOptions()
+    options = _checked(options)
     names = {param: _own_name(model, name) for name, param in model.named_parameters()}
     at = 0
     for optimizer in _listed(optimizers):

@@ -29,7 +29,7 @@ def load(
     group = group_for(process_group, no_dist)
     wanted = plain_state(state_dict)
     with together(group), no_grad():
-        reader = Reader(folder_for(checkpoint_id, storage_reader))
+        reader = Reader(folder_for(checkpoint_id, storage_reader, planner))
         for name, (get, put) in places(wanted).items():
             reader.load(name, get(), put)
     for key, value in state_dict.items():

@@ -27,7 +27,9 @@ def group_for(process_group: Any, no_dist: bool) -> Any:
     return process_group or _get_default_group()
 
 
-def folder_for(checkpoint_id: Any, storage: Any) -> Path:
+def folder_for(checkpoint_id: Any, storage: Any, planner: Any = None) -> Path:
+    if planner is not None:
+        raise NotImplementedError("torchlite's torch.distributed.checkpoint has no planners")
     if checkpoint_id is None and storage is None:
         raise RuntimeError(
             "Cannot determine, from the checkpoint_id (None), where the checkpoint is: give checkpoint_id, the path of "
@@ -62,7 +64,7 @@ def save(
     pieces = [
         piece for name, (get, _) in places(plain_state(state_dict)).items() for piece in pieces_of(name, get())
     ]  # fmt: skip
-    return write(folder_for(checkpoint_id, storage_writer), pieces, group)
+    return write(folder_for(checkpoint_id, storage_writer, planner), pieces, group)
 
 
 def async_save(
@@ -80,6 +82,7 @@ def async_save(
     """Save a copy of the state that is made now, while the program goes on; a future of what `save` returns."""
     kept = tree_map(lambda each: each.detach().clone() if isinstance(each, Tensor) else copy.deepcopy(each),
                     plain_state(state_dict))  # fmt: skip
+    folder_for(checkpoint_id, storage_writer, planner)
     group = group_for(process_group, no_dist)
     own = None if group is None else new_group(group._ranks)  # whose collectives are not among the program's
     executor = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")

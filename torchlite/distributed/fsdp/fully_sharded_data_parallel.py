@@ -136,10 +136,6 @@ class FullyShardedDataParallel(Module):
         for name, param in super().named_parameters(*args, **kwargs):
             yield _clean(name) if shown else name, param
 
-    def check_is_root(self) -> bool:
-        """Whether this is the outermost: it is taken to be, as units work by themselves."""
-        return True
-
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         wanted = self.mixed_precision.param_dtype
         if wanted is not None:
