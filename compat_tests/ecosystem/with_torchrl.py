@@ -1,5 +1,7 @@
 """A replay buffer, a policy, and the losses of an actor-critic."""
 
+import logging
+
 import torch
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
@@ -7,6 +9,7 @@ from torchrl.data import LazyTensorStorage, ReplayBuffer
 from torchrl.modules import MLP, QValueActor
 from torchrl.objectives import DQNLoss, ValueEstimators
 
+logging.getLogger("torchrl").setLevel(logging.WARNING)  # which tells the time
 torch.manual_seed(0)
 buffer = ReplayBuffer(storage=LazyTensorStorage(100), batch_size=16)
 buffer.extend(TensorDict({"observation": torch.randn(50, 4), "n": torch.arange(50)}, [50]))
