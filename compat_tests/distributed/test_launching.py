@@ -154,7 +154,8 @@ def test_output_goes_where_it_is_told(script, tmp_path):
         sys.stdout.write(f"out {os.environ['RANK']}\\n")
         sys.stderr.write(f"err {os.environ['RANK']}\\n")
     """)
-    logs = ("--log-dir", str(tmp_path), "--rdzv-id", "run", "--launcher", "local", "--nproc-per-node", "2")
+    meet = ("--rdzv-backend", "c10d", "--rdzv-id", "run", "--launcher", "local")  # at any free port
+    logs = (*meet, "--log-dir", str(tmp_path), "--nproc-per-node", "2")
     assert "out" not in torchrun(*logs, "--redirects", "3", file)
     read = lambda rank, name: (tmp_path / "run" / "attempt_0" / str(rank) / f"{name}.log").read_text()
     assert [read(rank, name) for rank in (0, 1) for name in ("stdout", "stderr")] == [
