@@ -343,9 +343,11 @@ class Graph:
         return undone()
 
     def process_inputs(self, *args: Any) -> Any:
+        """What the placeholders get, of what the program is called with."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
+        """What the program gives, of what the output node holds."""
         return self._codegen.process_outputs(out)
 
 
