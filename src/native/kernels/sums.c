@@ -99,58 +99,44 @@ static PyArrayObject *few_summed(PyObject *const *a, int squared, N *each)
             const float *from = data_of(x) + b * n * after + k;
             double total = 0;
             for (N i = 0; i < n; i++) total += squared ? from[i * after] * from[i * after] : from[i * after];
-            data_of(y)[b * after + k] = squared ? sqrtf((float)total) : (float)total;
+            data_of(y)[b * after + k] = (float)total;
         }
     return y;
 }
 
-static PyObject *sum(PyObject *const *a, Py_ssize_t count)
+typedef PyArrayObject *Summing(PyObject *const *a, int squared, N *each);
+
+static PyObject *sum_by(Summing *summing, PyObject *const *a, Py_ssize_t count)
 {
     N each;
-    return count == 3 ? (PyObject *)summed(a, 0, &each) : NULL;
+    return count == 3 ? (PyObject *)summing(a, 0, &each) : NULL;
 }
 
-static PyObject *few_sum(PyObject *const *a, Py_ssize_t count)
+static PyObject *mean_by(Summing *summing, PyObject *const *a, Py_ssize_t count)
 {
     N each;
-    return count == 3 ? (PyObject *)few_summed(a, 0, &each) : NULL;
-}
-
-static PyObject *few_mean(PyObject *const *a, Py_ssize_t count)
-{
-    N each;
-    PyArrayObject *y = count == 3 ? few_summed(a, 0, &each) : NULL;
-    for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] /= (float)each;
-    return (PyObject *)y;
-}
-
-static PyObject *few_norm(PyObject *const *a, Py_ssize_t count)
-{
-    N each;
-    float order;
-    PyArrayObject *y = count == 4 && number(a[3], &order) && order == 2 ? few_summed(a, 1, &each) : NULL;
-    if (y && each < 2) Py_CLEAR(y);
-    return (PyObject *)y;
-}
-
-static PyObject *mean(PyObject *const *a, Py_ssize_t count)
-{
-    N each;
-    PyArrayObject *y = count == 3 ? summed(a, 0, &each) : NULL;
+    PyArrayObject *y = count == 3 ? summing(a, 0, &each) : NULL;
     for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] /= (float)each;
     return (PyObject *)y;
 }
 
 // `linalg_vector_norm(array, axis, keepdim, ord)`, of the second order.
-static PyObject *norm(PyObject *const *a, Py_ssize_t count)
+static PyObject *norm_by(Summing *summing, PyObject *const *a, Py_ssize_t count)
 {
     N each;
     float order;
-    PyArrayObject *y = count == 4 && number(a[3], &order) && order == 2 ? summed(a, 1, &each) : NULL;
+    PyArrayObject *y = count == 4 && number(a[3], &order) && order == 2 ? summing(a, 1, &each) : NULL;
     if (y && each < 2) Py_CLEAR(y);  // whose norm is its size, even where it has no square
     for (N i = 0; y && i < PyArray_SIZE(y); i++) data_of(y)[i] = sqrtf(data_of(y)[i]);
     return (PyObject *)y;
 }
+
+#define REDUCTION(NAME)                                                                                              \
+    static PyObject *NAME(PyObject *const *a, Py_ssize_t count) { return NAME##_by(summed, a, count); }              \
+    static PyObject *few_##NAME(PyObject *const *a, Py_ssize_t count) { return NAME##_by(few_summed, a, count); }
+REDUCTION(sum)
+REDUCTION(mean)
+REDUCTION(norm)
 
 // The variances of rows of few numbers, counted from the first of each row.
 static void few_variances(const float *x, double *to, N rows, N n)
