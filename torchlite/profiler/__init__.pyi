@@ -10,15 +10,12 @@ _ProfilerActivity = ProfilerActivity
 from torchlite.core.state.mode import State as _State
 from torchlite.autograd.profiler import profile as _autograd_profile
 from builtins import bool as _bool
-from builtins import dict as _dict
 import enum as _enum
 from builtins import int as _int
-from builtins import list as _list
 import os as _os
 _profile = profile
 from builtins import set as _set
 from builtins import str as _str
-from builtins import type as _type
 
 from torchlite.core.state.context import Context as Context
 from torchlite.autograd.profiler_util import DeviceType as DeviceType
@@ -31,37 +28,17 @@ from torchlite.core.values.errors import warn as warn
 class ExecutionTraceObserver():
     def __init__(self) -> None: ...
 class ProfilerAction(_enum.Enum):
-    NONE: _ProfilerAction
-    RECORD: _ProfilerAction
-    RECORD_AND_SAVE: _ProfilerAction
-    WARMUP: _ProfilerAction
-    def __new__(cls, value: _Any) -> _Any: ...
-    def _generate_next_value_(name: _Any, start: _Any, count: _Any, last_values: _Any) -> _Any: ...
-    _member_map_: _dict
-    _member_names_: _list
-    _member_type_: _type
-    _new_member_: _Any
-    _unhashable_values_: _list
-    _use_args_: _bool
-    _value2member_map_: _dict
-    _value_repr_: None
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
 class ProfilerActivity(_enum.Enum):
-    CPU: _ProfilerActivity
-    CUDA: _ProfilerActivity
-    HPU: _ProfilerActivity
-    MTIA: _ProfilerActivity
-    PrivateUse1: _ProfilerActivity
-    XPU: _ProfilerActivity
-    def __new__(cls, value: _Any) -> _Any: ...
-    def _generate_next_value_(name: _Any, start: _Any, count: _Any, last_values: _Any) -> _Any: ...
-    _member_map_: _dict
-    _member_names_: _list
-    _member_type_: _type
-    _new_member_: _Any
-    _unhashable_values_: _list
-    _use_args_: _bool
-    _value2member_map_: _dict
-    _value_repr_: None
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
 class profile(_Context):
     def __init__(self, *, activities: _Iterable[_ProfilerActivity] | None = None, schedule: _Callable[[_int], _ProfilerAction] | None = None, on_trace_ready: _Callable[[_profile], _Any] | None = None, record_shapes: _bool = False, profile_memory: _bool = False, with_stack: _bool = False, with_flops: _bool = False, with_modules: _bool = False, experimental_config: _Any = None, execution_trace_observer: _Any = None, acc_events: _bool = False, use_cuda: _bool | None = None, custom_trace_id_callback: _Any = None) -> None: ...
     def _begin_step(self) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import importlib
 import inspect
 from collections.abc import Iterable
@@ -92,7 +93,10 @@ def _class(words: Words, cls: type, definition: Definition) -> list[str]:
     """A class with all its members, those included that it was given later."""
     assert isinstance(definition, ast.ClassDef)
     bases = ", ".join([words.annotation(ast.unparse(base), words.own) for base in definition.bases])
-    body = [line for name, value in sorted(vars(cls).items()) for line in _member(words, name, value)]
+    if issubclass(cls, enum.Enum):  # the rest of its attributes is enum's own
+        body = [f"{name} = {member.value!r}" for name, member in cls.__members__.items()]
+    else:
+        body = [line for name, value in sorted(vars(cls).items()) for line in _member(words, name, value)]
     return [f"class {cls.__name__}({bases}):", *["    " + line for line in body or ["..."]]]
 
 
