@@ -31,7 +31,7 @@ def or_own(general: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(general)
     def call(xp: Namespace, *operands: Any) -> Any:
-        own = getattr(xp, name, None)
+        own = xp.__dict__.get(name)  # for names it lacks, NumPy's `__getattr__` takes as long as a small kernel
         made = NotImplemented if own is None else own(*operands)
         return general(xp, *operands) if made is NotImplemented else made
 
