@@ -13,7 +13,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from .raw import Templates, rows_of_one_type
+from .raw import TYPES, Templates
 
 _WARPS = 4
 _WIDEST = 128  # numbers in a query, a key or a value: each lane holds some of them
@@ -24,7 +24,7 @@ _SOURCE = r"""
 #define TILE 32
 #define PARTS 4  // of what a lane holds: every 32nd number
 
-struct Sizes { long long heads, queries, keys, width, value_width; double scale; int causal; };
+struct Sizes { long long queries, keys, width, value_width; double scale; int causal; };
 struct Mask { long long inner, outer_step, inner_step, query_step, key_step; };  // inner: heads of one batch element
 
 template <typename T> __device__ T over_warp(T value) {
@@ -180,10 +180,10 @@ class _Call:
         self.queries, self.width = query.shape[-2:]
         self.keys, self.value_width = value.shape[-2:]
         self.dtype = query.dtype
-        sizes = [("heads", "i8"), ("queries", "i8"), ("keys", "i8"), ("width", "i8"), ("value_width", "i8")]
+        sizes = [("queries", "i8"), ("keys", "i8"), ("width", "i8"), ("value_width", "i8")]
         self.sizes = _struct(
             [*sizes, ("scale", "f8"), ("causal", "i4")],
-            (self.heads, self.queries, self.keys, self.width, self.value_width, scale, causal),
+            (self.queries, self.keys, self.width, self.value_width, scale, causal),
         )
         steps = (1, 0, 0, 0, 0)
         if mask is not None:
@@ -202,12 +202,11 @@ class _Call:
         wide = query.shape[-1] + value.shape[-1]
         return (
             alike
-            and rows_of_one_type(cupy.ascontiguousarray(query))
-            and 0 not in (*key.shape, *value.shape)
+            and query.dtype in TYPES
+            and 0 not in (*query.shape, *key.shape, *value.shape)
             and max(query.shape[-1], value.shape[-1]) <= _WIDEST
             and (32 * (wide + 2) + _WARPS * wide) * query.itemsize <= _SHARED
-            and (mask is None or query.ndim <= 4)
-            and (mask is None or mask.dtype in (query.dtype, bool))
+            and (mask is None or (query.ndim <= 4 and mask.dtype in (query.dtype, bool)))
         )
 
     def launch(self, name: str, rows: int, own: int, *given: Any) -> None:

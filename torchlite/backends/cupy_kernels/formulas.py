@@ -216,11 +216,11 @@ def norm_of_all(arrays: Sequence[Any]) -> Any:
     dtype = arrays[0].dtype
     if dtype not in TYPES or not all([a.dtype == dtype and a.flags.c_contiguous for a in arrays]):
         return NotImplemented
-    parts = [cupy.zeros(1, dtype)]
+    parts: list[Any] = []
 
     def room(blocks: int) -> tuple[Any, ...]:
         parts.append(cupy.empty(blocks, dtype))
         return (parts[-1],)
 
     _squares(dtype)([arrays], room)
-    return _root_of_sum(parts[1] if len(parts) == 2 else cupy.concatenate(parts))
+    return _root_of_sum(parts[0] if len(parts) == 1 else cupy.concatenate([*parts, cupy.zeros(1, dtype)]))
