@@ -21,7 +21,8 @@ from ..core.machine.overrides import pop_mode as _pop_torch_function_stack
 from ..core.machine.overrides import push_mode as _push_on_torch_function_stack
 from ..core.machine.registry import functions
 from ..core.machine.subclasses import _disabled_torch_dispatch_impl
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor
+from ..core.machine.tensor_parts import TensorBase
 from ..core.state import local
 from ..core.values.device import device, get_default_device
 from ..core.values.dtype import dtype

@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import cuda
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor
+from ..core.machine.tensor_parts import TensorBase
 from ..core.values import DeviceLike, dt, warn
 
 

@@ -30,7 +30,8 @@ from ..core.machine.tangent import (
     tangents_of,
     untouched,
 )
-from ..core.machine.tensor import Tensor, TensorBase, wrap
+from ..core.machine.tensor import Tensor, wrap
+from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import View, resolve
 from ..core.state import local, with_grad
 from ..core.values import Backend, dt, forward_not_implemented

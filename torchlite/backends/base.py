@@ -15,7 +15,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.values.arrays import Array, Namespace
+from ..core.values import arrays
+from ..core.values.arrays import Namespace
 from ..core.values.device import (
     backend_names,
     device,
@@ -78,7 +79,7 @@ class Backend:
         twin.real, twin.home = self, self.home
         return twin
 
-    def moves(self, array: Array) -> bool:
+    def moves(self, array: arrays.Array) -> bool:
         """Whether an array has a tangent beside it."""
         return False
 
@@ -106,7 +107,7 @@ class Backend:
         """The random numbers of a generator of this device: they are drawn on the host, and then moved."""
         return MT19937Stream(seed)
 
-    def sum(self, array: Array, axis: Any, keepdims: bool) -> Any:
+    def sum(self, array: arrays.Array, axis: Any, keepdims: bool) -> Any:
         """The sum along an axis, several or all (None)."""
         return add_reduce(self.xp, array, axis, keepdims)
 
@@ -125,7 +126,7 @@ class Backend:
         reach = 0 if 0 in shape else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
         return self.lay(self.empty((reach,), dtype), shape, strides)
 
-    def ordered(self, array: Array, strides: tuple[int, ...]) -> Any:
+    def ordered(self, array: arrays.Array, strides: tuple[int, ...]) -> Any:
         """`array`, or a copy of it, with these strides; one that is not row-major shows it by having a base."""
         if not self.strided:
             return array
@@ -143,30 +144,30 @@ class Backend:
         """An array of this shape with the values, in order, of a NumPy array that nobody else holds."""
         return self.from_host(array.reshape(shape))
 
-    def to_host(self, array: Array) -> np.ndarray:
+    def to_host(self, array: arrays.Array) -> np.ndarray:
         """The values as a NumPy array; the memory itself where it can be shared."""
         raise NotImplementedError
 
-    def read(self, array: Array) -> Any:
+    def read(self, array: arrays.Array) -> Any:
         """A NumPy array to read values from, where `to_host` may refuse to give out memory."""
         return self.to_host(array)
 
-    def bring(self, array: Array, source: Backend) -> Any:
+    def bring(self, array: arrays.Array, source: Backend) -> Any:
         """A fresh array with the values of another backend's."""
         return self.from_host(source.to_host(array))
 
-    def number(self, array: Array) -> np.ndarray:
+    def number(self, array: arrays.Array) -> np.ndarray:
         """The value of an array of one element, 0-dim and on the host."""
         return self.to_host(array).reshape(())
 
-    def cast(self, array: Array, dtype: np.dtype) -> Any:
+    def cast(self, array: arrays.Array, dtype: np.dtype) -> Any:
         """A copy in another dtype."""
         return cast_array(array, dtype)
 
-    def copy(self, array: Array, order: str = "K") -> Any:
+    def copy(self, array: arrays.Array, order: str = "K") -> Any:
         return array.copy(order)
 
-    def write(self, array: Array, value: Any) -> None:
+    def write(self, array: arrays.Array, value: Any) -> None:
         """Copy `value`, cast and broadcast, into the memory of `array`."""
         array[...] = value
 
@@ -175,34 +176,34 @@ class Backend:
 
     # Layout
 
-    def strides(self, array: Array) -> tuple[int, ...]:
+    def strides(self, array: arrays.Array) -> tuple[int, ...]:
         """Strides in elements; row-major ones for a fresh array without elements, where NumPy says nothing."""
         if not array.size and array.base is None:
             return contiguous_strides(array.shape)
         item = array.itemsize
         return tuple([s // item for s in array.strides])
 
-    def definite(self, array: Array) -> Any:
+    def definite(self, array: arrays.Array) -> Any:
         """A view of an array without elements whose strides are to be kept: NumPy gives a fresh one none."""
         return self.lay(array, array.shape, self.strides(array))
 
-    def pointer(self, array: Array) -> int:
+    def pointer(self, array: arrays.Array) -> int:
         """The address of the first element."""
         raise NotImplementedError
 
-    def storage(self, array: Array) -> Any:
+    def storage(self, array: arrays.Array) -> Any:
         """The whole allocation behind `array`, as a flat uint8 array."""
         raise NotImplementedError
 
-    def offset(self, array: Array) -> int:
+    def offset(self, array: arrays.Array) -> int:
         """Elements between the start of the storage and the first element."""
         return (self.pointer(array) - self.pointer(self.storage(array))) // array.itemsize
 
-    def as_strided(self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    def as_strided(self, array: arrays.Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """A view of the storage of `array` with its dtype; ValueError when it does not fit."""
         raise NotImplementedError
 
-    def lay(self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Any:
+    def lay(self, array: arrays.Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Any:
         """A view of what lies within `array`; `offset` counts from its first element."""
         return self.as_strided(array, shape, strides, self.offset(array) + offset)
 
@@ -211,7 +212,7 @@ class Backend:
         return self.lay(number, shape, (0,) * len(shape))
 
 
-def cast_array(array: Array, to: np.dtype) -> Any:
+def cast_array(array: arrays.Array, to: np.dtype) -> Any:
     """Convert as C does; a complex number loses its imaginary part."""
     if array.dtype.kind == "c" and to.kind not in "cb":
         if array.size:

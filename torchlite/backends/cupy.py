@@ -12,8 +12,7 @@ import numpy as np
 from cupy import _core
 from cupy._core import _routines_linalg
 
-from ..core.values import dt
-from ..core.values.arrays import Array
+from ..core.values import arrays, dt
 from ..core.values.device import device, no_cuda
 from ..core.values.layout import is_dense
 from ..core.values.precision import follow_tf32
@@ -84,7 +83,7 @@ class CuPyBackend(Backend):
         asserts.check()
         return host
 
-    def bring(self, array: Array, source: Backend) -> cupy.ndarray:
+    def bring(self, array: arrays.Array, source: Backend) -> cupy.ndarray:
         return array.copy("K") if isinstance(source, CuPyBackend) else super().bring(array, source)
 
     def borrow(self, owner: Any) -> cupy.ndarray:

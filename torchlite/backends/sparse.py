@@ -18,7 +18,7 @@ from ..core.declare import ViewOp
 from ..core.machine import Tensor, TensorBase, bump, computed, wrap
 from ..core.machine.write import check_fits, write
 from ..core.state import local, silent
-from ..core.values import Array, dt, warn_once
+from ..core.values import arrays, dt, warn_once
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .base import Backend
@@ -190,39 +190,39 @@ class Sparse(Backend):
     def lift(self, t: Tensor) -> Any:
         raise RuntimeError("Expected self.is_sparse() && result.is_sparse() to be true, but got false.")
 
-    def write(self, array: Array, value: Any) -> None:
+    def write(self, array: arrays.Array, value: Any) -> None:
         """Values at the places where there are some are written to their memory; other places come with others."""
         if array.shape == value.shape and all(map(_same, array.parts()[:-1], value.parts()[:-1])):
             array.values.copy_(value.values)
         else:
             array.become(value.with_values(value.values.to(array.values.dtype)))
 
-    def copy(self, array: Array, order: str = "K") -> Any:
+    def copy(self, array: arrays.Array, order: str = "K") -> Any:
         return array.each(lambda t: t.clone())
 
-    def cast(self, array: Array, dtype: Any) -> Any:
+    def cast(self, array: arrays.Array, dtype: Any) -> Any:
         return array.with_values(array.values.to(dt.of_numpy(dtype)))
 
-    def number(self, array: Array) -> Any:
+    def number(self, array: arrays.Array) -> Any:
         return self.home.number(wrap(array, array.values.dtype, self).to_dense().array)
 
-    def truth(self, array: Array) -> bool:
+    def truth(self, array: arrays.Array) -> bool:
         return bool(self.number(array).item())
 
-    def pointer(self, array: Array) -> int:
+    def pointer(self, array: arrays.Array) -> int:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
-    def storage(self, array: Array) -> Any:
+    def storage(self, array: arrays.Array) -> Any:
         raise NotImplementedError(f"Cannot access storage of {self.kind}TensorImpl")
 
-    def read(self, array: Array) -> Any:
+    def read(self, array: arrays.Array) -> Any:
         self.pointer(array)
 
-    def to_host(self, array: Array) -> Any:
+    def to_host(self, array: arrays.Array) -> Any:
         name = NAMES[self.layout]
         raise TypeError(f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first.")
 
-    def offset(self, array: Array) -> int:
+    def offset(self, array: arrays.Array) -> int:
         return 0
 
 
@@ -236,7 +236,7 @@ class CooBackend(Sparse):
     rules: ClassVar[dict[str, Callable[..., Any]]] = {}
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
 
-    def strides(self, array: Array) -> tuple[int, ...]:
+    def strides(self, array: arrays.Array) -> tuple[int, ...]:
         return (0,) * len(array.shape)
 
 
@@ -249,7 +249,7 @@ class CompressedBackend(Sparse):
     rules: ClassVar[dict[str, Callable[..., Any]]] = {}
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
 
-    def strides(self, array: Array) -> tuple[int, ...]:
+    def strides(self, array: arrays.Array) -> tuple[int, ...]:
         raise RuntimeError("Sparse CSR tensors do not have strides")
 
 

@@ -30,19 +30,77 @@ def _parts(name: str) -> Any:
     return type(name, (), {"__slots__": _SLOTS[name]}) if native is None else getattr(native, name)
 
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what the parts are
+    from collections.abc import Callable
 
-    class TensorParts: ...  # `TensorBase` names them
+    from .machine.hooks import Hooks
+    from .machine.node import Counter
+    from .machine.tensor import Tensor
+    from .machine.tensor_parts import Extra
+    from .state.mode import Mode
+    from .values.dtype import dtype
+
+    class TensorParts:
+        __slots__: tuple[str, ...]
+        array: Any  # what its backend computes with
+        dtype: dtype
+        backend: Any
+        edge: Any
+        counter: Counter | None
+        _grad: Tensor | None
+        extra: Extra | None
+
+    class NodeParts:
+        next_edges: tuple[Any, ...]
+        operand_forms: Any
+        output_forms: tuple[Any, ...]
+        plain_values: Any
+        saved_entries: Any
+        sequence_nr: int
+        node_hooks: Hooks | None
+        node_metadata: dict[Any, Any] | None
+
+    class ViewParts:
+        base: Tensor
+        edge: Any
+        kind: str
+        path: tuple[tuple[Any, tuple[Any, ...]], ...]
+        seen: int
+
+    class CounterParts:
+        n: int
+
+    class SavedOutputParts:
+        tensor: Tensor
+        output: int
+        version: int
+
+    class SavedNumberParts:
+        value: Any
+
+    class ModeParts:
+        __slots__: tuple[str, ...]
+        direct: bool
+        grad: bool
+        plain: bool
+
+    class StateParts:
+        __slots__: tuple[str, ...]
+        default_device: Any
+        entered: Any
+        mode: Mode
+        quiet: Callable[..., Any]
+        task: Any
 
 else:
     TensorParts = _parts("TensorParts")
-NodeParts = _parts("NodeParts")
-ViewParts = _parts("ViewParts")
-CounterParts = _parts("CounterParts")
-SavedOutputParts = _parts("SavedOutputParts")
-SavedNumberParts = _parts("SavedNumberParts")
-ModeParts = _parts("ModeParts")
-StateParts = _parts("StateParts")
+    NodeParts = _parts("NodeParts")
+    ViewParts = _parts("ViewParts")
+    CounterParts = _parts("CounterParts")
+    SavedOutputParts = _parts("SavedOutputParts")
+    SavedNumberParts = _parts("SavedNumberParts")
+    ModeParts = _parts("ModeParts")
+    StateParts = _parts("StateParts")
 
 
 def know(**objects: Any) -> None:

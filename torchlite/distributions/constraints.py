@@ -210,6 +210,9 @@ class _Bounded(Constraint):
     """Numbers between bounds. A subclass names those it has in `bounds`, and says in `holds` how they bind."""
 
     bounds: tuple[str, ...] = ("lower_bound", "upper_bound")
+    lower_bound: Any
+    upper_bound: Any
+    __signature__: inspect.Signature
 
     def __init_subclass__(cls) -> None:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -198,6 +198,7 @@ class Geometric(ByProbsOrLogits, Distribution):
 class Binomial(ByProbsOrLogits, Distribution):
     """The number of successes in `total_count` trials."""
 
+    total_count: Tensor
     arg_constraints = each(total_count=constraints.nonnegative_integer, **_BINARY)
     has_enumerate_support = True
     expands = ("total_count", "probs", "logits")
@@ -246,6 +247,7 @@ class Binomial(ByProbsOrLogits, Distribution):
 class NegativeBinomial(ByProbsOrLogits, Distribution):
     """The number of successes before so many failures."""
 
+    total_count: Tensor
     arg_constraints = each(
         total_count=constraints.greater_than_eq(0),
         probs=constraints.half_open_interval(0.0, 1.0),
@@ -283,6 +285,7 @@ class NegativeBinomial(ByProbsOrLogits, Distribution):
 class Poisson(ExponentialFamily):
     """Counts of what happens at a rate."""
 
+    rate: Tensor
     arg_constraints = each(rate=constraints.nonnegative)
     support = constraints.nonnegative_integer
     expands = ("rate",)

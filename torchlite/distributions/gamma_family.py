@@ -17,6 +17,8 @@ from .parameters import broadcast_all, each, tiny
 class Gamma(ExponentialFamily):
     """Densities go with value^(concentration - 1) e^(-rate value)."""
 
+    concentration: Tensor
+    rate: Tensor
     arg_constraints = each(concentration=constraints.positive, rate=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
@@ -69,6 +71,7 @@ class Chi2(Gamma):
 class Exponential(ExponentialFamily):
     """Waiting times for what happens at a rate."""
 
+    rate: Tensor
     arg_constraints = each(rate=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
@@ -203,6 +206,8 @@ class Beta(ExponentialFamily):
 class FisherSnedecor(Distribution):
     """Ratios of two chi-square numbers, each over its degrees of freedom."""
 
+    df1: Tensor
+    df2: Tensor
     arg_constraints = each(df1=constraints.positive, df2=constraints.positive)
     support = constraints.positive
     has_rsample = True

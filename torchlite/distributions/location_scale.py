@@ -121,6 +121,7 @@ class Cauchy(_LocationScale):
 class StudentT(_LocationScale):
     """The distribution of a normal number over the root of an average of `df` squares of others."""
 
+    df: Tensor
     arg_constraints = each(df=constraints.positive, **_LOC_SCALE)
     expands = ("df", "loc", "scale")
 
@@ -159,6 +160,8 @@ class StudentT(_LocationScale):
 class Uniform(Distribution):
     """All numbers from `low` up to `high` alike."""
 
+    high: Tensor
+    low: Tensor
     has_rsample = True
     expands = ("low", "high")
 
@@ -199,6 +202,8 @@ class Uniform(Distribution):
 class VonMises(Distribution):
     """The normal distribution's like on a circle: densities go with exp(concentration · cos(angle - loc))."""
 
+    loc: Tensor
+    concentration: Tensor
     arg_constraints = each(loc=constraints.real, concentration=constraints.positive)
     support = constraints.real
     expands = ("loc", "concentration")
@@ -248,6 +253,9 @@ class VonMises(Distribution):
 class GeneralizedPareto(Distribution):
     """What exceeds a high threshold `loc`: with a long tail, an exponential one or none as `concentration` says."""
 
+    concentration: Tensor
+    loc: Tensor
+    scale: Tensor
     arg_constraints = each(**_LOC_SCALE, concentration=constraints.real)
     has_rsample = True
     expands = ("loc", "scale", "concentration")

@@ -172,6 +172,7 @@ class Wishart(ExponentialFamily):
 class LKJCholesky(Distribution):
     """Lower Cholesky factors of correlation matrices: densities go with determinant^(concentration - 1)."""
 
+    concentration: Tensor
     arg_constraints = each(concentration=constraints.positive)
     support = constraints.corr_cholesky
     expands = ("concentration",)

@@ -16,7 +16,8 @@ from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RAN
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
-from ..core.machine.tensor import Tensor, TensorBase
+from ..core.machine.tensor import Tensor
+from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import base_of
 from ..core.state import Mode, local, while_transforming
 from ..core.values import Array, dt, warn

@@ -18,10 +18,11 @@ from ..core.machine.node import clock, dated
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import moves
-from ..core.machine.tensor import Tensor, TensorBase, wrap
+from ..core.machine.tensor import Tensor, wrap
+from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import View, requires_grad
 from ..core.state import Context, Mode, State, left, local, while_transforming
-from ..core.values import Array, contiguous_strides, dt
+from ..core.values import arrays, contiguous_strides, dt
 from ..utils._pytree import tree_flatten
 
 
@@ -65,7 +66,7 @@ class Level(Context):
         array = self.array_of(value)
         return value if array is None else array.main
 
-    def shown(self, inside: str, array: Array = None) -> str:
+    def shown(self, inside: str, array: arrays.Array = None) -> str:
         """The printed form of a tensor of this level, by that of the tensor inside."""
         level = self.depth if self.running else -2
         return f"GradTrackingTensor(lvl={level}, value=\n{textwrap.indent(inside, '    ')}\n)"
@@ -187,7 +188,7 @@ class Transform(Backend):
         """The results of a custom Function; `below` are the inputs with the tensors inside in place of this level's."""
         raise NotImplementedError
 
-    def map(self, array: Array, f: Callable[[Tensor], Tensor]) -> Any:
+    def map(self, array: arrays.Array, f: Callable[[Tensor], Tensor]) -> Any:
         """The array with `f` of every tensor inside."""
         raise NotImplementedError
 
@@ -199,7 +200,7 @@ class Transform(Backend):
         """The results of an op on what this level has left behind: a tensor counts as what it is made of."""
         return op.apply(*self.insides(values))
 
-    def resized(self, array: Array, shape: tuple[int, ...], memory_format: Any) -> Any:
+    def resized(self, array: arrays.Array, shape: tuple[int, ...], memory_format: Any) -> Any:
         """The array when the tensors inside were given another shape."""
         return self.map(array, lambda t: t.resize_(shape, memory_format=memory_format))
 
@@ -326,12 +327,12 @@ class Transform(Backend):
             before.array = self.copy(self_.array)
         op.overwrite_inside(self_, before, values)
 
-    def shown(self, array: Array) -> str:
+    def shown(self, array: arrays.Array) -> str:
         return self.owner.shown(self.inside(repr, array.main), array)
 
     # What every backend offers
 
-    def of_inner(self, array: Array) -> Tensor:
+    def of_inner(self, array: arrays.Array) -> Tensor:
         return wrap(array, dt.of_numpy(array.dtype), self.inner)
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
@@ -346,32 +347,32 @@ class Transform(Backend):
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         return self.lift(self.of_inner(self.inner.asarray(value, dtype)))
 
-    def cast(self, array: Array, dtype: Any) -> Any:
+    def cast(self, array: arrays.Array, dtype: Any) -> Any:
         return self.map(array, lambda t: t.to(dt.of_numpy(dtype)))
 
-    def copy(self, array: Array, order: str = "K") -> Any:
+    def copy(self, array: arrays.Array, order: str = "K") -> Any:
         return self.map(array, lambda t: t.clone())
 
-    def strides(self, array: Array) -> tuple[int, ...]:
+    def strides(self, array: arrays.Array) -> tuple[int, ...]:
         return array.steps
 
-    def offset(self, array: Array) -> int:
+    def offset(self, array: arrays.Array) -> int:
         return array.main.storage_offset()
 
-    def to_host(self, array: Array) -> Any:
+    def to_host(self, array: arrays.Array) -> Any:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     pointer = to_host
 
-    def storage(self, array: Array) -> Any:
+    def storage(self, array: arrays.Array) -> Any:
         raise NotImplementedError("Cannot access storage of TensorWrapper")
 
-    def number(self, array: Array) -> Any:
+    def number(self, array: arrays.Array) -> Any:
         return array.main.backend.real.number(array.main.array)
 
-    def read(self, array: Array) -> Any:
+    def read(self, array: arrays.Array) -> Any:
         return array.main.backend.real.read(array.main.array)
 
-    def truth(self, array: Array) -> bool:
+    def truth(self, array: arrays.Array) -> bool:
         """What `bool` of a tensor says."""
         return bool(array.main)

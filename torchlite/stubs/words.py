@@ -20,7 +20,7 @@ _TYPES = {
 _HOMES = {
     "Any": Home("typing", "Any"),
     "NamedTuple": Home("typing", "NamedTuple"),
-    "TensorBase": Home("torchlite.core.machine.tensor_parts", "TensorBase"),
+    "TensorBase": Home("torchlite.core.parts", "TensorParts"),  # which is a Tensor to type checkers
     "overload": Home("typing", "overload"),
     "DeviceLike": Home("torchlite.core.values.arrays", "DeviceLike"),
     "Generator": Home("torchlite.core.machine.generator", "Generator"),
@@ -63,7 +63,7 @@ class Words(ast.NodeTransformer):
         return ast.unparse(self.visit(ast.parse(text, mode="eval").body))
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        where = home(self.module, node.id)
+        where = _HOMES[node.id] if node.id == "TensorBase" else home(self.module, node.id)
         if where.name.startswith("_"):
             where = Home(self.module, node.id)
         return ast.Name(self.name(node.id, where))

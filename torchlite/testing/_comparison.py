@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.machine.registry import functions as F
-from ..core.machine.tensor import TensorBase
+from ..core.machine.tensor_parts import TensorBase
 from ..core.values import dt, warn
 from ._pairs import (
     BooleanPair,

@@ -6,18 +6,19 @@ import dataclasses
 import threading
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..core.values import Size, warn
 
 PyTree = Any
 Context = Any
 DumpableContext = Any
-FlattenFn = FlattenFunc = Callable[[PyTree], tuple[list[Any], Context]]
-UnflattenFn = UnflattenFunc = Callable[[Iterable[Any], Context], PyTree]
-FlattenWithKeysFn = FlattenWithKeysFunc = Callable[[PyTree], tuple[list[tuple[Any, Any]], Context]]
-ToDumpableContextFn = Callable[[Context], DumpableContext]
-FromDumpableContextFn = Callable[[DumpableContext], Context]
+FlattenFn: TypeAlias = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn: TypeAlias = Callable[[Iterable[Any], Context], PyTree]
+FlattenWithKeysFn: TypeAlias = Callable[[PyTree], tuple[list[tuple[Any, Any]], Context]]
+ToDumpableContextFn: TypeAlias = Callable[[Context], DumpableContext]
+FromDumpableContextFn: TypeAlias = Callable[[DumpableContext], Context]
+FlattenFunc, UnflattenFunc, FlattenWithKeysFunc = FlattenFn, UnflattenFn, FlattenWithKeysFn
 
 
 # ---- the way to a leaf

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...core.declare import Elementwise
-from ...core.values import Array
+from ...core.values import arrays
 from ..base import Backend, register_backend
 from .array import MetaArray, NoValues, fresh, packed
 from .kinds import forms_in, replaced
@@ -137,7 +137,7 @@ class MetaBackend(Backend):
     def to_host(self, array: MetaArray) -> np.ndarray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
-    def bring(self, array: Array, source: Backend) -> MetaArray:
+    def bring(self, array: arrays.Array, source: Backend) -> MetaArray:
         return fresh(array.shape, array.dtype, packed(tuple(array.shape), source.strides(array)))
 
     def write(self, array: MetaArray, value: Any) -> None:

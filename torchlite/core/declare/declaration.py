@@ -10,13 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..machine import NOT_IMPLEMENTED, Plans, know_formulas, plan_op
 from ..machine.registry import registry
 from ..values import return_type
 from .op_node import OpNode
 from .schema import Signature
+
+if TYPE_CHECKING:
+    from .op import Op
 
 # What a call is made of. A family has these as methods; a declaration may give functions of its own, called with the op
 # first. Where either does of those that plans have, it says itself whether calls of one form are alike.
@@ -171,7 +174,7 @@ class Declaration(metaclass=_Declared):
         self._declare_derivatives(vjp)
         self._declare_nodes(node, number_nodes or {})
         if self.formulas is not False:
-            own = {params[i].name: rule.fn for i, rule in self.rules if rule is not None}
+            own = {params[i].name: rule.fn for i, rule in self.rules}
             know_formulas(self, own if self.formulas is True else self.formulas)
         self.recorded = bool(self.rules)  # whether results get a history
         self.plans = Plans()
@@ -191,9 +194,10 @@ class Declaration(metaclass=_Declared):
             raise ValueError(
                 f"op '{self.name}': derivatives for unknown {sorted(unknown)}, none said for {sorted(silent)}"
             )
-        self.rules: tuple[tuple[int, Rule | None], ...]
-        if self.joint is not None:
-            self.rules = tuple([(i, self.joint) for i in self.operands])
+        self.rules: tuple[tuple[int, Rule], ...]
+        joint = self.joint
+        if joint is not None:
+            self.rules = tuple([(i, joint) for i in self.operands])
         else:
             self.rules = tuple([(i, Rule(given[params[i].name])) for i in self.operands if given.get(params[i].name)])
         outputs = self.signature.returns or ("result",)
@@ -228,6 +232,13 @@ class Declaration(metaclass=_Declared):
             for n in self.saved_names
         ])  # fmt: skip
         self._to_note = tuple([self._noted(n) for n in self.value_names])
+
+    if TYPE_CHECKING:  # what the classes that derive from this one make of it
+
+        def apply(self, *values: Any) -> Any: ...
+        def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False) -> list[Any]: ...
+        def comes_to(self, *values: Any) -> tuple[Op, Sequence[Any]]: ...
+        def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]: ...
 
     def shown_besides(self) -> Sequence[str]:
         """Arguments that nodes show although no derivative names them."""

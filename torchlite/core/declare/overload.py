@@ -32,7 +32,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
         for op in fitting:
             if out is not None and name in ALONG_DIMS and not op.signature.overload:
                 continue
-            values = op.signature.bind(args, kwargs, method, False)
+            values = op.signature.bind(args, kwargs, method, must=False)
             if values is None:
                 continue
             if inplace:
@@ -62,7 +62,7 @@ def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[...
     def found(method: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The op that a call comes to, and its bound arguments; None where it comes to no single one."""
         for op in candidates.get((method, len(args), *kwargs), ()):
-            values = op.signature.bind(args, kwargs, method, False)
+            values = op.signature.bind(args, kwargs, method, must=False)
             if values is not None:
                 return op.comes_to(*values) if op.by_form else None
         return None

@@ -14,7 +14,7 @@ import functools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -313,6 +313,14 @@ class Signature:
         twin.name = name
         return twin
 
+    @overload
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False, must: Literal[True] = True
+    ) -> list[Any]: ...
+    @overload
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False, *, must: bool
+    ) -> list[Any] | None: ...
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], method: bool = False, must: bool = True
     ) -> list[Any] | None:
@@ -327,7 +335,7 @@ class Signature:
         if form is None:
             factors = self._factors_first(args, method) if len(args) > self.positional else None
             if factors:
-                return self.bind([a for a in args if is_tensor(a)], {**kwargs, **factors}, method, must)
+                return self.bind([a for a in args if is_tensor(a)], {**kwargs, **factors}, method, must=must)
             form = self._form(args, kwargs, method)
         try:
             values = [v if v.__class__ in p.quick else p(v) for p, v in zip(form.params, given)]

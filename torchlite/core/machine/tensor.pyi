@@ -15,7 +15,7 @@ from torchlite.core.machine.hooks import RemovableHandle as _RemovableHandle
 from collections.abc import Sequence as _Sequence
 from torchlite.core.values.size import Size as _Size
 _Tensor = Tensor
-from torchlite.core.machine.tensor_parts import TensorBase as _TensorBase
+from torchlite.core.parts import TensorParts as _TensorBase
 from torchlite.core.memory.typed_storage import TypedStorage as _TypedStorage
 from torchlite.core.memory.storage import UntypedStorage as _UntypedStorage
 from builtins import bool as _bool

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..parts import TensorParts
 from .hooks import Hooks
-from .node import Counter
 
 if TYPE_CHECKING:
     from ..values.dtype import dtype
@@ -40,27 +39,23 @@ class Extra:
         return own if self.grad_dtype is SAME_DTYPE else self.grad_dtype
 
 
-class TensorBase(TensorParts):
-    """The parts of a tensor.
+if TYPE_CHECKING:
+    from .tensor import Tensor as TensorBase  # there is no other
+else:
 
-    array    what its backend computes with
-    dtype    the element type
-    backend  the device it lives on, with that device's kernels
-    edge     where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
-    counter  counts writes to its memory; None until someone needs it
-    _grad    the accumulated gradient of a leaf
-    extra    hooks and other rarities, or None
-    """
+    class TensorBase(TensorParts):
+        """The parts of a tensor.
 
-    __slots__ = ()
+        array    what its backend computes with
+        dtype    the element type
+        backend  the device it lives on, with that device's kernels
+        edge     where its gradient goes: None, (node, output number), LEAF, a View, or the leaf that it stands for
+        counter  counts writes to its memory; None until someone needs it
+        _grad    the accumulated gradient of a leaf
+        extra    hooks and other rarities, or None
+        """
 
-    array: Any
-    dtype: dtype
-    backend: Any
-    edge: Any
-    counter: Counter | None
-    _grad: Tensor | None
-    extra: Extra | None
+        __slots__ = ()
 
 
 def check_grad(t: Tensor, grad: Any) -> None:

@@ -59,7 +59,7 @@ im2col = LaidOp(
     batch=LEADING,
     shows="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
 )
-col2im = LaidOp(
+col2im: LaidOp = LaidOp(
     f"col2im(Tensor self, int[] output_size, {_OPTIONS})",
     _col2im,
     {"self": lambda g, kernel_size, dilation, padding, stride: im2col.apply(g, kernel_size, dilation, padding, stride)},

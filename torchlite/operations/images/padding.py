@@ -61,7 +61,7 @@ def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     return like(backend, result, array)
 
 
-constant_pad_nd = LaidOp(
+constant_pad_nd: LaidOp = LaidOp(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
     _constant_pad,
     {"self": lambda g, pad: constant_pad_nd.apply(g, tuple([-n for n in pad]), 0)},

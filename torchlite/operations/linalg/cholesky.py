@@ -133,7 +133,7 @@ def _of_factor(g: Tensor, factor: Tensor, upper: bool) -> Tensor:
     return factor.matmul(both) if upper else both.matmul(factor)
 
 
-_cholesky_solve_op = ByColumns(
+_cholesky_solve_op: ByColumns = ByColumns(
     "_cholesky_solve(Tensor self, Tensor input2, bool upper)",
     _cholesky_solve,
     {

@@ -93,7 +93,7 @@ def _gradient_of_matrix(g: Tensor, A: Tensor, result: Tensor, left: bool, vector
     return -(solved.matmul(H(result)) if left else H(result).matmul(solved))
 
 
-solving = ByColumns(
+solving: ByColumns = ByColumns(
     "_linalg_solve_ex(Tensor A, Tensor B, bool left=True, bool vectors=False, str? caller=None) "
     "-> (Tensor result, Tensor info)",
     _solve,

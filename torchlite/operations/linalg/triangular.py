@@ -56,7 +56,7 @@ def _gradient_of_triangle(
     return -_triangle(solved.matmul(H(result)) if left else H(result).matmul(solved), upper, unitriangular)
 
 
-triangular = ByColumns(
+triangular: ByColumns = ByColumns(
     "_linalg_solve_triangular(Tensor self, Tensor B, bool upper, bool left, bool unitriangular)",
     solve_triangle,
     {

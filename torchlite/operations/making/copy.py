@@ -13,7 +13,8 @@ from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
 from ...core.machine.plan import planned
-from ...core.machine.tensor import Tensor, TensorBase, wrap
+from ...core.machine.tensor import Tensor, wrap
+from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.write import bump, same_elements, write
 from ...core.native import named, quick
 from ...core.state import Mode, State, local

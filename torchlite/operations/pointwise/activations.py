@@ -43,7 +43,7 @@ def _hardtanh(xp: Namespace, x: Array, low: Any, high: Any) -> Any:
     return xp.minimum(number(high), xp.maximum(number(low), x))  # of zeros of two signs, the operand's
 
 
-hardtanh_backward = Elementwise(
+hardtanh_backward: Elementwise = Elementwise(
     "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)",
     lambda xp, g, x, low, high: xp.where((x <= low) | (x >= high), 0, g),
     {
@@ -77,7 +77,7 @@ hardsigmoid_ = Unary(
 )
 hardsigmoid, hardsigmoid_in_place = publish(hardsigmoid_, function=False, method=False), hardsigmoid_.inplace()
 
-hardswish_backward = Elementwise(
+hardswish_backward: Elementwise = Elementwise(
     "hardswish_backward(Tensor grad_output, Tensor self)",
     lambda xp, g, x: xp.where(x <= -3, 0, xp.where(x < 3, g * (x / 3 + 0.5), g)),
     {
@@ -162,7 +162,7 @@ def _elu_bend(
     return where(self_or_result < 0, both * bend, 0)
 
 
-elu_backward = Elementwise(
+elu_backward: Elementwise = Elementwise(
     "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
     "Tensor self_or_result)",
     _elu_slope,
@@ -294,7 +294,7 @@ def _gelu_bend(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -
     return g * grad_output * bend
 
 
-gelu_backward = Elementwise(
+gelu_backward: Elementwise = Elementwise(
     "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none')",
     gelu_slope,
     {
@@ -323,7 +323,7 @@ def _silu_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
     return g * grad_output * (s * (1 - s) * (2 + self * (1 - 2 * s)))
 
 
-silu_backward = Elementwise(
+silu_backward: Elementwise = Elementwise(
     "silu_backward(Tensor grad_output, Tensor self)",
     _silu_slope,
     {"grad_output": lambda g, self: silu_backward.apply(g, self), "self": _silu_bend},
@@ -348,7 +348,7 @@ def _mish_bend(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
     return g * grad_output * ((1 - t * t) * s * (2 + self * (1 - s - 2 * t * s)))
 
 
-mish_backward = Elementwise(
+mish_backward: Elementwise = Elementwise(
     "mish_backward(Tensor grad_output, Tensor self)",
     _mish_slope,
     {"grad_output": lambda g, self: mish_backward.apply(g, self), "self": _mish_bend},
@@ -371,7 +371,7 @@ def _softplus_bend(g: Tensor, grad_output: Tensor, self: Tensor, beta: float, th
     return g * grad_output * (s * (1 - s) * beta) * (self * beta < threshold)
 
 
-softplus_backward = Elementwise(
+softplus_backward: Elementwise = Elementwise(
     "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
     lambda xp, g, x, beta, threshold: xp.where(x * beta > threshold, g, g * _sigmoid(xp, x * beta)),
     {
@@ -399,7 +399,7 @@ def _in_rows(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy("C")
 
 
-log_sigmoid_backward = Elementwise(
+log_sigmoid_backward: Elementwise = Elementwise(
     "log_sigmoid_backward(Tensor grad_output, Tensor self)",
     lambda xp, g, x: _in_rows(g * _sigmoid(xp, -x)),
     {"grad_output": lambda g, self: log_sigmoid_backward.apply(g, self), "self": _log_sigmoid_bend},

@@ -69,7 +69,7 @@ view_as_real = ViewOp(
     reinterprets=True,
 )
 publish(view_as_real, method=False)
-view_as_complex = ViewOp(
+view_as_complex: ViewOp = ViewOp(
     "view_as_complex(Tensor self)",
     _view_as_complex,
     {"self": lambda g: view_as_real.apply(g)},

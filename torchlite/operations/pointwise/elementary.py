@@ -24,7 +24,7 @@ def _tanh_backward(g: Any, result: Any) -> Any:
     return tanh_backward.apply(g, result) if isinstance(g, Tensor) else _of_tanh(g, result)
 
 
-tanh_backward = Elementwise(
+tanh_backward: Elementwise = Elementwise(
     "tanh_backward(Tensor grad_output, Tensor output)", lambda xp, g, output: g * xp.conjugate(1 - output * output),
     {
         "grad_output": lambda g, output: tanh_backward.apply(g, conj(output)),
@@ -42,7 +42,7 @@ def _sigmoid_backward(g: Any, result: Any) -> Any:
     return sigmoid_backward.apply(g, result) if isinstance(g, Tensor) else _of_sigmoid(g, result)
 
 
-sigmoid_backward = Elementwise(
+sigmoid_backward: Elementwise = Elementwise(
     "sigmoid_backward(Tensor grad_output, Tensor output)",
     lambda xp, g, output: g * xp.conjugate((1 - output) * output),
     {

@@ -27,7 +27,7 @@ def _laid_as_operand(op: Elementwise, outputs: Any, values: Sequence[Any]) -> An
     return Elementwise.arranged(op, outputs, (values[1], values[0], *values[2:]))
 
 
-leaky_relu_backward = Elementwise(
+leaky_relu_backward: Elementwise = Elementwise(
     "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result)",
     lambda xp, g, x, slope, self_is_result: xp.where(x > 0, g, g * slope),
     {
@@ -143,7 +143,7 @@ def _rrelu(xp: Namespace, x: Array, noise: Any, lower: float, upper: float, trai
     return x * noise if training else _leaky_relu(xp, x, (lower + upper) / 2)
 
 
-rrelu_with_noise_backward = Elementwise(
+rrelu_with_noise_backward: Elementwise = Elementwise(
     "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, "
     "bool training, bool self_is_result)",
     lambda xp, g, x, noise, lower, upper, training, self_is_result: (

@@ -20,7 +20,8 @@ from ...core.machine.batching import DYNAMIC, LEADING
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.out_dtypes import check_found, check_out_dtype
-from ...core.machine.tensor import Tensor, TensorBase
+from ...core.machine.tensor import Tensor
+from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn
 from ..gradient_kernels import by_kernel
 from ..making.copy import in_order_of
@@ -101,7 +102,7 @@ def _kept_bits(g: Any, x: Any, threshold: Any) -> Any:
     return mask.view(g.dtype)
 
 
-threshold_backward = Op(
+threshold_backward: Op = Op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
     lambda xp, grad_output, self, threshold: _kept_bits(grad_output, self, threshold),
     {

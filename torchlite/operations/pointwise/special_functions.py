@@ -88,7 +88,7 @@ def _polygamma_order(self: Tensor, n: int) -> None:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
 
 
-polygamma = Elementwise(
+polygamma: Elementwise = Elementwise(
     "polygamma(Tensor self, int n)",
     lambda xp, x, n: kernels.polygamma(xp, n, x),
     {"self": lambda g, self, n: g * polygamma.apply(self, n + 1)},

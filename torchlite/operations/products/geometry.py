@@ -37,7 +37,7 @@ def _cross(xp: Namespace, self: Array, other: Any, dim: int) -> Any:
     return xp.ascontiguousarray(xp.stack(parts, dim))
 
 
-linalg_cross = Exact(
+linalg_cross: Exact = Exact(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1)", _cross,
     {
         "self": lambda g, other, dim, self_shape: sum_to(linalg_cross.apply(conj(other), g, dim), self_shape),

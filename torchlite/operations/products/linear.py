@@ -77,7 +77,7 @@ _OF_MATRICES = {
     "bias": lambda g: g.sum_rows(), "input": lambda g, weight: g @ weight, "weight": lambda g, input: g.T @ input,
 }  # fmt: skip
 _BACKWARD: dict[str, Any] = {"on_arrays": by_formula(_array_gradients), "formulas": _OF_MATRICES}
-product_with = Op(
+product_with: Op = Op(
     "_linear(Tensor input, Tensor weight)", _product, _GRADIENTS, node="MmBackward0", node_base=LinearNode,
     node_where=("UnsafeViewBackward0", _is_no_matrix),
     linear="each", batch=lambda input, weight: matmul.apply(input, weight.t()), **_BACKWARD,
@@ -158,7 +158,7 @@ def _trilinear_weight(g: Tensor, input1: Tensor, weight_shape: Any, input2: Tens
     return outer.flatten(1).t().mm(conj(input2)).view(weight_shape)
 
 
-trilinear = Op(
+trilinear: Op = Op(
     "_trilinear(Tensor input1, Tensor weight, Tensor input2)", _trilinear,
     {
         "input1": lambda g, weight, input2: trilinear.apply(g, conj(weight).transpose(0, 1), conj(input2)),

@@ -421,7 +421,7 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
         mm.check_out(out, values)
 
 
-matmul = Exact(
+matmul: Exact = Exact(
     "matmul(Tensor self, Tensor other)", _mm,
     {
         "self": lambda g, other, self_shape, self_stride: to_first(g, other, self_shape, self_stride),

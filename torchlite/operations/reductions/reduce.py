@@ -32,7 +32,7 @@ sum_all = Reduction(
     formulas={"self": lambda g: g.spread()},
     shows="self_sym_sizes",
 )
-sum_dim = Reduction(
+sum_dim: Reduction = Reduction(
     f"sum.dim_IntList({DIMS})", add_reduce, lambda g: g, integers="int64", node="SumBackward1", linear=True,
     shows="dim keepdim self_sym_sizes",
 )  # fmt: skip
@@ -127,7 +127,7 @@ mean_all = Reduction(
     formulas={"self": lambda g: g.spread() / g.count()},
     shows="self_sym_numel self_sym_sizes",
 )
-mean_dim = Reduction(
+mean_dim: Reduction = Reduction(
     f"mean.dim({DIMS})", _mean, _mean_vjp, check_form=_check_mean, check_out=_check_mean_out, node="MeanBackward1",
     linear=True, shows="dim keepdim self_sym_numel self_sym_sizes",
 )  # fmt: skip
@@ -193,7 +193,7 @@ prod_all = Reduction(
     integers="int64",
     batch=lambda self, dtype: prod_dim.apply(self.reshape(-1), 0, False, dtype),
 )
-prod_dim = Reduction(
+prod_dim: Reduction = Reduction(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)",
     _prod,
     _prod_vjp,

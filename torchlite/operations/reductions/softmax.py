@@ -60,7 +60,7 @@ def _softmax_backward(xp: Namespace, g: Array, output: Any, axis: int, input_dty
     return weighted
 
 
-softmax_backward = Op(
+softmax_backward: Op = Op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)",
     _softmax_backward,
     {

@@ -63,7 +63,7 @@ pixel_shuffle = LaidOp(
     linear=True,
     batch=LEADING,
 )
-pixel_unshuffle = LaidOp(
+pixel_unshuffle: LaidOp = LaidOp(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
     {"self": lambda g, downscale_factor: pixel_shuffle.apply(g, downscale_factor)},

@@ -22,7 +22,7 @@ def _flip(backend: Backend, array: Array, dims: Ints) -> Any:
     return in_order_of(backend, result, array)
 
 
-flip = LaidOp(
+flip: LaidOp = LaidOp(
     "flip(Tensor self, int[] dims)",
     _flip,
     {"self": lambda g, dims: flip.apply(g, dims)},
@@ -67,7 +67,7 @@ def _roll_batch(self: Tensor, shifts: Ints, dims: Ints) -> Tensor:
     return roll.apply(flat, shifts, (1,)).reshape(self.shape)
 
 
-roll = LaidOp(
+roll: LaidOp = LaidOp(
     "roll(Tensor self, int[1] shifts, int[1] dims=[])",
     _roll,
     {"self": lambda g, shifts, dims: roll.apply(g, tuple([-n for n in shifts]), dims)},
@@ -95,7 +95,7 @@ def _rot90(backend: Backend, array: Array, k: int, dims: Ints) -> Any:
     return (turned if turned.size else backend.definite(turned)).swapaxes(first, second)
 
 
-rot90 = LaidOp(
+rot90: LaidOp = LaidOp(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1])",
     _rot90,
     {"self": lambda g, k, dims: rot90.apply(g, -k, dims)},
@@ -137,7 +137,7 @@ def _repeat_backward(g: Tensor, self_shape: Ints, repeats: Ints) -> Tensor:
     return g.reshape(split).sum(copies) if copies else g
 
 
-repeat = Op(
+repeat: Op = Op(
     "repeat(Tensor self, int[] repeats)",
     _repeat,
     {"self": _repeat_backward},

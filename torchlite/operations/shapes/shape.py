@@ -293,7 +293,7 @@ _DIMS = "dim self_sym_sizes"
 squeeze_dim = ViewOp(
     "squeeze.dim(Tensor self, int dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward1", shows=_DIMS
 )
-squeeze_dims = ViewOp(
+squeeze_dims: ViewOp = ViewOp(
     "squeeze.dims(Tensor self, int[] dim)", _squeeze_dims, squeeze_vjp, node="SqueezeBackward2", shows=_DIMS
 )
 publish(squeeze, squeeze_dim, squeeze_dims)

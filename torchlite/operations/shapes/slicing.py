@@ -72,14 +72,14 @@ select = LaidView(
     _select,
     {"self": lambda g, self_shape, dim, index: select_backward.apply(g, self_shape, dim, index)},
 )
-select_backward = LaidOp(
+select_backward: LaidOp = LaidOp(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index)",
     in_zeros(_select),
     {"grad_output": lambda g, dim, index: select.apply(g, dim, index)},
     linear=True,
     batch=Leading(more=1),
 )
-select_scatter = LaidOp(
+select_scatter: LaidOp = LaidOp(
     "select_scatter(Tensor self, Tensor src, int dim, int index)",
     in_copy(_select),
     {
@@ -118,14 +118,14 @@ slice_ = LaidView(
     cut_slice,
     {"self": lambda g, self_shape, dim, start, end, step: slice_backward.apply(g, self_shape, dim, start, end, step)},
 )
-slice_backward = LaidOp(
+slice_backward: LaidOp = LaidOp(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)",
     in_zeros(cut_slice),
     {"grad_output": lambda g, dim, start, end, step: slice_.apply(g, dim, start, end, step)},
     linear=True,
     batch=LEADING,
 )
-slice_scatter = LaidOp(
+slice_scatter: LaidOp = LaidOp(
     f"slice_scatter(Tensor self, Tensor src, {_RANGE})",
     in_copy(cut_slice),
     {
@@ -199,14 +199,14 @@ diagonal = LaidView(
     _diagonal,
     {"self": lambda g, self_shape, offset, dim1, dim2: diagonal_backward.apply(g, self_shape, offset, dim1, dim2)},
 )
-diagonal_backward = LaidOp(
+diagonal_backward: LaidOp = LaidOp(
     "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)",
     in_zeros(_diagonal),
     {"grad_output": lambda g, offset, dim1, dim2: diagonal.apply(g, offset, dim1, dim2)},
     linear=True,
     batch=Leading(more=1),
 )
-diagonal_scatter = LaidOp(
+diagonal_scatter: LaidOp = LaidOp(
     f"diagonal_scatter(Tensor self, Tensor src, {_DIAGONAL})",
     in_copy(_diagonal),
     {
@@ -285,7 +285,7 @@ unfold = LaidView(
     _unfold,
     {"self": lambda g, self_shape, dimension, size, step: unfold_backward.apply(g, self_shape, dimension, size, step)},
 )
-unfold_backward = LaidOp(
+unfold_backward: LaidOp = LaidOp(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step)",
     _unfold_backward,
     {"grad_in": lambda g, dim, size, step: unfold.apply(g, dim, size, step)},
@@ -309,7 +309,7 @@ def _as_strided_scatter(
     return backend.as_strided(storage, array.shape, backend.strides(array), start)
 
 
-as_strided_scatter = LaidOp(
+as_strided_scatter: LaidOp = LaidOp(
     "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None)",
     _as_strided_scatter,
     {

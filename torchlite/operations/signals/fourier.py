@@ -93,7 +93,7 @@ def _c2r_backward(g: Tensor, dim: Ints, normalization: int) -> Tensor:
     return half
 
 
-c2c = LaidOp(
+c2c: LaidOp = LaidOp(
     "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward)",
     _c2c,
     {"self": lambda g, dim, normalization, forward: c2c.apply(g, dim, normalization, not forward)},
