@@ -14,6 +14,7 @@ it and the warnings it gives are part of the story.
 from __future__ import annotations
 
 import functools
+import gc
 import re
 import warnings
 from collections.abc import Callable
@@ -105,3 +106,29 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (float, complex)) and isinstance(b, (int, float, complex)):
         return a == pytest.approx(b, rel=1e-5, abs=1e-7, nan_ok=True)
     return bool(a == b)
+
+
+def uncollected(program: Callable[[], Any]) -> list[str]:
+    """What of the library's and the program's own `program` leaves to the collector of cycles, once all is warm.
+
+    Objects of others don't count: a thread that happens to end meanwhile drops some of its own.
+    """
+    program()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        program()
+        gc.collect()
+        left = [f"{type(o).__qualname__} {o!r:.80}" for o in gc.garbage if _is_ours(o)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    return left
+
+
+def _is_ours(found: Any) -> bool:
+    module = getattr(found, "__module__", None) or type(found).__module__
+    # What is public names PyTorch's modules.
+    return isinstance(module, str) and module.partition(".")[0] in {"torch", "torchlite", "compat_tests"}
