@@ -120,7 +120,7 @@ def uncollected(program: Callable[[], Any]) -> list[str]:
     try:
         program()
         gc.collect()
-        left = [f"{type(o).__qualname__} {o!r:.80}" for o in gc.garbage if _is_ours(o)]
+        left = [getattr(o, "__qualname__", type(o).__qualname__) for o in gc.garbage if _is_ours(o)]
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
