@@ -138,7 +138,7 @@ def _module(name: str, *args: str) -> _Program:
     loader = spec and spec.loader
     if not isinstance(loader, SourceFileLoader):
         sys.exit(f"{sys.executable}: No module named {name}, or none that can be run")
-    attributes = {"__file__": loader.path, "__loader__": loader, "__spec__": spec, "__package__": spec.parent}
+    attributes = {"__file__": loader.path, "__loader__": loader, "__spec__": spec, "__package__": spec and spec.parent}
     return _Program(loader.get_data(loader.path), loader.path, [loader.path, *args], os.getcwd(), attributes)
 
 

@@ -255,7 +255,7 @@ class _Call:
         return tuple([next(rest) if n is None else [next(rest) for _ in range(n)] for n in self.lengths])
 
     def spread(self, nested: Iterable[Any]) -> list[Any]:
-        found = []
+        found: list[Any] = []
         for value, n in zip(nested, self.lengths, strict=True):
             found += [value] if n is None else [None] * n if value is None else value
         return found

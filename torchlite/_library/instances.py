@@ -9,7 +9,6 @@ recorded on the tensors themselves.
 from __future__ import annotations
 
 import copy
-import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from ..core.machine.overrides import overrides
 from ..core.machine.subclasses import dispatches
 from ..core.state import local, silent
 from ..core.values import Array, contiguous_format, contiguous_strides, dt, get_default_device
+from ..core.values.cached import cached
 from ..core.values.layout import channels_last_strides
 from .dispatched import factory_call, overload_named, parts_of, seen
 
@@ -45,7 +45,7 @@ class Instance:
         return getattr(self.form, name)
 
 
-@functools.cache
+@cached
 def _slots(cls: type) -> tuple[str, ...]:
     """The names of the slots that a subclass adds to a tensor's."""
     added = cls.__mro__[: cls.__mro__.index(Tensor)]
@@ -271,7 +271,7 @@ def _twin(below: Backend) -> Any:
     return found
 
 
-@functools.cache
+@cached
 def _handed(kind: type[Backend]) -> type[Backend]:
     return type(f"Handed{kind.__name__}", (Handed, kind), {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -57,6 +57,7 @@ _VALUES = frozenset(("_local_scalar_dense", "equal", "allclose", "is_nonzero"))
 class FakeTensor(Tensor):
     """A tensor of a device that has a form and no values."""
 
+    elem: Tensor
     fake_mode: FakeTensorMode
     fake_device: device
     _mode_key: ClassVar[str] = "fake"
@@ -246,7 +247,7 @@ def is_fake(x: Any) -> bool:
 
 
 @contextmanager
-def unset_fake_temporarily() -> Iterator[Callable[..., Any] | None]:
+def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
     """Inside, no such mode is on."""
     with _disable_current_modes() as modes:
         yield next((m for m in modes if isinstance(m, FakeTensorMode)), None)

@@ -48,15 +48,14 @@ def watch(module: ModuleType, alias: Alias) -> Callable[[], None] | None:
 
     def restore() -> None:
         if before is None:
-            del module.__getattr__
+            del vars(module)["__getattr__"]
         else:
-            module.__getattr__ = before
+            vars(module)["__getattr__"] = before
         if plain:
             del module.__path__
 
-    __getattr__.own = own
-    __getattr__.alias = alias
-    module.__getattr__ = __getattr__
+    vars(__getattr__).update(own=own, alias=alias)
+    vars(module)["__getattr__"] = __getattr__
     return restore
 
 
@@ -69,4 +68,4 @@ def hollow(module: ModuleType, alias: Alias) -> None:
         alias.missing[f"{module.__name__}.{name}"] += 1
         return placeholder(module.__name__, name)
 
-    module.__getattr__ = __getattr__
+    vars(module)["__getattr__"] = __getattr__

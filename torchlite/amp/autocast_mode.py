@@ -213,15 +213,16 @@ _enabling = Signature("set_autocast_enabled(str device_type, bool enabled)")
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Turn autocast on or off in this thread."""
+    kind: Any = device_type
     if enabled is None:
-        device_type, enabled = "cuda", device_type
-    _enabling.bind((device_type, enabled), {})
+        kind, enabled = "cuda", kind
+    _enabling.bind((kind, enabled), {})
     state = local.state
     casts = state.mode.autocast
     dtypes = {} if casts is None else dict(casts.dtypes)
-    dtypes.pop(device_type, None)
+    dtypes.pop(kind, None)
     if enabled:
-        dtypes[device_type] = _DTYPES[device_type]
+        dtypes[kind] = _DTYPES[kind]
     state.mode = state.mode.but(autocast=Casts(dtypes, {}, is_autocast_cache_enabled()) if dtypes else None)
 
 

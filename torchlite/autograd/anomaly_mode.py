@@ -58,7 +58,7 @@ def _has_nan(t: Tensor) -> bool:
     return bool((t != t).any())
 
 
-def _origins(node: Node) -> Iterator[str]:
+def _origins(node: Node | None) -> Iterator[str]:
     """Where a node comes from, and where the nodes do whose backward made it."""
     induced = False
     while node is not None:

@@ -27,7 +27,7 @@ _NESTED = 16  # of so many passes, each run by a node of the one before, the nex
 
 
 def run(
-    roots: Sequence[tuple[Any, Tensor]],
+    roots: Sequence[tuple[Any, Tensor | None]],
     goals: Sequence[Any] | None,
     keep_graph: bool,
     create_graph: bool,
@@ -127,7 +127,7 @@ class GraphTask:
     ) -> None:
         self.id = next(_numbers)
         self.depth: int = 0 if outer is None else outer.depth + 1  # in how many other passes it runs
-        self.roots: Sequence[tuple[Any, Tensor]] = ()
+        self.roots: Sequence[tuple[Any, Tensor | None]] = ()
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
@@ -160,7 +160,7 @@ class GraphTask:
 
     # ---- before
 
-    def count(self, roots: Sequence[tuple[Any, Tensor]]) -> None:
+    def count(self, roots: Sequence[tuple[Any, Tensor | None]]) -> None:
         """Fill `waiting`: how many edges lead to each node."""
         self.roots = roots
         waiting = self.waiting
@@ -217,7 +217,7 @@ class GraphTask:
         self.wanted = wanted
         self.waiting = {to: entry for to, entry in self.waiting.items() if to in wanted or to in aims}
 
-    def enter(self, roots: Sequence[tuple[Any, Tensor]]) -> list[tuple[int, Any]]:
+    def enter(self, roots: Sequence[tuple[Any, Tensor | None]]) -> list[tuple[int, Any]]:
         """Put the roots' gradients in place; a heap of the nodes that are ready to run."""
         waiting = self.waiting
         ready: list[tuple[int, Any]] = []

@@ -210,7 +210,7 @@ class Error(Node):
         results = [None if g is None else g.detach() for g in gradients]
         node = cls(tuple(leaves), tuple([form_of(g) for g in gradients]))
         for nr, (leaf, result) in enumerate(zip(leaves, results, strict=True)):
-            if result is not None:
+            if leaf is not None and result is not None:
                 leaf.edge, result.edge = LEAF, (node, nr)
         return tuple(results)
 

@@ -40,7 +40,8 @@ class _Decorating:
                 "the `__init__` method and nothing else.",
                 FutureWarning,
             )
-            func.__init__ = self(func.__init__)
+            cls: Any = func
+            cls.__init__ = self(cls.__init__)
             return func
         if inspect.isgeneratorfunction(func):
             return self._generator(func)
@@ -115,10 +116,11 @@ class enable_grad(_OptionalCall):
 
 
 if native is not None:
-    _OptionalCall.__new__ = staticmethod(named(native.making(_OptionalCall.__new__), _OptionalCall.__new__))
+    _made = named(native.making(_OptionalCall.__new__), _OptionalCall.__new__)
+    _OptionalCall.__new__ = staticmethod(_made)  # type: ignore[method-assign]
     for _cls in (no_grad, enable_grad):
         _enter = native.entering(_OptionalCall.__enter__, (_cls, _cls.plain))
-        _cls.__enter__ = named(_enter, _OptionalCall.__enter__)
+        _cls.__enter__ = named(_enter, _OptionalCall.__enter__)  # type: ignore[method-assign]
 
 
 def grad_enabled(enabled: bool) -> _OptionalCall:

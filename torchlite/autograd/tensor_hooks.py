@@ -68,15 +68,14 @@ def retain_grad(self: Tensor) -> None:
         hooks_of(node).retain[nr] = weakref.ref(self)
 
 
-@method("retains_grad")
-@property
 def _retains_grad(self: Tensor) -> bool:
     """Whether backward keeps this tensor's gradient though it is no leaf."""
     return self.extra is not None and self.extra.retains_grad and not self.is_leaf
 
 
-@method("_backward_hooks")
-@property
+method("retains_grad")(property(_retains_grad))
+
+
 def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     """The hooks registered on this tensor, or None."""
     if not requires_grad(self):
@@ -90,8 +89,6 @@ def _backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     return None if hooks is None else hooks.tensor_pre.get(nr)
 
 
-@method("_backward_hooks")
-@_backward_hooks.setter
 def _set_backward_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
     if requires_grad(self):
         where, nr = _hooks_of(self)
@@ -101,17 +98,19 @@ def _set_backward_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> No
             where.tensor_pre[nr] = hooks
 
 
-@method("_post_accumulate_grad_hooks")
-@property
+method("_backward_hooks")(property(_backward_hooks, _set_backward_hooks))
+
+
 def _post_accumulate_grad_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
     """The hooks to be called after this leaf's gradient was accumulated, or None."""
     return None if self.extra is None else self.extra.post_hooks
 
 
-@method("_post_accumulate_grad_hooks")
-@_post_accumulate_grad_hooks.setter
 def _set_post_accumulate_grad_hooks(self: Tensor, hooks: OrderedDict[int, Any] | None) -> None:
     self.more().post_hooks = hooks
+
+
+method("_post_accumulate_grad_hooks")(property(_post_accumulate_grad_hooks, _set_post_accumulate_grad_hooks))
 
 
 # ---- running them

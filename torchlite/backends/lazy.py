@@ -9,7 +9,6 @@ themselves; views show the same memory with the same backend; what is written is
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from ..core.machine import Tensor, computed
 from ..core.machine.write import write
 from ..core.state import local, silent, with_grad
 from ..core.values import Array, dense_strides, dt, not_implemented_for
+from ..core.values.cached import cached
 from .base import Backend
 
 CONJ, NEG = 1, 2  # bits: memory holds the conjugates of the values, their negatives
@@ -38,7 +38,7 @@ def _twin(home: Backend, bits: int) -> Backend:
     return twin
 
 
-@functools.cache
+@cached
 def _lazy(kind: type[Backend]) -> type[Backend]:
     return type(f"Lazy{kind.__name__}", (Lazy, kind), {})
 

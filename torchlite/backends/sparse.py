@@ -9,7 +9,6 @@ tensors to tensors, and records the op on the tensors themselves. What has no ru
 from __future__ import annotations
 
 import copy
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -19,6 +18,7 @@ from ..core.machine import Tensor, TensorBase, bump, computed, wrap
 from ..core.machine.write import check_fits, write
 from ..core.state import local, silent
 from ..core.values import arrays, dt, warn_once
+from ..core.values.cached import cached
 from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .base import Backend
@@ -288,7 +288,7 @@ def _twin(home: Backend, layout_: layout) -> Backend:
     return twin
 
 
-@functools.cache
+@cached
 def _sparse(kind: type[Sparse], home: type[Backend]) -> type[Backend]:
     return type(f"{kind.kind}{home.__name__}", (kind, home), {})
 

@@ -5,6 +5,7 @@ The variable TORCHLITE_NATIVE says so: 0 for the pure package, `required` where 
 
 from __future__ import annotations
 
+import importlib
 import os
 from types import FunctionType
 from typing import Any, TypeVar
@@ -17,12 +18,11 @@ def _load() -> Any:
     if wanted == "0":
         return None
     try:
-        from . import _native
+        return importlib.import_module("._native", __package__)
     except ImportError:
         if wanted == "required":
             raise
         return None
-    return _native
 
 
 native: Any = _load()
@@ -42,7 +42,7 @@ def in_c(name: str, general: F) -> F:
     return native.Kernel(name, general) if native is not None and name in native.kernels else general
 
 
-def quick(general: F, name: str = "") -> F:
+def quick(general: Any, name: str = "") -> Any:
     """A function or property whose plain cases the native build answers, under its name."""
     if native is None:
         return general

@@ -25,7 +25,7 @@ def check_the_same(
     group: ProcessGroup, line: Line, engine: Engine, name: str, tensors: Sequence[Tensor]
 ) -> None:
     """Raise RuntimeError in all processes if one of them is in another collective, or has other shapes or dtypes."""
-    group._sequence = getattr(group, "_sequence", -1) + 1
+    group._sequence += 1
     mine: dict[str, Any] = {"SequenceNumber": group._sequence, "OpType": name.upper().replace("_", "")}
     if tensors and name not in _SHAPES_DIFFER:
         mine["TensorShape"] = [list(t.shape) for t in tensors]

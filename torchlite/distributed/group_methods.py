@@ -34,14 +34,19 @@ def _lists(tensors: Any) -> list[Tensor]:
     return list(tensors[0]) if tensors and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
+def _begun(work: Work | None) -> Work:
+    assert work is not None  # which it is only outside of a group
+    return work
+
+
 def allreduce(self: ProcessGroup, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
     """Begin to reduce the tensors of all processes."""
-    return collectives._all_reduce(self, _list(tensors), _op(opts), True)
+    return _begun(collectives._all_reduce(self, _list(tensors), _op(opts), True))
 
 
 def broadcast(self: ProcessGroup, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
     """Begin to give the tensor of one process to all."""
-    return collectives.broadcast(_first(tensors), group=self, async_op=True, group_src=_root(opts))
+    return _begun(collectives.broadcast(_first(tensors), group=self, async_op=True, group_src=_root(opts)))
 
 
 def reduce(
@@ -49,14 +54,14 @@ def reduce(
 ) -> Work:
     """Begin to reduce the tensors of all processes, for one."""
     kind = _op(opts if op is None and not isinstance(opts, int) else op)
-    return collectives.reduce(_first(tensors), op=kind, group=self, async_op=True, group_dst=_root(opts))
+    return _begun(collectives.reduce(_first(tensors), op=kind, group=self, async_op=True, group_dst=_root(opts)))
 
 
 def allgather(
     self: ProcessGroup, output_tensors: Any, input_tensors: Any, opts: Any = None, timeout: timedelta | None = None
 ) -> Work:
     """Begin to give the tensors of all processes to all."""
-    return collectives.all_gather(_lists(output_tensors), _first(input_tensors), self, True)
+    return _begun(collectives.all_gather(_lists(output_tensors), _first(input_tensors), self, True))
 
 
 def gather(
@@ -64,7 +69,7 @@ def gather(
 ) -> Work:
     """Begin to give the tensors of all processes to one."""
     outs = _lists(output_tensors) or None
-    return collectives.gather(_first(input_tensors), outs, group=self, async_op=True, group_dst=_root(opts))
+    return _begun(collectives.gather(_first(input_tensors), outs, group=self, async_op=True, group_dst=_root(opts)))
 
 
 def scatter(
@@ -72,19 +77,19 @@ def scatter(
 ) -> Work:
     """Begin to give each process one of the tensors that one has."""
     given = _lists(input_tensors) or None
-    return collectives.scatter(_first(output_tensors), given, group=self, async_op=True, group_src=_root(opts))
+    return _begun(collectives.scatter(_first(output_tensors), given, group=self, async_op=True, group_src=_root(opts)))
 
 
 def reduce_scatter(
     self: ProcessGroup, output_tensors: Any, input_tensors: Any, opts: Any = None, timeout: timedelta | None = None
 ) -> Work:
     """Begin to reduce lists of tensors, one for each process."""
-    return collectives.reduce_scatter(_first(output_tensors), _lists(input_tensors), _op(opts), self, True)
+    return _begun(collectives.reduce_scatter(_first(output_tensors), _lists(input_tensors), _op(opts), self, True))
 
 
 def alltoall(self: ProcessGroup, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
     """Begin to give each process one of a list of tensors."""
-    return collectives.all_to_all(output_tensors, input_tensors, self, True)
+    return _begun(collectives.all_to_all(output_tensors, input_tensors, self, True))
 
 
 def all_to_all_single(
@@ -92,22 +97,22 @@ def all_to_all_single(
     input_split_sizes: Sequence[int], opts: Any = None,
 ) -> Work:  # fmt: skip
     """Begin to give each process some rows of a tensor."""
-    return collectives.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)
+    return _begun(collectives.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True))
 
 
 def all_gather_single(self: ProcessGroup, output: Tensor, input: Tensor, opts: Any = None) -> Work:
     """Begin to give the tensors of all processes to all, in one tensor."""
-    return collectives.all_gather_into_tensor(output, input, self, True)
+    return _begun(collectives.all_gather_into_tensor(output, input, self, True))
 
 
 def reduce_scatter_single(self: ProcessGroup, outputTensor: Tensor, inputTensor: Tensor, opts: Any = None) -> Work:
     """Begin to reduce a tensor, of which each process gets a part."""
-    return collectives.reduce_scatter_tensor(outputTensor, inputTensor, _op(opts), self, True)
+    return _begun(collectives.reduce_scatter_tensor(outputTensor, inputTensor, _op(opts), self, True))
 
 
 def barrier(self: ProcessGroup, opts: Any = None, timeout: timedelta | None = None) -> Work:
     """Begin to wait for all processes."""
-    return collectives.barrier(self, True, timeout=timeout)
+    return _begun(collectives.barrier(self, True, timeout=timeout))
 
 
 def monitored_barrier(self: ProcessGroup, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
@@ -117,17 +122,17 @@ def monitored_barrier(self: ProcessGroup, timeout: timedelta | None = None, wait
 
 def send(self: ProcessGroup, tensors: Any, dstRank: int, tag: int) -> Work:
     """Begin to send a tensor to one process of the group."""
-    return messages.isend(_first(tensors), group=self, tag=tag, group_dst=dstRank)
+    return _begun(messages.isend(_first(tensors), group=self, tag=tag, group_dst=dstRank))
 
 
 def recv(self: ProcessGroup, tensors: Any, srcRank: int, tag: int) -> Work:
     """Begin to receive a tensor from one process of the group."""
-    return messages.irecv(_first(tensors), group=self, tag=tag, group_src=srcRank)
+    return _begun(messages.irecv(_first(tensors), group=self, tag=tag, group_src=srcRank))
 
 
 def recv_anysource(self: ProcessGroup, tensors: Any, tag: int) -> Work:
     """Begin to receive a tensor from any process of the group."""
-    return messages.irecv(_first(tensors), group=self, tag=tag)
+    return _begun(messages.irecv(_first(tensors), group=self, tag=tag))
 
 
 for _method in (

@@ -22,6 +22,9 @@ _log = logging.getLogger(__name__)
 class ProcessGroup:
     """A group of processes that work together, as one of them sees it."""
 
+    _asked_for: str  # the backend, as it was asked for
+    _sequence = -1  # the number of the last collective that was watched
+
     def __init__(
         self, engines: dict[str, Engine], ranks: Sequence[int], backend: str, name: str, desc: str, store: Store,
         timeout: timedelta,

@@ -62,7 +62,7 @@ class _Maker(Loader):
 
             module.set_flags, module.flags = switches(vars(module), **face.switches)  # type: ignore[attr-defined]
         if any(name.startswith(module.__name__.removeprefix(f"{_ROOT}.") + ".") for name in FACES):
-            module.__getattr__ = later(module.__name__)  # type: ignore[attr-defined]
+            module.__getattr__ = later(module.__name__)  # type: ignore[method-assign]
 
 
 class _Finder(MetaPathFinder):

@@ -148,7 +148,7 @@ def jvp(
     with level:
         moving = [level.wrap(_dual(p, t)) for p, t in zip(points, directions, strict=True)]
         outputs = func(*form.unflatten(moving))
-        aux = ()
+        aux: tuple[Any, ...] = ()
         if has_aux:
             outputs, more = with_aux(outputs, where)
             aux = (inside_of(level, more),)

@@ -16,22 +16,21 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
     Names in parentheses share a dimension; all of their sizes but one are to be given. `...` stands for any dimensions,
     `1` for one of size one. A sequence of tensors is stacked first.
     """
-    if not isinstance(tensor, TensorBase):
-        tensor = stack.apply(tuple(tensor), 0)
+    x: Tensor = tensor if isinstance(tensor, TensorBase) else stack.apply(tuple(tensor), 0)
     parsed = parse_pattern(pattern, axes_lengths)
     validate_rearrange_expressions(*parsed, axes_lengths)
     left, right = [[[dim] if dim == REST else dim for dim in side.composition] for side in parsed]
-    rest = tensor.dim() - len(left) + 1
+    rest = x.dim() - len(left) + 1
     if rest < 0 if [REST] in left else rest != 1:
         raise ValueError(
             f"Number of dimensions in pattern ({len(left)}) must be equal to the number of dimensions in the tensor "
-            f"({tensor.dim()})"
+            f"({x.dim()})"
         )
-    sizes: dict[str, tuple[int, ...]] = {}
+    sizes: dict[str | AnonymousAxis, tuple[int, ...]] = {}
     at = 0
     for dim in left:
         count = rest if dim == [REST] else 1
-        sizes |= _sizes(dim, tuple(tensor.shape[at : at + count]), axes_lengths)
+        sizes |= _sizes(dim, tuple(x.shape[at : at + count]), axes_lengths)
         at += count
     before = [name for dim in left for name in dim]
     after = [name for dim in right for name in dim]
@@ -39,7 +38,7 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
     for name in before:
         places[name] = range(at, at + len(sizes[name]))
         at += len(sizes[name])
-    apart = tensor.reshape([n for name in before for n in sizes[name]])
+    apart = x.reshape([n for name in before for n in sizes[name]])
     moved = apart.permute([i for name in after for i in places[name]])
     shape: list[int] = []
     for dim, written in zip(right, parsed[1].composition, strict=True):

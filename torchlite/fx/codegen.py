@@ -215,7 +215,7 @@ class _Writing:
         if node.op == "output":
             if node.type is not None:
                 self.returns = f" -> {self.typed(node.type)}"
-            codegen._written = self.argument  # type: ignore[method-assign]
+            codegen._written = self.argument  # type: ignore[assignment, method-assign]
             try:
                 return codegen.generate_output(node.args[0])
             finally:

@@ -117,7 +117,7 @@ def pickler(file: Any, pickle_module: Any, protocol: int, persistent_id: Callabl
         raise AttributeError(f"{type(pickle_module).__name__!r} object has no attribute '__name__'")
     if pickle_module is pickle:
         made = _TorchPickler(file, protocol)
-        made.persistent_id = persistent_id  # type: ignore[method-assign]
+        made.persistent_id = persistent_id  # type: ignore[assignment, method-assign]
         return made
 
     class Pickler(pickle_module.Pickler):  # type: ignore[misc]

@@ -67,7 +67,8 @@ def _batch_norm(
     if not training or not rows_of_one_type(input, weight, bias, running_mean, running_var):
         return NotImplemented
     n, channels, inner = _sizes(input)
-    made, mean, rstd = cupy.empty_like(input), *cupy.empty((2, channels), input.dtype)
+    made = cupy.empty_like(input)
+    mean, rstd = cupy.empty((2, channels), input.dtype)
     given = input, weight, bias, running_mean, running_var, made, mean, rstd, n, inner, float(momentum), float(eps)
     _kernels.launch("batch_norm", input.dtype, channels, _THREADS, given)
     return made, mean, rstd

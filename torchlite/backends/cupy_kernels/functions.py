@@ -115,7 +115,7 @@ def _eye(*sizes: Any, dtype: Any = float, **named: Any) -> Any:
 
 
 def _isin(elements: Any, tests: Any, *options: Any, **named: Any) -> Any:
-    wide = [a.astype(np.float32) if getattr(a, "dtype", np.bool_).kind == "V" else a for a in (elements, tests)]
+    wide = [a.astype(np.float32) if getattr(a, "dtype", np.dtype(bool)).kind == "V" else a for a in (elements, tests)]
     return cupy.isin(*wide, *options, **named)
 
 

@@ -195,11 +195,10 @@ def _layer_norm_backward(
     to_weight = cupy.empty(shape, d) if mask[1] else None
     to_bias = cupy.empty(shape, d) if mask[2] else None
     if mask[0]:
-        arguments = (g, input, weight, mean, rstd, to_x, n)
-        _kernels.launch("layer_norm_backward", d, mean.size, _threads(n), arguments)
+        _kernels.launch("layer_norm_backward", d, mean.size, _threads(n), (g, input, weight, mean, rstd, to_x, n))
     if mask[1] or mask[2]:
-        arguments = (g, input, mean, rstd, to_weight, to_bias, mean.size, n)
-        _kernels.launch("layer_norm_columns", d, -(-n // 32), (32, 8), arguments)
+        given = g, input, mean, rstd, to_weight, to_bias, mean.size, n
+        _kernels.launch("layer_norm_columns", d, -(-n // 32), (32, 8), given)
     return to_x, to_weight, to_bias
 
 

@@ -259,6 +259,8 @@ class Declaration(metaclass=_Declared):
                 more |= {"apply": failing, "fails": True}
             return base.named(title, unshown=unshown, **more)
 
+        self.other_node: type[OpNode] | None
+        self.number_nodes: tuple[tuple[int, type[OpNode]], ...]
         if isinstance(node, type):
             self.node_class, self.other_node, self.number_nodes = node, None, ()
             return

@@ -97,6 +97,7 @@ class Elementwise(Op):
     """
 
     batch = BROADCAST
+    promoted: Sequence[int] = ()
     real_parts: bool = True  # whether a real operand gets the real part of a complex gradient, or that is refused
     diagonal: bool = True  # whether each element of the result depends on the operands' elements there alone
     numbers_count: bool = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
@@ -179,7 +180,7 @@ class Elementwise(Op):
 
     def prepare_alike(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype] | None:
         """`prepare` for tensors of one dtype that needs no conversion, and numbers after them that do not change it."""
-        common = None
+        common: Any = None
         arguments = [*values]
         if self.apart:
             arguments = [array_of(value) for value in values]

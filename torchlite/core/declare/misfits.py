@@ -40,12 +40,12 @@ def misfit(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
             return _wrong(signature, param, *((args[at], at + 1 - method) if at < len(args) else (named[at], 0)))
     known = {*range(len(args))}
     for name in kwargs:
-        at = signature.index(name)
-        if at is None:
+        place = signature.index(name)
+        if place is None:
             return f"{signature.name}() got an unexpected keyword argument '{name}'"
-        if at in known:
+        if place in known:
             return f"{signature.name}() got multiple values for argument '{name}'"
-        known.add(at)
+        known.add(place)
     raise AssertionError("all arguments fit")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..machine import Hooked, Node, name_of, raw, read, shown
 from ..values import freed
+from ..values.cached import cached
 
 if TYPE_CHECKING:
     from .op import Op
@@ -71,7 +72,7 @@ def unpacked(node: OpNode) -> tuple[Any, ...]:
     return saved.unpacked(node) if saved.__class__ is Hooked else saved
 
 
-@functools.cache
+@cached
 def _attributes(node_class: type[OpNode]) -> dict[str, Callable[[OpNode], Any]]:
     """How the `_saved_*` and `_raw_saved_*` attributes of a class of nodes are read."""
     op = node_class.op

@@ -85,7 +85,7 @@ class Recording(Declaration):
             if values[at] is not None and not isinstance(values[at], TensorBase):
                 node_class = named
         if self.node_where is not None and self.node_where[1](values):
-            node_class = self.other_node
+            node_class = self.other_node or node_class
         return node_class
 
     def record_on(self, edges: Sequence[Any], values: Sequence[Any], results: Sequence[Any]) -> OpNode:
@@ -114,10 +114,8 @@ class Recording(Declaration):
             else:
                 saved.append(keep(values[at], stack))
         # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
-        # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
         # what is sparse or handed over, which has none.
-
-        kept = [
+        kept: list[Any] = [
             entry[0] if entry.__class__ is tuple else entry.tensor
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip

@@ -176,7 +176,7 @@ class Reduction(Along):
         if dim is None:
             return None
         if dim.__class__ is tuple or dim.__class__ is list:
-            return errors.wrap_dims(dim, ndim) if dim or not self.empty_is_all else None
+            return errors.wrap_dims(tuple(dim), ndim) if dim or not self.empty_is_all else None
         return errors.wrap_dim(dim, ndim)
 
     def kept_shape(self, values: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...] | None:

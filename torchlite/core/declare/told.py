@@ -79,7 +79,7 @@ def tell(
 ) -> Any:
     """Give a public function its name, and what is told of it."""
     dwell(call, name, method)
-    in_python = call if call.__class__ is FunctionType else call.general  # for which what is in C stands
+    in_python: Any = call if call.__class__ is FunctionType else call.general  # for which what is in C stands
     in_python.__wrapped__ = Told((signatures, method, out, spread))
     if len(signatures) > 1:
         doc = (doc or "") + _overloads(signatures, method)
@@ -129,10 +129,10 @@ def merged(signatures: Sequence[Signature], method: bool, out: bool | None, spre
             known[name] = inspect.Parameter(name, inspect.Parameter.VAR_POSITIONAL)
     shown = sorted(known.values(), key=lambda p: p.kind)
     optional = False
-    for i, p in enumerate(shown):  # after one that may be left out, all may be
-        if p.kind is p.POSITIONAL_OR_KEYWORD:
-            optional = optional or p.default is not p.empty
-            shown[i] = p.replace(default=_LEFT_OUT) if optional and p.default is p.empty else p
+    for i, one in enumerate(shown):  # after one that may be left out, all may be
+        if one.kind is one.POSITIONAL_OR_KEYWORD:
+            optional = optional or one.default is not one.empty
+            shown[i] = one.replace(default=_LEFT_OUT) if optional and one.default is one.empty else one
     return inspect.Signature(shown)
 
 

@@ -82,6 +82,6 @@ class ViewOp(Op):
             if source.counter is UNVERSIONED:
                 r.counter = UNVERSIONED
                 continue
-            view = r.edge = view_of(source, r.edge, kind, self, values[1:])
+            view = r.edge = view_of(source, r.edge, kind, self, tuple(values[1:]))
             r.counter = view.base.counter
         return results if several else results[0]

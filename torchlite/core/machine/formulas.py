@@ -17,6 +17,10 @@ from ..native import native
 Code = tuple[Any, ...]
 
 
+def _binary(ufunc: np.ufunc) -> tuple[Callable[..., Symbol], Callable[..., Symbol]]:
+    return (lambda a, b: a.then(ufunc, b)), (lambda b, a: Symbol(*code_of(a), *b.code, ufunc))
+
+
 class Symbol:
     """An operand that remembers how it came about."""
 
@@ -31,6 +35,11 @@ class Symbol:
     @property
     def T(self) -> Symbol:
         return self.then("T")
+
+    __add__, __radd__ = _binary(np.add)
+    __sub__, __rsub__ = _binary(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.divide)
 
     def __matmul__(self, other: Symbol) -> Symbol:
         return self.then("dot", other)
@@ -61,16 +70,6 @@ def code_of(operand: Any) -> Code:
     if operand.__class__ in (int, float):
         return (float(operand),)
     raise TypeError(f"no operand of a formula: {operand!r}")
-
-
-def _binary(ufunc: np.ufunc) -> tuple[Callable[..., Symbol], Callable[..., Symbol]]:
-    return (lambda a, b: a.then(ufunc, b)), (lambda b, a: Symbol(*code_of(a), *b.code, ufunc))
-
-
-Symbol.__add__, Symbol.__radd__ = _binary(np.add)  # type: ignore[attr-defined]
-Symbol.__sub__, Symbol.__rsub__ = _binary(np.subtract)  # type: ignore[attr-defined]
-Symbol.__mul__, Symbol.__rmul__ = _binary(np.multiply)  # type: ignore[attr-defined]
-Symbol.__truediv__, Symbol.__rtruediv__ = _binary(np.divide)  # type: ignore[attr-defined]
 
 
 def as_code(formula: Callable[..., Any], operands: Sequence[Any]) -> Code | None:

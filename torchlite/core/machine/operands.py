@@ -24,7 +24,7 @@ def tensors_in(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, TensorBase) else ()
 
 
-def differentiable(op: Op, results: Sequence[Any]) -> list[int]:
+def differentiable(op: Declaration, results: Sequence[Any]) -> list[int]:
     """Through which of an op's results gradients go."""
     listed = results[: op.differentiable]
     return [nr for nr, r in enumerate(listed) if r is not None and r.dtype.category >= dt.FLOAT]
@@ -172,7 +172,7 @@ def edge_of(value: Any) -> Any:
     return NOWHERE if found is None and requires_grad(value) else found
 
 
-NO_TENSOR = frozenset((int, float, bool, complex, type(None)))
+NO_TENSOR: frozenset[Any] = frozenset((int, float, bool, complex, type(None)))
 
 
 def common_backend(op: Op, values: Sequence[Any]) -> Any:
@@ -240,7 +240,9 @@ _results: dict[dt.dtype, dict[tuple[Any, ...], dt.dtype]] = {}
 
 
 def _find_result_type(values: Sequence[Any]) -> dt.dtype:
-    dimensioned, zero_dim, numbers = [], [], []
+    dimensioned: list[dt.dtype] = []
+    zero_dim: list[dt.dtype] = []
+    numbers: list[Any] = []
     for v in values:
         if isinstance(v, TensorBase):
             (dimensioned if v.array.shape else zero_dim).append(v.dtype)

@@ -31,7 +31,7 @@ def overrides(cls: type) -> bool:
 
 _OVERRIDES: dict[type, bool] = {}
 know(overriding=_OVERRIDES)
-PLAIN: set[type] = set()  # the tensor classes that were asked for and take nothing over
+PLAIN: set[Any] = set()  # the tensor classes that were asked for and take nothing over
 
 
 def _overloaded(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -171,7 +171,8 @@ def plan_op(
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
     single = results.__class__ is Tensor
     known = _known((results,) if single else results)
-    array_class, known_type, numpy_type = backend.Array, *(known[0] if known and single else (None, None))
+    array_class = backend.Array
+    known_type, numpy_type = known[0] if known and single else (None, None)
     template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = _filler(values, operands, len(tensors))
     singles = [(at, which) for at, which in sources if which.__class__ is int]
@@ -252,7 +253,7 @@ def _known(results: Sequence[Any]) -> Known:
     return None if any([r is None for r in results]) else [(r.dtype, r.array.dtype) for r in results]
 
 
-def _wrapped(arrays: Any, known: Known, backend: Backend) -> tuple[Tensor, ...] | None:
+def _wrapped(arrays: Any, known: list[tuple[dtype, Any]], backend: Backend) -> tuple[Tensor, ...] | None:
     """Several results that are fresh memory of the dtypes expected; None for anything else."""
     for array, (_, numpy_dtype) in zip(arrays, known):
         if array.__class__ is not backend.Array or array.dtype != numpy_dtype or array.base is not None:

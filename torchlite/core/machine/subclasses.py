@@ -129,7 +129,7 @@ def as_class(t: Tensor, cls: type) -> Tensor:
     """`t`'s parts in an instance of `cls`."""
     if type(t) is cls:
         return t
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     for part in _PARTS:  # a class may have properties of the same names
         part.__set__(made, part.__get__(t))
     real = t.backend.real

@@ -20,6 +20,16 @@ class StorageBase:
     __slots__ = ()
 
     bytes: Any
+    backend: Any
+
+    @property
+    def device(self) -> device:
+        """The device of the memory."""
+        return self.backend.device
+
+    def resizable(self) -> bool:
+        """Whether the memory may be given another size."""
+        raise NotImplementedError
 
 
 def share(holder: TensorBase | StorageBase) -> None:
@@ -98,12 +108,12 @@ def _memory(holder: TensorBase | StorageBase) -> Any:
 def _holders(owner: np.ndarray) -> list[Any]:
     """All tensors and storages of this process that show an array's memory."""
     kinds: set[type] = {TensorBase, StorageBase}
-    found = list(kinds)
-    while found:
-        more = [cls for cls in type.__subclasses__(found.pop()) if cls not in kinds]
+    open_ = list(kinds)
+    while open_:
+        more = [cls for cls in type.__subclasses__(open_.pop()) if cls not in kinds]
         kinds.update(more)
-        found += more
-    found = [obj for obj in gc.get_objects() if type(obj) in kinds]
+        open_ += more
+    found: list[Any] = [obj for obj in gc.get_objects() if type(obj) in kinds]
     return [obj for obj in found if isinstance(there := _memory(obj), np.ndarray) and root(there) is owner]
 
 

@@ -50,7 +50,7 @@ class UntypedStorage(StorageBase):
             self.bytes = self.backend.from_host(np.array(list(size), np.int64).astype(np.uint8))
 
     @classmethod
-    def over(cls, memory: Any, backend: Backend = None) -> UntypedStorage:
+    def over(cls, memory: Any, backend: Backend | None = None) -> UntypedStorage:
         """A storage over a flat array of bytes."""
         self = object.__new__(cls)
         self.backend = backend or get_backend(CPU)

@@ -28,6 +28,8 @@ class Held(partial):
     """The `__exit__` of a context as a `with` holds it; `below` are the contexts that were entered before."""
 
     __slots__ = ("below", "state")
+    below: Any
+    state: State
 
     def __del__(self) -> None:
         if self.state.entered is not self.below and self.state is local.state:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from .device import device
     from .dtype import dtype
 
@@ -91,7 +93,7 @@ def no_room(shape: Sequence[int], itemsize: int) -> RuntimeError:
     )
 
 
-def out_of_memory(error: MemoryError) -> Exception:
+def out_of_memory(error: Any) -> Exception:
     """In place of NumPy's error, which knows the array that there was no room for, PyTorch's; of others, themselves."""
     shape = getattr(error, "shape", None)
     return error if shape is None else no_room(shape, error.dtype.itemsize)
@@ -137,7 +139,7 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     if _ears.deaf:
         return
     level = 2
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlite."):
         frame = frame.f_back
         level += 1

@@ -59,7 +59,7 @@ channels_last_3d = memory_format("channels_last_3d")
 
 for _cls in (layout, memory_format):
     bear_name(_cls, "torch")
-    _cls.__new__ = _refuse  # there are no others
+    _cls.__new__ = _refuse  # type: ignore[method-assign]  # there are no others
 
 NAMES: dict[str, layout | memory_format] = {
     item.name: item

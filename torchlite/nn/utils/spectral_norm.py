@@ -166,4 +166,4 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 for _class in (SpectralNorm, SpectralNormLoadStateDictPreHook, SpectralNormStateDictHook):
     _class.__module__ = "torch.nn.utils.spectral_norm"
-    _class.__reduce_ex__ = reduce_ex
+    _class.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]

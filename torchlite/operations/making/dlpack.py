@@ -84,7 +84,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
     }
 
 
-Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[attr-defined]
+Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[assignment, method-assign]
 
 
 @method("__dlpack_device__")

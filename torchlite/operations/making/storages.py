@@ -216,7 +216,7 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any
     return made._require_grad(True) if require_grad else made
 
 
-Tensor._make_subclass = _make_subclass  # type: ignore[attr-defined]
+Tensor._make_subclass = _make_subclass  # type: ignore[method-assign]
 
 
 @staticmethod
@@ -225,5 +225,5 @@ def _make_wrapper_subclass(*args: Any, **kwargs: Any) -> Tensor:
     return instances().make_wrapper(*args, **kwargs)
 
 
-Tensor.__torch_dispatch__ = _disabled_torch_dispatch_impl  # type: ignore[attr-defined]
-Tensor._make_wrapper_subclass = _make_wrapper_subclass  # type: ignore[attr-defined]
+Tensor.__torch_dispatch__ = _disabled_torch_dispatch_impl  # type: ignore[method-assign]
+Tensor._make_wrapper_subclass = _make_wrapper_subclass  # type: ignore[method-assign]

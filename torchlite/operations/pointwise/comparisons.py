@@ -226,7 +226,7 @@ def _invert(self: Tensor) -> Tensor:
     return self.bitwise_not()
 
 
-Tensor.__invert__ = _invert
+Tensor.__invert__ = _invert  # type: ignore[method-assign]
 
 
 describe(

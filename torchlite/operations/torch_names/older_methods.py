@@ -88,7 +88,7 @@ def volatile(self: Tensor) -> bool:
     return False
 
 
-Tensor.volatile = volatile  # type: ignore[attr-defined]
+Tensor.volatile = volatile  # type: ignore[method-assign]
 
 
 @method("__setstate__")
