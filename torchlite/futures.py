@@ -13,7 +13,7 @@ __all__ = ["Future", "collect_all", "wait_all"]
 class Future:
     """A result that is yet to come, or the exception that came in its place."""
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(self, *, devices: Any = None) -> None:
         self._changed = threading.Condition()

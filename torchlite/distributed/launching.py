@@ -151,7 +151,7 @@ class _Attempt:
         self.environments = [self._environment(local, number, port) for local in range(plan.count)]
         self.processes = [self._start(local, number) for local in range(1 if plan.by_mpi else plan.count)]
 
-    def _environment(self, local: int, number: int, port: int) -> dict[str, str]:
+    def _environment(self, local: int, number: int, port: int) -> dict[str, Any]:
         plan = self.plan
         rank, size = plan.node_rank * plan.count + local, plan.nodes * plan.count
         return {
@@ -160,7 +160,7 @@ class _Attempt:
             "ROLE_WORLD_SIZE": size, "MASTER_ADDR": plan.address, "MASTER_PORT": port,
             "TORCHELASTIC_RUN_ID": plan.run_id, "TORCHELASTIC_RESTART_COUNT": number,
             "TORCHELASTIC_MAX_RESTARTS": plan.max_restarts, "TORCHELASTIC_USE_AGENT_STORE": plan.nodes == 1,
-            "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", 1),
+            "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
             _ERROR_FILE: self.error_file(local), **plan.environment,
         }  # fmt: skip
 
@@ -196,7 +196,7 @@ class _Attempt:
     def _streams(self, local: int, number: int) -> tuple[Any, Any]:
         """Where a process's output goes: on, into a file, into both, or nowhere."""
         plan = self.plan
-        where = []
+        where: list[Any] = []
         for bit, name in ((1, "stdout"), (2, "stderr")):
             if plan.shown is not None and local not in plan.shown:
                 where.append(subprocess.DEVNULL)

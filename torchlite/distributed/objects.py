@@ -39,7 +39,7 @@ def _packed(objects: Sequence[Any], device: Any) -> tuple[Tensor, Tensor]:
 def _unpacked(content: Tensor, sizes: Sequence[int]) -> list[Any]:
     whole, at, objects = content.cpu().numpy(), 0, []
     for size in sizes:
-        objects.append(pickle.loads(whole[at : at + size]))
+        objects.append(pickle.loads(whole[at : at + size].data))
         at += size
     return objects
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from ..core.machine import Tensor
-from ..core.values import device
+from ..core.values.device import device
 from ..core.values.pickling import bear_name
 from .call import Call
 from .detail import check_the_same

@@ -212,7 +212,7 @@ class Reducer:
             reduced = all_reduced_sparse(buffer, self.group) * self._factor
             return lambda: reduced
         if self.hook is None:
-            work = all_reduce(buffer, group=self.group, async_op=True)
+            work: Any = all_reduce(buffer, group=self.group, async_op=True)
             return lambda: work.wait() and buffer
         given = GradBucket(self.buckets.index(bucket), buffer, bucket.params, bucket is self.buckets[-1])
         future = self.hook(given)
@@ -237,7 +237,7 @@ class Reducer:
                     bucket.buffer = None
                     continue
                 result = result[0] if isinstance(result, (list, tuple)) else result
-                if result is not bucket.buffer:
+                if bucket.buffer is not None and result is not bucket.buffer:
                     bucket.buffer.copy_(result.view(-1))
                 for number, param, view in zip(bucket.numbers, bucket.params, bucket.views):
                     if number in used:
@@ -272,6 +272,7 @@ class Reducer:
             if bucket.sparse:
                 all_reduced_sparse(bucket.params[0].new_zeros(bucket.params[0].shape).to_sparse(1), self.group)
                 continue
+            assert bucket.buffer is not None
             bucket.buffer.zero_()
             self._sent(bucket)()
         if self.find_unused and not self.static:

@@ -28,7 +28,7 @@ class ReduceOp:
     SUM, AVG, PRODUCT, MIN, MAX = RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX
     BAND, BOR, BXOR, PREMUL_SUM = RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR, RedOpType.PREMUL_SUM
 
-    def __init__(self, op: RedOpType, factor: Any = None) -> None:
+    def __init__(self, op: int, factor: Any = None) -> None:
         self.op, self.factor = RedOpType(op), factor
 
     def __eq__(self, other: object) -> bool:

@@ -68,10 +68,10 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
         """The same distributions with their batch expanded to another shape."""
-        home = next((c for c in type(self).__mro__ if "expands" in c.__dict__), Distribution)
+        home: Any = next((c for c in type(self).__mro__ if "expands" in c.__dict__), Distribution)
         if home is Distribution:
             raise NotImplementedError
-        new = self._get_checked_instance(home, _instance)
+        new: Any = self._get_checked_instance(home, _instance)
         if not isinstance(new, home):
             raise TypeError("super(type, obj): obj must be an instance or subtype of type")
         batch_shape = Size(batch_shape)
@@ -258,7 +258,7 @@ class ExponentialFamily(Distribution):
     def _natural_params(self) -> tuple[Tensor, ...]:
         raise NotImplementedError
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+    def _log_normalizer(self, *natural_params: Any, **_: Any) -> Tensor:
         raise NotImplementedError
 
     @property
@@ -267,7 +267,7 @@ class ExponentialFamily(Distribution):
 
     def entropy(self) -> Tensor:
         """By Bregman's divergence: F(θ) - θ·∇F(θ) - E k(x)."""
-        result = -self._mean_carrier_measure
+        result: Any = -self._mean_carrier_measure
         params = [p.detach().requires_grad_() for p in self._natural_params]
         log_normalizer = self._log_normalizer(*params)
         result = result + log_normalizer

@@ -18,6 +18,8 @@ _HALF_LOG_2PI = math.log(2 * math.pi) / 2
 
 
 class _LocationScale(Distribution):
+    loc: Tensor
+    scale: Tensor
     arg_constraints = _LOC_SCALE
     support = constraints.real
     has_rsample = True
@@ -122,6 +124,8 @@ class StudentT(_LocationScale):
     """The distribution of a normal number over the root of an average of `df` squares of others."""
 
     df: Tensor
+    loc: Tensor
+    scale: Tensor
     arg_constraints = each(df=constraints.positive, **_LOC_SCALE)
     expands = ("df", "loc", "scale")
 

@@ -26,7 +26,7 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
             f"Number of dimensions in pattern ({len(left)}) must be equal to the number of dimensions in the tensor "
             f"({x.dim()})"
         )
-    sizes: dict[str | AnonymousAxis, tuple[int, ...]] = {}
+    sizes: dict[object, tuple[int, ...]] = {}
     at = 0
     for dim in left:
         count = rest if dim == [REST] else 1

@@ -50,7 +50,7 @@ class ProxyableClassMeta(type):
     """Classes whose instances, made of proxies, become nodes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = cls.__new__(cls)
+        made: Any = cls.__new__(cls)  # type: ignore[call-overload]
         leaves = _pytree.tree_leaves((args, kwargs))
         found = [leaf for leaf in leaves if isinstance(leaf, Proxy)]
         if found:
@@ -164,7 +164,7 @@ class Tracer(TracerBase):
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         """What becomes of reading a module's attribute."""
-        kinds = [(Parameter, self.root.named_parameters)]
+        kinds: list[tuple[type[Tensor], Any]] = [(Parameter, self.root.named_parameters)]
         if self.proxy_buffer_attributes:
             kinds.append((Tensor, self.root.named_buffers))
         for kind, named in kinds:

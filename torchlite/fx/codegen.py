@@ -136,7 +136,7 @@ class _Writing:
         if origin is not None:
             name = getattr(o, "_name", None) or _type_repr(origin)
             outer = self.named(_type_repr(origin) if isinstance(origin, type) else f"typing_{name}", origin)
-            if isinstance(o, types.GenericAlias) or getattr(o, "__args__", ()):
+            if isinstance(o, types.GenericAlias) or getattr(o, "__args__", None):
                 return f"{outer}[{', '.join([self.typed(a) for a in o.__args__])}]"
             return outer
         if o is None or o is type(None):

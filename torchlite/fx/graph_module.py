@@ -125,7 +125,7 @@ def _told_with_source(error: Exception) -> str:
     if not frames:
         return ""
     frame = frames[-1]
-    lines = linecache.cache.get(frame.filename, (0, None, [], ""))[2]
+    lines = linecache.getlines(frame.filename)
     at = frame.lineno or 1
     text = "".join(lines[max(0, at - 5) : at]) + "~" * 30 + "  <--- HERE\n" + "".join(lines[at : at + 1])
     return f"Call using an FX-traced Module, line {at} of the traced Module's generated forward function:\n{text}"

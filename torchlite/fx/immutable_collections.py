@@ -18,7 +18,7 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 def _frozen(name: str, base: type, writers: str, parts: Any) -> Any:
-    more = {writer: _refuse for writer in writers.split()}
+    more: dict[str, Any] = {writer: _refuse for writer in writers.split()}
     more |= {"__hash__": lambda self: hash(parts(self)), "__reduce__": lambda self: (type(self), (base(self),))}
     return type(name, (base,), more | {"__module__": __name__})
 

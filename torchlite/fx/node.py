@@ -316,7 +316,7 @@ class Node:
 
     def normalized_arguments(self, *_: Any, **__: Any) -> Any:
         """The arguments by their names, where the function's signature can be asked for."""
-        if self.op != "call_function":
+        if self.op != "call_function" or isinstance(self.target, str):
             return None
         try:
             bound = inspect.signature(self.target).bind(*self.args, **self.kwargs)

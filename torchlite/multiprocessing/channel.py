@@ -54,7 +54,8 @@ def receive(connection: Any) -> Any:
     """What was sent from the other end; EOFError or ConnectionError if that is gone."""
     content = memoryview(connection.recv_bytes())
     count = int.from_bytes(content[:4], "little")
-    _arriving.descriptors = descriptors = []
+    descriptors: list[int] = []
+    _arriving.descriptors = descriptors
     if count:
         with _socket(connection) as stream:
             while len(descriptors) < count:

@@ -96,7 +96,7 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
     return nested(tensor.reshape((-1, *tensor.shape[2:])), Ragged(offsets, length))
 
 
-def to_padded_tensor(input: Tensor, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
+def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
     """A dense tensor with the components one beneath the other, and `padding` where they have nothing."""
     return input.to_padded_tensor(padding, output_size)
 

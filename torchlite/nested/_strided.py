@@ -34,7 +34,7 @@ class StridedNested(Tensor):
         item = first.element_size()
         strides = tuple([n * item for n in contiguous_strides(shape)])
         form = MetaArray(shape, first.dtype.numpy, strides, 0, Memory(0))
-        made = as_class(wrap(form, first.dtype, first.backend.home), cls)
+        made: Any = as_class(wrap(form, first.dtype, first.backend.home), cls)
         made._components = tuple([t.detach() for t in components])
         return made._require_grad(True) if requires_grad else made
 

@@ -120,7 +120,8 @@ def _draw_from_normal(like: Tensor, mean: float, std: float, a: float, b: float,
 def _draw_evenly(like: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
     """Draw between the bounds, and again what is less likely than another draw wants it to be."""
     peak = -0.5 * ((min(max(mean, a), b) - mean) / std) ** 2
-    found = again = None
+    found: Any = None
+    again: Any = None
     while again is None or again.any():
         made = empty_like(like).uniform_(a, b, generator=generator)
         likelihood = made.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)

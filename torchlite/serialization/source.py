@@ -55,7 +55,7 @@ class Source:
 
     def fill(self, array: np.ndarray) -> None:
         """Fill a flat array of bytes with what comes next."""
-        view, done = memoryview(array), 0
+        view, done = array.data, 0
         while done < len(view):
             if self._readinto is not None:
                 count = self._readinto(view[done:])

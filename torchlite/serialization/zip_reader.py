@@ -95,7 +95,7 @@ class ZipReader:
         start = self.place(record)
         made = room(record.size)
         if record.method == _DEFLATED:
-            self._inflate(record, start, memoryview(made))
+            self._inflate(record, start, made.data)
         else:
             self.source.seek(start)
             self.source.fill(made)

@@ -14,6 +14,7 @@ from .tensor_parts import TensorBase
 from .view import requires_grad, resolve
 
 if TYPE_CHECKING:
+    from ..declare.declaration import Declaration
     from ..declare.op import Op
 
 

@@ -169,9 +169,8 @@ def plan_op(
     check = None if op.checks_form else op.check
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
-    single = results.__class__ is Tensor
+    single, array_class = results.__class__ is Tensor, backend.Array
     known = _known((results,) if single else results)
-    array_class = backend.Array
     known_type, numpy_type = known[0] if known and single else (None, None)
     template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
     bound = _filler(values, operands, len(tensors))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from operator import getitem, setitem
 from typing import Any
 
 from ...core.machine import Tensor
@@ -22,10 +24,7 @@ def _walk(container: Any, prefix: str) -> Iterator[tuple[str, Place]]:
         if (isinstance(value, dict) and value) or (isinstance(value, list) and _has_tensors(value)):
             yield from _walk(value, f"{name}.")
         else:
-            yield name, (
-                lambda container=container, key=key: container[key],
-                lambda new, container=container, key=key: container.__setitem__(key, new),
-            )
+            yield name, (partial(getitem, container, key), partial(setitem, container, key))
 
 
 def _has_tensors(value: Any) -> bool:

@@ -55,7 +55,7 @@ class Metadata:
 
     def files(self) -> set[str]:
         """The files that it speaks of."""
-        found = set()
+        found: set[str] = set()
         for entry in self.state_dict_metadata.values():
             found.update(chunk.path for chunk in getattr(entry, "chunks", [entry]))
         return found

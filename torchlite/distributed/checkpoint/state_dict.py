@@ -13,7 +13,7 @@ from ...nn.modules.module import Module
 from ...nn.parallel.distributed import DistributedDataParallel
 from ...utils._pytree import tree_map
 from .._shard.sharded_tensor import ShardedTensor
-from ..fsdp.api import FullStateDictConfig, ShardedStateDictConfig, StateDictType
+from ..fsdp.api import FullStateDictConfig, ShardedStateDictConfig, StateDictConfig, StateDictType
 from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 
 __all__ = [
@@ -65,10 +65,10 @@ def _kind(model: Module, options: StateDictOptions) -> Iterator[bool]:
     if not sharded:
         yield False
         return
-    kind, config = StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig()
+    wanted: tuple[StateDictType, StateDictConfig] = StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig()
     if options.full_state_dict:
-        kind, config = StateDictType.FULL_STATE_DICT, FullStateDictConfig()
-    with FullyShardedDataParallel.state_dict_type(model, kind, config):
+        wanted = StateDictType.FULL_STATE_DICT, FullStateDictConfig()
+    with FullyShardedDataParallel.state_dict_type(model, *wanted):
         yield True
 
 
@@ -127,7 +127,7 @@ def get_optimizer_state_dict(
     """The state of optimizers, by the names that parameters have in the model."""
     options = _checked(options, submodules)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
-    names = {param: _own_name(model, name) for name, param in model.named_parameters()}
+    names: dict[Tensor, str] = {param: _own_name(model, name) for name, param in model.named_parameters()}
     with _kind(model, options) as sharded:
         for optimizer in _listed(optimizers):
             _begin_state(optimizer)
@@ -162,7 +162,7 @@ def set_optimizer_state_dict(
 ) -> None:
     """Take the state of optimizers, by the names that parameters have in the model."""
     options = _checked(options)
-    names = {param: _own_name(model, name) for name, param in model.named_parameters()}
+    names: dict[Tensor, str] = {param: _own_name(model, name) for name, param in model.named_parameters()}
     at = 0
     for optimizer in _listed(optimizers):
         groups = optim_state_dict["param_groups"][at : at + len(optimizer.param_groups)]

@@ -69,7 +69,7 @@ class Messages:
                 return
             line = self._lines[to]
             line.leaving.append((memoryview(_HEAD.pack(tag, content.size)), None))
-            line.leaving.append((memoryview(content), done))
+            line.leaving.append((content.data, done))
             self._push(to, line)
             if line.leaving:
                 self._wake()
@@ -200,7 +200,7 @@ class Messages:
                 if len(line.head) == _HEAD.size:
                     self._begin(other, line)
             else:
-                count = line.connection.recv_into(line.room[line.filled : line.filled + _PORTION])
+                count = line.connection.recv_into(line.room[line.filled : line.filled + _PORTION].data)
                 line.filled += count
         except BlockingIOError:
             return

@@ -209,7 +209,8 @@ class FlatHandle:
             if writeback:
                 with no_grad():
                     for place in self.places:  # a parameter may have been put in another's place
-                        full[place.start : place.stop].view(place.shape).copy_(place.owner._parameters[place.name])
+                        held: Any = place.owner._parameters[place.name]
+                        full[place.start : place.stop].view(place.shape).copy_(held)
                     self.local.detach().copy_(full[self.begin : self.begin + self.step])
             for place in self.places:
                 del place.owner._parameters[place.name]

@@ -129,7 +129,8 @@ class FullyShardedDataParallel(Module):
             return getattr(super().__getattr__(_WRAPPED), name)
 
     def __getitem__(self, key: int) -> Any:
-        return self.module[key]
+        inside: Any = self.module
+        return inside[key]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         shown = self._handle is not None and self._handle.shown

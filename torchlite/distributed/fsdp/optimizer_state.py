@@ -78,7 +78,8 @@ def _names(model: Any, handles: Handles) -> dict[Tensor, list[str]]:
     names: dict[Tensor, list[str]] = {}
     for prefix, handle in handles:
         fqns = [prefix + place.fqn for place in handle.places]
-        names.update(zip(handle.pieces, [[fqn] for fqn in fqns]) if handle.original else {handle.pieces[0]: fqns})
+        each = [[fqn] for fqn in fqns] if handle.original else [fqns]
+        names.update(zip(handle.pieces, each))
     for name, param in model.named_parameters():
         names.setdefault(param, [name.replace("_fsdp_wrapped_module.", "")])
     return names

@@ -58,11 +58,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if other is not None:
             with self:
                 return other(*args, **kwargs)
-        given = _pytree.tree_map(self.node_of, (tuple(args), dict(kwargs)))
+        taken, named = _pytree.tree_map(self.node_of, (tuple(args), dict(kwargs)))
         made = func(*args, **kwargs)
         if not any(isinstance(t, Tensor) for t in _pytree.tree_leaves(made)):
             return made
-        node = self.graph.call_function(func, *given, name=self.graph._target_to_str(func._opname))
+        node = self.graph.call_function(func, taken, named, name=self.graph._target_to_str(func._opname))
         if isinstance(made, Tensor):
             node.meta["val"] = made
             self.track(made, node)

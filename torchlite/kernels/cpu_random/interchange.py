@@ -36,6 +36,6 @@ def interchanger() -> Callable[[np.ndarray, np.ndarray], None] | None:
 
 def _interchange(laswp: Callable[..., None], integer: type, places: np.ndarray, targets: np.ndarray) -> None:
     # The places are a matrix of one column. Its rows are moved, not computed with, so any 64 bits may be in them.
-    pivots = (targets + 1).astype(integer, copy=False)
+    pivots: np.ndarray = (targets + 1).astype(integer, copy=False)
     one, rows, steps = (ctypes.byref(integer(k)) for k in (1, places.size, targets.size))
     laswp(one, ctypes.c_void_p(places.ctypes.data), rows, one, steps, ctypes.c_void_p(pivots.ctypes.data), one)

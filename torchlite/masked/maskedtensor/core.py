@@ -51,7 +51,7 @@ class MaskedTensor(Tensor):
                 "can use data.detach().clone()",
                 UserWarning,
             )
-        made = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: Any = Tensor._make_wrapper_subclass(
             cls, data.size(), strides=data.stride() if data.layout is strided else None, dtype=data.dtype,
             device=data.device, layout=data.layout, requires_grad=requires_grad,
         )  # fmt: skip

@@ -38,9 +38,9 @@ def _reduction(name: str) -> Callable[..., Any]:
         if name == "norm":
             more["ord"], args = (more.pop("p", 2.0), args) if not args else (args[0], args[1:])
         if args:
-            dim, *args = args
+            dim, args = args[0], args[1:]
         if args:
-            keepdim, *args = args
+            keepdim, args = args[0], args[1:]
         data, mask = input.get_data(), input.get_mask()
         if data.layout is not strided and dim is None:
             data, mask = (t.coalesce().values() if t.is_sparse else t.values() for t in (data, mask))

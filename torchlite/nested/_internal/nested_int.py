@@ -37,8 +37,8 @@ class NestedInt(int):
         return hash((self.number, self.coefficient))
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, NestedInt)
-        return same and (self.number, self.coefficient) == (other.number, other.coefficient)  # type: ignore[union-attr]
+        own = self.number, self.coefficient
+        return isinstance(other, NestedInt) and own == (other.number, other.coefficient)
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -49,7 +49,7 @@ class Ragged(NamedTuple):
 class NestedTensor(Tensor):
     """A nested tensor in the jagged layout."""
 
-    _values: Tensor
+    _values: Tensor  # type: ignore[assignment]
     _ragged: Ragged
 
     @staticmethod
@@ -60,7 +60,7 @@ class NestedTensor(Tensor):
         item = values.element_size()
         strides = tuple([n * item for n in contiguous_strides(shape)])
         form = MetaArray(shape, values.dtype.numpy, strides, 0, Memory(0))
-        made = as_class(wrap(form, values.dtype, values.backend.home), cls)
+        made: Any = as_class(wrap(form, values.dtype, values.backend.home), cls)
         made._values, made._ragged = values.detach(), ragged
         return made._require_grad(True) if requires_grad else made
 

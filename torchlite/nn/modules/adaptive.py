@@ -80,7 +80,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw new weights."""
         self.head.reset_parameters()
-        for first, second in self.tail:
+        pair: Any
+        for pair in self.tail:
+            first, second = pair
             first.reset_parameters()
             second.reset_parameters()
 

@@ -164,7 +164,7 @@ class RNNBase(Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         self._flat_weight_refs = []
-        made = super()._apply(fn, recurse)
+        made: Any = super()._apply(fn, recurse)
         self._init_flat_weights()
         return made
 
