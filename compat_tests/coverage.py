@@ -86,8 +86,8 @@ _NAMESPACES = (
 )
 _INTRODUCTION = (
     "Every public name, and whether torchlite has it. *Partial* means that the name is there and that the suite knows "
-    "of inputs on which it differs from PyTorch (`compat_tests/known_gaps.toml`). Of dtypes, complex32 is a name "
-    "alone. Not surveyed: ao, backends, export, jit, onnx, quantization, the rest of distributed and of fx, "
+    "of inputs on which it differs from PyTorch (`compat_tests/known_gaps.toml`). Not surveyed: "
+    "ao, backends, export, jit, onnx, quantization, the rest of distributed and of fx, "
     "the devices mps, mtia and xpu, and what is private. Written by `compat_tests/coverage.py`."
 )
 _VALUES = (torch.dtype, torch.layout, torch.memory_format, torch.Generator, float)

@@ -126,7 +126,7 @@ def test_default_device_is_where_tensors_are_made():
 
 
 @pytest.mark.parametrize(
-    "name", ["complex32", "qint8", "quint4x2", "bits8", "bits16", "int4", "uint1", "float4_e2m1fn_x2"]
+    "name", ["qint8", "quint4x2", "bits8", "bits16", "int4", "uint1", "float4_e2m1fn_x2"]
 )
 def test_types_that_may_be_named_though_no_tensor_has_them(name):
     described = [

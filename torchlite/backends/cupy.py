@@ -29,7 +29,7 @@ _PINNED = 1  # cudaMemoryTypeHost
 _HERE = ("empty", "full", "asarray", "from_host", "to_host", "bring", "cast", "copy", "write", "over_lists", "follow")
 
 
-_ABSENT = frozenset([d.numpy for d in dt.DTYPES if d.numpy.name.startswith("float8")])
+_ABSENT = frozenset([d.numpy for d in dt.DTYPES if d.numpy.name.startswith(("float8", "complex32"))])
 
 
 def _held(dtype: np.dtype) -> np.dtype:

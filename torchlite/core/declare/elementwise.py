@@ -9,6 +9,7 @@ from typing import Any
 from ..machine import fast
 from ..machine.array_backward import backward_on_arrays
 from ..machine.batching import BROADCAST
+from ..machine.half_complex import no_kernel
 from ..machine.operands import array_of, converted, fitting_array, form_of, result_type, scalar_array, tensors_in
 from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
@@ -68,7 +69,7 @@ def _form_for(edge: Any, operand: Any) -> Any:
     return (edge[0].output_forms[edge[1]][0], operand.dtype, operand.backend.home)
 
 
-_FLOAT32 = dt.float32.numpy
+_WIDE_COMPLEX = {dt.complex32: dt.complex64}
 
 
 def result_dtype(rule: Any, d: dt.dtype) -> Any:
@@ -133,15 +134,19 @@ class Elementwise(Op):
         self.refuse = refuse
         self.label = label or f"{self.signature.name}_cpu"
         self.halves = halves
+        self.wide = _WIDE_COMPLEX if halves == "own" else dt.WIDE
         self.scalars = [i for i, p in enumerate(self.signature.params) if p.type == "Scalar" and not p.sequence]
         # dtype -> result dtype, for operands of one dtype that need no conversion: the fast path's table
         self.direct: dict[dt.dtype, dt.dtype] = {}
+        widened = dt.WIDE if halves == "wide" else _WIDE_COMPLEX
         for d in dt.DTYPES:
-            converted_first = (self.floating and d.category < dt.FLOAT) or (halves == "wide" and d in dt.HALVES)
+            converted_first = (self.floating and d.category < dt.FLOAT) or d in widened
             if d in direct and self._accepts(d) and not converted_first and (refuse is None or refuse(d) is None):
                 self.direct[d] = result_dtype(self.result, d)
 
     def _accepts(self, d: dt.dtype) -> bool:
+        if d is dt.complex32:
+            return self.name not in no_kernel
         if self.dtypes is not None and d not in self.dtypes:
             return False
         return d.itemsize > 1 or d.category < dt.FLOAT  # nothing is computed in float8
@@ -154,7 +159,8 @@ class Elementwise(Op):
             raise error
         if not self._accepts(common):
             errors.broadcast_shapes(*[v.array.shape for i in self.operands for v in tensors_in(values[i])])
-            raise errors.not_implemented_for(self.label, common)
+            label = no_kernel[self.name] if common is dt.complex32 else self.label
+            raise errors.not_implemented_for(label, common)
         return common
 
     def prepare(self, values: Sequence[Any], backend: Backend) -> tuple[list[Any], dt.dtype | None]:
@@ -168,7 +174,7 @@ class Elementwise(Op):
 
     def fit_scalars(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
         """The values, with numbers that the dtype of the computation has room for, or an error."""
-        d = dt.float32 if self.halves != "own" and common in dt.HALVES else common
+        d = self.wide.get(common, common)
         fitting = list(values)
         for i in self.scalars:
             value = values[i]
@@ -203,15 +209,15 @@ class Elementwise(Op):
     def convert(self, values: Sequence[Any], common: dt.dtype, backend: Backend) -> list[Any]:
         """The kernel's arguments: arrays of one dtype for the operands, and the rest as it is."""
         arguments = [array_of(value) for value in values] if self.apart else list(values)
-        wide = self.halves != "own" and common in dt.HALVES
+        wide = self.wide.get(common)
         for i in self.promoted:
             value = values[i]
-            if wide and self.halves == "mixed":
-                arguments[i] = converted(value, dt.float32, backend)
+            if wide is not None and self.halves == "mixed":
+                arguments[i] = converted(value, wide, backend)
             else:
                 array = arguments[i] = converted(value, common, backend)
-                if wide and array is not None:
-                    arguments[i] = backend.cast(array, _FLOAT32)
+                if wide is not None and array is not None:
+                    arguments[i] = backend.cast(array, wide.numpy)
         return arguments
 
     def run(self, state: Any, kernel: Callable[..., Any], arguments: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine import LEADING, Tensor, TensorBase, array_of, into
+from ..machine.half_complex import refuse_half_complex
 from ..state import local
 from ..values import Array, Backend, contiguous_strides, dt, errors
 from .declaration import Rule
@@ -78,11 +79,13 @@ class Along(Op):
         place = self.place(values, ndim)
         if self.refuse is not None and (error := self.refuse(asked or d)) is not None:
             raise error
+        if t.array.size:  # without elements, no kernel runs
+            refuse_half_complex(self.name, asked or d)
         if asked is not None:
             d = asked
         elif d.category < dt.FLOAT and self.integers != "keep":
             d = dt.int64 if self.integers == "int64" else dt.get_default_dtype()
-        compute = dt.float32 if d in dt.HALVES else d
+        compute = dt.WIDE.get(d, d)
         array = t.array if t.dtype is compute else local.state.quiet(backend.cast, t.array, compute.numpy)
         arguments = [array, *place]
         for i in self.rest:

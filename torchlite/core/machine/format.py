@@ -211,6 +211,8 @@ def _chunks(items: list[str], size: int) -> list[list[str]]:
 
 def _cells(values: np.ndarray) -> tuple[list[str], int]:
     """Each value's text, padded to a common width, and the width by which to break lines."""
+    if values.dtype.kind == "W":
+        values = values.astype(np.complex64)
     if values.dtype.kind == "c":
         reals, real_width = _floats(values.real)
         imags, imag_width = _floats(values.imag)

@@ -298,7 +298,7 @@ class _OfDtype(type):
 
 def storage_name(d: dt.dtype) -> str:
     """The name of the class of storages of a dtype; of dtypes younger than such classes, that of bytes."""
-    return f"{d.legacy}Storage" if d.promotable else "UntypedStorage"
+    return f"{d.legacy}Storage" if d.has_storage else "UntypedStorage"
 
 
 STORAGES: dict[str, Any] = {
@@ -306,6 +306,6 @@ STORAGES: dict[str, Any] = {
         storage_name(d), (), {"dtype": d, "__module__": "torch", "__doc__": f"Storages with elements of {d}."}
     )
     for d in dt.DTYPES
-    if d.promotable
+    if d.has_storage
 }
 TypedStorage.__module__ = "torch.storage"

@@ -18,8 +18,8 @@ class dtype:
     """The type of a tensor's elements. There is one object per type, so `is` compares them."""
 
     __slots__ = (
-        "category", "cname", "is_complex", "is_floating_point", "is_signed", "itemsize", "legacy", "name", "numpy",
-        "promotable", "rank",
+        "category", "cname", "has_storage", "is_complex", "is_floating_point", "is_signed", "itemsize", "legacy",
+        "name", "numpy", "promotable", "rank",
     )  # fmt: skip
 
     def __init__(
@@ -38,6 +38,7 @@ class dtype:
         self.is_complex = category == COMPLEX
         self.is_signed = name.startswith("int") or (category >= FLOAT and name != "float8_e8m0fnu")
         self.promotable = not name.startswith(("float8", "uint16", "uint32", "uint64"))
+        self.has_storage = self.promotable and name != "complex32"  # whether there is a class of storages of it
 
     def __getattr__(self, name: str) -> Any:
         if name == "numpy":
@@ -87,6 +88,8 @@ float64 = dtype("float64", np.float64, FLOAT, 3, "Double", "double")
 complex64 = dtype("complex64", np.complex64, COMPLEX, 2, "ComplexFloat", "c10::complex<float>")
 complex128 = dtype("complex128", np.complex128, COMPLEX, 3, "ComplexDouble", "c10::complex<double>")
 know(float32=float32, float64=float64, int64=int64, bool_=bool_)
+_HALF_COMPLEX = getattr(ml_dtypes, "complex32", None)  # which older ml_dtypes have not
+complex32 = dtype("complex32", _HALF_COMPLEX, COMPLEX, 1, "ComplexHalf", "c10::complex<c10::Half>", 4)
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT, 0, "Float8_e4m3fn", "c10::Float8_e4m3fn")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT, 0, "Float8_e5m2", "c10::Float8_e5m2")
 float8_e4m3fnuz = dtype(
@@ -100,14 +103,13 @@ float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOAT, 0, "Fl
 DTYPES: tuple[dtype, ...] = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
     complex64, complex128, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
+    *(() if _HALF_COMPLEX is None else (complex32,)),
 )  # fmt: skip
 
 # Types that programs and files may name, and that no tensor can have here. (In PyTorch hardly an operator takes them.)
-complex32 = dtype("complex32", None, COMPLEX, 1, "ComplexHalf", "c10::complex<c10::Half>", 4)
 _QUANTISED = (("qint8", 1), ("quint8", 1), ("qint32", 4), ("quint4x2", 1), ("quint2x4", 1))
 _BITS = (("bits1x8", 1), ("bits2x4", 1), ("bits4x2", 1), ("bits8", 1), ("bits16", 2))
 _NAMED_ONLY: tuple[dtype, ...] = (
-    complex32,
     dtype("float4_e2m1fn_x2", None, FLOAT, 0, "Float4_e2m1fn_x2", "c10::Float4_e2m1fn_x2", 1),
     *(dtype(q, None, INT, 0, q.replace("uint", "UInt").replace("int", "Int").replace("q", "Q"), f"c10::{q}", size)
       for q, size in _QUANTISED),
@@ -123,7 +125,7 @@ _ABBREVIATED = {
 }  # fmt: skip
 
 # Every public name, PyTorch's second names included.
-NAMES: dict[str, dtype] = {d.name: d for d in (*DTYPES, *_NAMED_ONLY)} | {
+NAMES: dict[str, dtype] = {d.name: d for d in (*DTYPES, complex32, *_NAMED_ONLY)} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
@@ -136,7 +138,8 @@ _BY_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES}
 INTEGERS = frozenset(d for d in DTYPES if d.category == INT)
 FLOATS = frozenset((float16, bfloat16, float32, float64))
 HALVES = frozenset((float16, bfloat16))
-COMPLEXES = frozenset((complex64, complex128))
+WIDE = {float16: float32, bfloat16: float32, complex32: complex64}  # what those of half the length are computed in
+COMPLEXES = frozenset((complex32, complex64, complex128))
 NUMBERS = INTEGERS | FLOATS | COMPLEXES
 
 
@@ -162,7 +165,7 @@ def _promote(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
     for d in (a, b):
-        if d in _NAMED_ONLY and d is not complex32:
+        if d in _NAMED_ONLY:
             raise RuntimeError(f"Promotion from {a.legacy} and {b.legacy} is unsupported.")
     for family in ("float8", "uint16", "uint32", "uint64"):
         wide = family.startswith("uint")

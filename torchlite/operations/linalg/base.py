@@ -69,15 +69,15 @@ def check_square(name: str, t: Tensor, called: str = "A") -> None:
 
 
 def check_inexact(name: str, t: Tensor, low: bool = False) -> None:
-    if t.dtype not in INEXACT:
+    if t.dtype not in INEXACT and t.dtype not in dt.WIDE:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {t.dtype.legacy}")
-    if t.dtype in dt.HALVES and not low:
+    if t.dtype in dt.WIDE and not low:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {t.dtype.legacy}")
 
 
 def check_kernel(label: str, t: Tensor) -> None:
     """Refuse what LAPACK does not compute with, in the name of PyTorch's kernel."""
-    if t.dtype not in INEXACT or t.dtype in dt.HALVES:
+    if t.dtype not in INEXACT or t.dtype in dt.WIDE:
         raise not_implemented_for(label, t.dtype)
 
 

@@ -21,7 +21,7 @@ def _decomposed(xp: Namespace, a: Array) -> tuple[Any, Any, Any]:
 
 
 def _epsilon(d: dt.dtype) -> float:
-    if d not in INEXACT or d in dt.HALVES:
+    if d not in INEXACT or d in dt.WIDE:
         raise RuntimeError("This function doesn't handle types other than float and double")
     return dt.finfo(d.to_real()).eps
 
@@ -91,7 +91,7 @@ pseudoinverse = Op(
 
 def pinv(self: Tensor, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudoinverse, where singular values up to `atol` or `rtol` times the largest count as zero."""
-    if self.dim() < 2 or self.dtype not in INEXACT or self.dtype in dt.HALVES:
+    if self.dim() < 2 or self.dtype not in INEXACT or self.dtype in dt.WIDE:
         raise RuntimeError(
             f"linalg.pinv({self.dtype.legacy}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"

@@ -84,7 +84,7 @@ def _geqrf(xp: Namespace, a: Array) -> Any:
 def _check_geqrf(self: Tensor) -> None:
     if self.dim() < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    if self.dtype not in INEXACT or self.dtype in dt.HALVES:
+    if self.dtype not in INEXACT or self.dtype in dt.WIDE:
         raise not_implemented_for("geqrf_cpu", self.dtype)
 
 

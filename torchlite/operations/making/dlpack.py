@@ -38,8 +38,8 @@ class DLDeviceType(enum.IntEnum):
 
 # What DLPack has numbers for and NumPy does not: these travel as unsigned integers of their size, renumbered.
 _CODES = {
-    dt.bfloat16: 4, dt.float8_e4m3fn: 10, dt.float8_e4m3fnuz: 11, dt.float8_e5m2: 12, dt.float8_e5m2fnuz: 13,
-    dt.float8_e8m0fnu: 14,
+    dt.bfloat16: 4, dt.complex32: 5, dt.float8_e4m3fn: 10, dt.float8_e4m3fnuz: 11, dt.float8_e5m2: 12,
+    dt.float8_e5m2fnuz: 13, dt.float8_e8m0fnu: 14,
 }  # fmt: skip
 _BY_CODE = {code: d for d, code in _CODES.items()}
 _UNSIGNED = 1

@@ -341,7 +341,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, d: dt.dtype | None) -> 
     elif complex_ and not d.is_complex:
         inferred = dt.default_complex().cname
         raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {d.legacy}")
-    elif d is dt.bool_:
+    elif d in (dt.bool_, dt.complex32):
         raise not_implemented_for(f"{name}_cpu", d)
     start, end = [v.item() if isinstance(v, TensorBase) else v for v in (start, end)]
     return start, end, d
@@ -391,6 +391,8 @@ def eye(n: int, m: int | None, d: Any, backend: Backend) -> Tensor:
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     d = d or dt.get_default_dtype()
+    if d is dt.complex32:
+        raise not_implemented_for("eye", d)
     return wrap(backend.xp.eye(n, n if m is None else m, dtype=d.numpy), d, backend)
 
 

@@ -150,6 +150,7 @@ for _d in dt.DTYPES:
 
 
 _PYTHON = (bool, int, float, complex)
+_WITHOUT_CLASS = {f"torch.{d.legacy}Tensor": d for d in dt.DTYPES}  # names that mean a dtype where there is no class
 
 
 @published(
@@ -164,9 +165,9 @@ def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> A
             module += ".sparse"
         return f"{module}.{self.dtype.legacy}Tensor"
     if isinstance(dtype, str):
-        if dtype not in TYPES:
+        if dtype not in TYPES and dtype not in _WITHOUT_CLASS:
             raise ValueError(f"invalid type: '{dtype}'")
-        dtype = TYPES[dtype]
+        dtype = TYPES.get(dtype) or _WITHOUT_CLASS[dtype]
     if dtype is Tensor:
         dtype = TYPES[f"torch.{dt.get_default_dtype().legacy}Tensor"]
     if dtype in _PYTHON:

@@ -47,12 +47,12 @@ def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
     if t.is_meta:
         return _rebuild_meta_tensor_no_storage, (t.dtype, size, stride, t.requires_grad)
     raw = UntypedStorage.of(t)
-    storage = TypedStorage(wrap_storage=raw, dtype=t.dtype) if t.dtype.promotable else raw
+    storage = TypedStorage(wrap_storage=raw, dtype=t.dtype) if t.dtype.has_storage else raw
     args = (storage, t.storage_offset(), size, stride, t.requires_grad, OrderedDict())
     bits = t.backend.bits
     metadata = {name: True for name, bit in (("conj", CONJ), ("neg", NEG)) if bits & bit}
     extra = (metadata,) if metadata else ()
-    if t.dtype.promotable:
+    if t.dtype.has_storage:
         return _rebuild_tensor_v2, (*args, *extra)
     return _rebuild_tensor_v3, (*args, t.dtype, *extra)
 

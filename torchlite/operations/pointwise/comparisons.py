@@ -78,7 +78,11 @@ def equal(self: Tensor, other: Tensor) -> bool:
     refuse_batch((self, other), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
     if self.backend.home is not other.backend.home:
         raise errors.different_devices(self.device, other.device)
-    return self.array.shape == other.array.shape and bool((self == other).all())
+    if self.array.shape != other.array.shape:
+        return False
+    if self.dtype is dt.complex32:
+        raise errors.not_implemented_for("equal_notnan_cpu" if self is other else "equal_cpu", self.dtype)
+    return bool((self == other).all())
 
 
 def _no_bool(elements: Any, test_elements: Any, *_: bool) -> None:

@@ -14,11 +14,13 @@ from ..making.copy import clone
 from ..shapes.slicing import select
 from .selection import where
 
+_PARTS = frozenset((dt.float16, dt.float32, dt.float64))  # what complex numbers are made of
+
 # ---- views as pairs of real numbers, and back
 
 
 def _view_as_real(xp: Namespace, array: Array) -> Any:
-    return array[..., None].view(array.real.dtype)
+    return array[..., None].view(dt.of_numpy(array.dtype).to_real().numpy)
 
 
 def _check_complex(self: Tensor) -> None:
@@ -37,7 +39,7 @@ def _view_as_complex(xp: Namespace, array: Array) -> Any:
 
 
 def _check_pairs(self: Tensor) -> None:
-    if self.dtype not in (dt.float32, dt.float64):
+    if self.dtype not in _PARTS:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{self.dtype.legacy}"
@@ -203,23 +205,23 @@ def _check_made(out: Any, values: Sequence[Any]) -> None:
 
 
 def _check_parts(one: Tensor, other: Tensor) -> None:
-    floats = (dt.float16, dt.float32, dt.float64)
     pair = (one.dtype.legacy, other.dtype.legacy)
-    if one.dtype not in floats or other.dtype not in floats:
+    if one.dtype not in _PARTS or other.dtype not in _PARTS:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got {} and {}".format(*pair))
     if one.dtype is not other.dtype:
         raise RuntimeError("Expected object of scalar type {} but got scalar type {} for second argument".format(*pair))
 
 
 def _join(xp: Namespace, real: Any, imag: Any) -> Any:
-    result = xp.asarray(xp.add(real, imag, dtype=dt.of_numpy(real.dtype).to_complex().numpy))
-    result.real, result.imag = real, imag
-    return result
+    made = xp.empty_like(xp.add(real, imag), dtype=dt.of_numpy(real.dtype).to_complex().numpy)
+    parts = _view_as_real(xp, made)
+    parts[..., 0], parts[..., 1] = real, imag
+    return made
 
 
 complex_ = Elementwise(
     "complex(Tensor real, Tensor imag)", _join, {"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
-    check=_check_parts, check_out=_check_made, result="complex", dtypes=frozenset((dt.float32, dt.float64)),
+    check=_check_parts, check_out=_check_made, result="complex", dtypes=_PARTS,
 )  # fmt: skip
 publish(complex_, method=False)
 polar = Elementwise(

@@ -159,7 +159,7 @@ def _mv_of_batches(self: Tensor, vec: Tensor) -> Tensor:
 # Words of a product of two tensors of one dtype, with a fast path.
 _FAST: dict[str, Any] = {
     "fast": fast.binary,
-    "direct": {d: d for d in dt.DTYPES if d is not dt.bool_ and (d.itemsize > 1 or d.category < dt.FLOAT)},
+    "direct": {d: d for d in dt.NUMBERS if d is not dt.complex32},
 }
 
 

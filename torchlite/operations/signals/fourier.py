@@ -27,12 +27,18 @@ _SCALES = ("backward", "ortho", "forward")  # where NumPy puts the factor that e
 # ---- the three transforms
 
 
+def _refuse_halves(d: dt.dtype) -> None:
+    if d is dt.complex32:
+        raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
+    if d in dt.HALVES:
+        raise RuntimeError(f"Unsupported dtype {d.legacy}")
+
+
 def _check(category: int, kind: str) -> Callable[..., None]:
     def check(self: Tensor, *_: Any) -> None:
         if self.dtype.category != category:
             raise RuntimeError(f"Only supports {kind} dtypes, but found: {self.dtype.legacy}")
-        if self.dtype in dt.HALVES:
-            raise RuntimeError(f"Unsupported dtype {self.dtype.legacy}")
+        _refuse_halves(self.dtype)
 
     return check
 
@@ -129,8 +135,7 @@ for _op in (c2c, r2c, c2r):
 
 def _promoted(self: Tensor, complex_: bool = False) -> Tensor:
     d = self.dtype if self.dtype.category >= dt.FLOAT else dt.get_default_dtype()
-    if d in dt.HALVES:
-        raise RuntimeError(f"Unsupported dtype {d.legacy}")
+    _refuse_halves(d)
     return self.to(d.to_complex() if complex_ else d)
 
 
