@@ -6,12 +6,15 @@ import os
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.declare import Signature, taking
-from ..core.machine import Node, Tensor, TensorBase, name_of
+from ..core.machine import Node, Tensor, TensorBase, accumulator_of, name_of
 from ..core.state import Mode, SetAtOnce, Switch, local
 from ..core.values import warn
+
+if TYPE_CHECKING:
+    from .engine import GraphTask
 
 # The rooms whose lines stand at the end of the trace of a call, and tell its author nothing.
 _WITHIN = tuple([str(Path(__file__).parents[1] / room) + os.sep for room in ("autograd", "core", "operations")])
@@ -36,18 +39,21 @@ class Anomaly:
             node.metadata["parent_"] = task.node
 
     def watch(self, node: Node, grads: list[Any]) -> Sequence[Any]:
-        """Run a node, and tell where it came from if that goes wrong."""
-        try:
-            results = node.apply(grads)
-            if self.check_nan:
-                for at, g in enumerate(results):
-                    if isinstance(g, TensorBase) and _has_nan(g):
-                        raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {at}th output.")
-        except Exception:
-            for said in _origins(node):
-                warn(said)
-            raise
+        """Run a node, and look for NaN in what it gives."""
+        results = node.apply(grads)
+        if self.check_nan:
+            for at, g in enumerate(results):
+                if isinstance(g, TensorBase) and _has_nan(g):
+                    raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {at}th output.")
         return results
+
+    def tell(self, task: GraphTask) -> None:
+        """Say where the node, or leaf, comes from at which a pass went wrong."""
+        node = task.node
+        if isinstance(node, TensorBase):
+            node = _accumulator(node, [edge for edge, _ in task.roots])
+        for said in _origins(node):
+            warn(said)
 
 
 def _has_nan(t: Tensor) -> bool:
@@ -56,6 +62,21 @@ def _has_nan(t: Tensor) -> bool:
         t = t.array.main
     t = t.detach()
     return bool((t != t).any())
+
+
+def _accumulator(leaf: Tensor, roots: list[Any]) -> Node:
+    """The node of a leaf, which comes from where the first one was made that leads there."""
+    leading, seen, stack = [], set(), [edge[0] for edge in roots if edge.__class__ is tuple]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            leading += [node for edge in node.next_edges if edge is leaf]
+            stack += [edge[0] for edge in node.next_edges if edge.__class__ is tuple]
+    made = accumulator_of(leaf)
+    for node in sorted(leading, key=lambda node: node.sequence_nr)[:1]:
+        made.metadata.update({k: v for k, v in node.metadata.items() if k == "traceback_"})
+    return made
 
 
 def _origins(node: Node | None) -> Iterator[str]:

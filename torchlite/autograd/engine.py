@@ -64,6 +64,10 @@ def run(
                 task.aim(goals)
             task.drain(task.enter(roots), state.quiet)
             task.call_back()
+        except Exception:
+            if mode.anomaly is not None:
+                mode.anomaly.tell(task)
+            raise
         finally:
             state.mode, state.task = outer_mode, outer_task
     finally:  # for an exception at the line above

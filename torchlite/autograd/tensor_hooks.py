@@ -15,7 +15,7 @@ from ..core.machine.tensor import Tensor
 from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import last_edge, requires_grad, resolve
 from ..core.state import local
-from ..core.values import contiguous_format
+from ..core.values import contiguous_format, type_text
 
 
 @method("register_hook")
@@ -189,10 +189,9 @@ def _check_replacement(hook: Any, changed: Any, grad: Any) -> None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(changed, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
-    if _kind(changed) != _kind(grad):
-        raise RuntimeError(
-            f"hook '{_name(hook)}' has changed the type of value (was {_kind(grad)} got {_kind(changed)})"
-        )
+    was, got = [type_text(t.dtype, t.device) for t in (grad, changed)]
+    if was != got:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})")
     if changed.backend.home is not grad.backend.home:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the device of value")
     if changed.array.shape != grad.array.shape:
@@ -201,10 +200,3 @@ def _check_replacement(hook: Any, changed: Any, grad: Any) -> None:
 
 def _name(hook: Any) -> str:
     return getattr(hook, "__name__", None) or type(hook).__name__
-
-
-def _kind(t: Tensor) -> str:
-    kind = t.backend.device.type
-    if kind in ("cpu", "cuda"):
-        return f"torch.{'' if kind == 'cpu' else 'cuda.'}{t.dtype.legacy}Tensor"
-    return f"{kind.capitalize()}{t.dtype.legacy}Type"

@@ -102,6 +102,7 @@ class Elementwise(Op):
     real_parts: bool = True  # whether a real operand gets the real part of a complex gradient, or that is refused
     diagonal: bool = True  # whether each element of the result depends on the operands' elements there alone
     numbers_count: bool = False  # whether a number has a say in the result's strides, as a 0-dim tensor has
+    converts: bool = False  # whether PyTorch's kernel writes to `out=` of any dtype by itself
     apart: Sequence[str] = ()  # operands that are not promoted with the others, and stay as they are
     by_form = follows_edges = elementwise = lays = True
 
@@ -264,17 +265,26 @@ class Elementwise(Op):
         return backend.ordered(outputs, result_strides(outputs.shape, tuple(forms)))
 
     def into(self, out: Any, values: Sequence[Any]) -> Any:
-        if isinstance(out, Tensor):
-            read = [t for i in self.operands for t in tensors_in(values[i])]
-            check_no_overlap(out)
-            for other in read:
-                check_apart(out, other)
-            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
-            if out.array.shape != shape and any([other is out for other in read]):
-                raise RuntimeError(
-                    f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
-                )
-        return super().into(out, values)
+        if not isinstance(out, Tensor):
+            return super().into(out, values)
+        read = [t for i in self.operands for t in tensors_in(values[i])]
+        check_no_overlap(out)
+        for other in read:
+            check_apart(out, other)
+        shape = errors.broadcast_shapes(*[t.array.shape for t in read])
+        if out.array.shape != shape and any([other is out for other in read]):
+            raise RuntimeError(
+                f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
+            )
+        made = super().into(out, values)
+        cast = self.result == "bool" and not self.converts and out.dtype is not dt.bool_ and not out.dtype.is_complex
+        if cast and result_type(*read).is_complex:  # the dtype in which PyTorch has zeros and ones
+            errors.warn("Casting complex values to real discards the imaginary part")
+        return made
+
+    def written_at_once(self, values: Sequence[Any]) -> Container[dt.dtype]:
+        promoted = [values[i] for i in self.promoted if values[i] is not None]
+        return dt.DTYPES if self.converts else (result_type(*promoted),)
 
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         super().save(node, values, results)

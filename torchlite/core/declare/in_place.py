@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.operands import tensors_in
-from ..machine.saved import SavedOutput, SavedWrite, announce_write, check_keepable
+from ..machine.saved import SavedOutput, SavedWrite, announce_write
 from ..machine.tangent import hold
 from ..machine.tensor_parts import TensorBase
 from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
@@ -66,9 +66,7 @@ class InPlace(Recording):
         if moving:
             hold(before, values)
         if edges is not None:
-            for is_result, at, users in self._to_save:  # before anything is written
-                if not is_result and at and not self.spared(users, edges):
-                    check_keepable(values[at])
+            self.check_kept(edges, [None, *values[1:]])  # before anything is written
             if state.mode.saved_hooks:  # which see operands as they are before the write
                 values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name
@@ -90,14 +88,14 @@ class InPlace(Recording):
         """Refuse to write to one place several times, or to what is still to be read."""
         if self.check_in_place is not None:
             self.check_in_place(target, *values)
+        if self.warns is not None and overlaps(target):
+            for name, indexing in self.warns(target, *values).items():
+                warn_of_overlap(name, indexing)
         if not self.repeats or target.backend.lazy:
             check_no_overlap(target)
         for value in values if self.reads is None else self.reads(target, *values):
             for other in tensors_in(value):
                 check_apart(target, other, self.exclusive)
-        if self.warns is not None and overlaps(target):
-            for name, indexing in self.warns(target, *values).items():
-                warn_of_overlap(name, indexing)
 
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         """Put the result into `self_`; `before` is what it was."""

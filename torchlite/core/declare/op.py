@@ -23,7 +23,7 @@ from ..machine.half_complex import half_complex_arguments
 from ..machine.operands import alike, array_of, common_backend, computed, converted, result_type, tensors_in
 from ..machine.plan import planned
 from ..machine.tensor import Tensor, wrap, wrap_shown
-from ..machine.view import ask_for_histories, follow_bases
+from ..machine.view import follow_bases
 from ..state import local
 from ..values import Array, Backend, dt, out_of_memory
 from .public_forms import PublicForms
@@ -97,9 +97,8 @@ class Op(PublicForms):
         except MemoryError as error:
             raise out_of_memory(error) from None
         except Exception:
-            if mode.grad and self.asks:  # PyTorch asks for histories first, and some may not be asked for
-                self.edges(values)
-                ask_for_histories(values)
+            if mode.grad and self.asks:
+                self.check_recordable(values)
             raise
         if not backend.level and self.recorded and mode.records:
             listed = results if results.__class__ is tuple or results.__class__ is list else (results,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from ..machine.out_dtypes import BEFORE_DIMS, KEEPS_DTYPE, check_out_dtype
@@ -16,6 +16,7 @@ from ..machine.tensor import Tensor
 from ..machine.tensor_parts import TensorBase
 from ..machine.write import into
 from ..state import local
+from ..values import dt
 from .in_place import InPlace
 from .schema import Signature
 from .told import tell
@@ -59,12 +60,17 @@ class PublicForms(InPlace):
     def into(self, out: Any, values: Sequence[Any]) -> Any:
         """Compute, and write the results to where they are wanted. What is refused may be `out` before all else."""
         try:
-            return into(out, self.apply, values, self.signature.name, self.exact_out, self.elementwise)
+            at_once = self.written_at_once(values)
+            return into(out, self.apply, values, self.signature.name, self.exact_out, self.elementwise, at_once)
         except (IndexError, NotImplementedError) as error:
             name = self.signature.name
             if isinstance(out, TensorBase) and name in (BEFORE_DIMS if isinstance(error, IndexError) else KEEPS_DTYPE):
                 check_out_dtype(name, values[0].dtype, out.dtype, exact=self.exact_out)
             raise
+
+    def written_at_once(self, values: Sequence[Any]) -> Container[dt.dtype]:
+        """The dtypes of `out=` that PyTorch's kernel writes to without a cast, beside that of the results."""
+        return ()
 
     def function(self, method: bool = False) -> Callable[..., Any]:
         """The public function, or a method that is called just like it."""

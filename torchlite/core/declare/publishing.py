@@ -11,7 +11,6 @@ from ..machine.overrides import dispatch, needs_dispatch, public
 from ..machine.plan import planned
 from ..machine.registry import aten, functions
 from ..machine.tensor import Tensor
-from ..machine.view import ask_for_histories
 from ..machine.write import into
 from ..state import local
 from .op import Op
@@ -120,12 +119,7 @@ def publish_python(
             if local.state.mode.direct:
                 values = signature.at_once(args, kwargs)
                 if values is not None:
-                    try:
-                        return f(*values)
-                    except Exception:
-                        if local.state.mode.grad:  # as for ops
-                            ask_for_histories(values)
-                        raise
+                    return f(*values)
             return bound(args, kwargs, call, as_method)
 
         if comes_to is None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..machine.node import FIRST, UNVERSIONED
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
-from ..machine.saved import Hooked, SavedOutput, entries_of, keep, keep_output
+from ..machine.saved import Hooked, SavedOutput, check_keepable, entries_of, keep, keep_output
 from ..machine.tensor_parts import TensorBase
+from ..machine.view import ask_for_histories
 from ..state import local
 from .declaration import Declaration
 from .op_node import unpacked
@@ -79,6 +80,20 @@ class Recording(Declaration):
                 return None
         return [None if e is NOWHERE else e for e in edges]
 
+    def check_recordable(self, values: Sequence[Any]) -> None:
+        """Raise what PyTorch says before it computes: of histories that may not be asked for, of what is not kept."""
+        if not self.rules:
+            ask_for_histories(values)
+        edges = self.edges(values)
+        if edges is not None:
+            self.check_kept(edges, values)
+
+    def check_kept(self, edges: Sequence[Any], values: Sequence[Any]) -> None:
+        """Refuse operands that backward needs and could not rely on."""
+        for is_result, at, users in self._to_save:
+            if not is_result and not self.spared(users, edges):
+                check_keepable(values[at])
+
     def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
         node_class = self.node_class
         for at, named in self.number_nodes:
@@ -103,13 +118,12 @@ class Recording(Declaration):
     def save(self, node: OpNode, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Keep what the derivatives name: all of it, as PyTorch does, but for an input that only one names in vain."""
         edges = node.next_edges
-        selective = len(self.rules) == len(edges)
         stack = local.state.mode.saved_hooks
         saved: list[Any] = []
         for is_result, at, users in self._to_save:
             if is_result:
                 saved.append(keep_output(results[at], at, stack))
-            elif selective and self.spared(users, edges):
+            elif self.spared(users, edges):
                 saved.append(None)
             else:
                 saved.append(keep(values[at], stack))
@@ -137,7 +151,7 @@ class Recording(Declaration):
 
     def spared(self, users: tuple[int, ...], edges: Sequence[Any]) -> bool:
         """Whether an input that these derivatives name need not be kept."""
-        return len(users) == 1 < len(self.rules) and edges[users[0]] is None
+        return len(users) == 1 < len(self.rules) == len(edges) and edges[users[0]] is None
 
     def backward_function(self) -> Callable[[OpNode, list[Any]], Sequence[Any]]:
         """The node's `apply`: gradients for its edges from those of its results."""

@@ -20,7 +20,8 @@ _VALUES = (
 
 # Of ops whose (first) result has to have its dtype.
 _EXACT = {
-    "ceil conj_physical floor frac gelu hardshrink neg round sgn sign softplus softshrink special_round trunc": _FOUND,
+    "bitwise_not ceil conj_physical floor frac gelu hardshrink neg": _FOUND,
+    "round sgn sign softplus softshrink special_round trunc": _FOUND,
     "addbmm": "self and mat2 must have the same dtype, but got {got.legacy} and {want.legacy}",
     "amax amin": _INPUT_AND_OUT,
     "cummax cummin logcumsumexp": _SCALAR_TYPE,

@@ -25,6 +25,15 @@ from .view import resolve
 # Pack and unpack. Default hooks have a third part: what is called with a tensor about to be written to, or None.
 Hooks = tuple[Any, ...]
 _new = object.__new__
+# What is advised where a saved tensor was overwritten, without anomaly detection and with it.
+_BLIND = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+_WATCHED = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
+    "changed in there or anywhere later. Good luck!"
+)
 
 
 class Entry(Protocol):
@@ -283,9 +292,8 @@ def stale(
     kind = f"{type_text(tensor.dtype, tensor.device)} {list(tensor.array.shape)}"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind}]"
-        f"{who} is at version {version - detached}; expected version {expected} instead. Hint: enable anomaly "
-        "detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        f"{who} is at version {version - detached}; expected version {expected} instead. Hint: "
+        + (_BLIND if _mode.local.state.mode.anomaly is None else _WATCHED)
     )
 
 

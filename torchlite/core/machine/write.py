@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from ..state import local
@@ -134,10 +134,13 @@ def bump(t: Tensor) -> None:
     counter.n += 1
 
 
-def write_out(target: Tensor, result: Tensor, elementwise: bool = False, apart: bool = True) -> None:
+def write_out(
+    target: Tensor, result: Tensor, elementwise: bool = False, apart: bool = True, at_once: Container[dt.dtype] = ()
+) -> None:
     """Put `result` into the tensor given as `out=`, resized if its shape differs: to the layout of elementwise results.
 
-    Where those are cast, PyTorch resizes what it computes in, and the tensor after it, and tells of both.
+    Where those are cast, not written `at_once`, PyTorch resizes what it computes in, and the tensor after it, and tells
+    of both.
     """
     if not isinstance(target, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
@@ -153,7 +156,8 @@ def write_out(target: Tensor, result: Tensor, elementwise: bool = False, apart: 
     shape = result.array.shape
     if target.array.shape != shape:
         if target.array.size:
-            for _ in range(2 if elementwise and result.dtype is not target.dtype else 1):
+            cast = elementwise and target.dtype is not result.dtype and target.dtype not in at_once
+            for _ in range(1 + cast):
                 errors.out_resized(target.array.shape, shape)
         target._resize_output_(shape, target.device)
         backend = target.backend.real
@@ -172,6 +176,7 @@ def into(
     name: str,
     exact: bool = False,
     elementwise: bool = False,
+    at_once: Container[dt.dtype] = (),
 ) -> Any:
     """Compute, then copy the results into the tensors given as `out=`; `exact`, these must have the results' dtypes."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -197,7 +202,7 @@ def into(
     for at, (target, result) in enumerate(zip(outs, made)):
         check_out_dtype(name, result.dtype, target.dtype, exact=exact, first=not at)
     for target, result in zip(outs, made):
-        write_out(target, result, elementwise)
+        write_out(target, result, elementwise, at_once=at_once)
     if not several:
         return out
     return results.put_into(outs) if hasattr(results, "put_into") else outs

@@ -168,8 +168,9 @@ def forward_not_implemented(name: str, in_place: bool = False) -> NotImplemented
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The common shape, right-aligned; RuntimeError naming the first dimension that differs."""
-    result = [1] * max(map(len, shapes), default=0)
+    result: list[int] = []
     for shape in shapes:
+        result[:0] = [1] * (len(shape) - len(result))
         for back in range(1, len(shape) + 1):
             size, have = shape[-back], result[-back]
             if size != have and size != 1:

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.declare import Signature
 from ...core.machine import Tensor, TensorBase, dispatch, functions, needs_dispatch, overridable, planned, public
 from ...core.native import named
-from ...core.values import warn, within
+from ...core.values import warn
 from ...operations.learning import class_loss, margin_loss
 from ...operations.learning import losses as loss
 from ...operations.pointwise.activations import log_sigmoid
@@ -393,7 +393,6 @@ def linear_cross_entropy(
 @reduced
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = loss.MEAN) -> Tensor:
     """`log(1 + exp(-target * input))`, for targets of 1 and -1."""
-    within(input.shape, target.shape)  # PyTorch computes in what was made of the input
     return loss.soft_margin_loss(input, target, reduction)
 
 

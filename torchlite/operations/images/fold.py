@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from ...core.declare import LaidOp, publish_python
-from ...core.machine import LEADING, Tensor
+from ...core.machine import LEADING, Tensor, requires_grad
+from ...core.state import local
 from ...core.values import Array, Backend, dt
 from ...kernels.windows import steps
 from ..making.windows import Ints, taps
@@ -91,9 +92,11 @@ def _described(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints | None 
 
 def _unfold(self: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """All windows of images as columns."""
+    if local.state.mode.grad and requires_grad(self):  # so that a node notes both sizes first
+        self.size(-1), self.size(-2)
     _check(kernel, dilation, padding, stride)
     shape = self.array.shape
-    if len(shape) < 3:
+    if len(shape) < 3 and self.size(1):
         self.size(2)
     if len(shape) > 4 or 0 in shape[-3:]:
         raise RuntimeError(

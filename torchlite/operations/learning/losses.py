@@ -221,13 +221,14 @@ def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
 
 def _check_soft_margin(self: Tensor, target: Tensor, reduction: int) -> None:
     """PyTorch computes in memory like the input's."""
-    if self.dtype.category < dt.FLOAT <= target.dtype.category:
-        raise cannot_cast(target.dtype, self.dtype)
     if local.state.mode.grad and requires_grad(target):
         raise RuntimeError(
             "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
             "cannot have requires_grad True."
         )
+    within(self.shape, target.shape)
+    if self.dtype.category < dt.FLOAT <= target.dtype.category:
+        raise cannot_cast(target.dtype, self.dtype)
 
 
 soft_margin_loss = publish(

@@ -305,9 +305,7 @@ def _overwrite_converted(op: Op, self_: Tensor, before: Tensor, values: list[Any
     """The source is converted, moved and broadcast into the tensor's memory."""
     source = values[1]
     shape, have = self_.array.shape, source.array.shape
-    if have != shape and not expands(have, shape):
-        errors.broadcast_shapes(shape, have)
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(have)}")
+    errors.within(shape, have)
     backend = self_.backend.real
     array = source.array
     if source.backend.real is not backend:

@@ -98,6 +98,8 @@ def _check_mask(shape: tuple[int, ...], mask: tuple[int, ...], dim: int) -> None
 
 
 def _check_bounds(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]) -> None:
+    """Refuse numbers that are out of bounds: where places are named by several, of the first such place."""
+    numbers: list[tuple[Any, int, int]] = []  # each with the size that bounds it, and what errors call its dimension
     dim = nr = 0
     for place in places:
         if place.__class__ is slice:
@@ -108,13 +110,26 @@ def _check_bounds(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]) 
         elif not shape[dim] and place.size:
             raise IndexError("index is out of bounds for dimension with size 0")
         else:
-            check_range(xp, place, shape[dim], out_of_bounds(nr, shape[dim]), -shape[dim])
+            numbers.append((place, shape[dim], nr))
             dim += 1
             nr += 1
+    try:
+        for place, size, nr in numbers:
+            check_range(xp, place, size, out_of_bounds(nr, size), -size)
+    except IndexError:
+        wide = xp.broadcast_arrays(*[place for place, _, _ in numbers])
+        wrong = xp.stack([(p < -size) | (p >= size) for p, (_, size, _) in zip(wide, numbers)], -1).reshape(-1)
+        at, which = divmod(int(wrong.argmax()), len(numbers))
+        raise out_of_bounds(numbers[which][2], numbers[which][1])(int(wide[which].reshape(-1)[at])) from None
 
 
 def _check_together(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
     """Raise PyTorch's error for places that an array refused, or for values that do not fit them."""
+    _check_shapes(xp, shape, places, values)
+    _check_bounds(xp, shape, places)
+
+
+def _check_shapes(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any], values: Any = None) -> None:
     numbers = _whole_numbers(xp, places)
     shapes = [p.shape for p in numbers if p.__class__ is not slice]
     try:
@@ -134,7 +149,6 @@ def _check_together(xp: Namespace, shape: tuple[int, ...], places: Sequence[Any]
                 f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
                 f"shape {list(made)}"
             )
-    _check_bounds(xp, shape, places)
 
 
 def _whole_numbers(xp: Namespace, places: Sequence[Any]) -> list[Any]:
@@ -281,7 +295,7 @@ def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, 
     if values.dtype != self.dtype:
         masks = [i for i in indices if i is not None]
         if accumulate or values.size != 1 or len(masks) != 1 or masks[0].dtype.kind != "b":
-            _check_together(xp, self.shape, places, values)
+            _check_shapes(xp, self.shape, places, values)
             have, given = [dt.of_numpy(array.dtype).legacy for array in (self, values)]
             raise RuntimeError(
                 f"Index put requires the source and destination dtypes match, got {have} for the destination and "

@@ -19,7 +19,7 @@ def _check_indices(name: str, indices: Tensor, function: str) -> None:
     if indices.dtype not in _INDEX_TYPES:
         raise RuntimeError(
             f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{indices.dtype.legacy}Tensor instead (while checking arguments for {function})"
+            f"{type_text(indices.dtype, indices.device)} instead (while checking arguments for {function})"
         )
 
 

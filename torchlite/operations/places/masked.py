@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core.declare import Signature, describe, function, method, publish, published, sum_to
 from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch
-from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt
+from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, warn
+from ...core.values.errors import within
 from ..pointwise.selection import where
 from .writing import Picking, Writing, not_boolean
 
@@ -41,14 +42,8 @@ def _filled(xp: Namespace, self: Array, mask: Any, value: Any) -> Any:
 
 
 def _fill(xp: Namespace, self: Array, mask: Any, value: Any) -> None:
-    _check_in_place(self, mask)
+    within(self.shape, mask.shape)
     xp.copyto(self, value, where=mask)
-
-
-def _check_in_place(self: Any, mask: Any) -> None:
-    shape = broadcast_shapes(mask.shape, self.shape)
-    if shape != self.shape:
-        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def _outside(g: Tensor, self_shape: Any, mask: Tensor) -> Tensor:
@@ -140,12 +135,17 @@ def _check_scatter_in_place(self: Tensor, mask: Tensor, source: Tensor) -> None:
             f"masked_scatter: expected self and source to have same dtypes but got{self.dtype.legacy} and "
             f"{source.dtype.legacy}"
         )
+    if mask.dtype is dt.uint8:
+        warn(
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask "
+            "with dtype torch.bool instead."
+        )
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.legacy}")
 
 
 def _scatter(xp: Namespace, self: Array, mask: Any, source: Array) -> None:
-    _check_in_place(self, mask)
+    within(self.shape, mask.shape)
     mask = xp.broadcast_to(mask, self.shape)
     count = int(xp.count_nonzero(mask).item())
     if count > source.size:

@@ -278,7 +278,7 @@ multiply_by, divide_by, add_number = [
 _unknown = undifferentiable("derivative for aten::floor_divide is not implemented")
 floor_divide = Binary(
     "floor_divide", _floor_divide, (_unknown, _unknown),
-    dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED,
+    dtypes=REAL, halves="mixed", label="div_floor_cpu", node=NOT_IMPLEMENTED, converts=True,
     number_nodes={"other": NOT_IMPLEMENTED}, of_numbers=True,
 )  # fmt: skip
 publish(

@@ -185,8 +185,8 @@ def _logical(name: str) -> Callable[..., Any]:
 
 
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    publish(Binary(_name, _logical(_name), schema=TENSORS, result="bool"), inplace=True)
-publish(Unary("logical_not", _logical("logical_not"), result="bool"), inplace=True)
+    publish(Binary(_name, _logical(_name), schema=TENSORS, result="bool", converts=True), inplace=True)
+publish(Unary("logical_not", _logical("logical_not"), result="bool", converts=True), inplace=True)
 
 
 # ---- bits

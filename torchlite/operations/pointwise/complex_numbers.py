@@ -192,7 +192,7 @@ def _arranged_angles(op: Elementwise, outputs: Any, values: Sequence[Any]) -> An
     return outputs if values[0].dtype.is_complex else Elementwise.arranged(op, outputs, values)
 
 
-angle = Unary("angle", _angle, _angle_vjp, result="real", integers="float", arranged=_arranged_angles)
+angle = Unary("angle", _angle, _angle_vjp, result="real", integers="float", arranged=_arranged_angles, converts=True)
 publish(angle)
 
 

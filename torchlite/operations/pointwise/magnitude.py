@@ -54,7 +54,7 @@ def _check_magnitudes(out: Any, values: Sequence[Any]) -> None:
 absolute = Unary(
     "abs", "absolute", lambda g, self: g * self.sgn(), result="real", dtypes=dt.NUMBERS,
     check_in_place=_no_complex_abs, check_out=_check_magnitudes, arranged=_arranged_magnitudes,
-    direct=dt.NUMBERS - dt.COMPLEXES,
+    direct=dt.NUMBERS - dt.COMPLEXES, converts=True,
 )  # fmt: skip
 publish(absolute, names=("abs", "absolute"), inplace=True, operators="abs")
 sgn = Unary("sgn", _sgn, _sgn_vjp, label="sign_cpu")

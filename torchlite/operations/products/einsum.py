@@ -168,18 +168,28 @@ def _check_sizes(spelled: list[list[Any]], operands: list[Tensor]) -> None:
     sizes: dict[Any, int] = {}
     for i, (term, t) in enumerate(zip(spelled, operands)):
         own: dict[Any, int] = {}
-        for x, n in zip(term, t.array.shape):
+        for at, (x, n) in enumerate(zip(term, t.array.shape)):
             if own.setdefault(x, n) != n:
                 raise RuntimeError(
                     f"einsum(): subscript {x} is repeated for operand {i} but the sizes don't match, {n} != {own[x]}"
                 )
             have = sizes.setdefault(x, n)
             if have != n and 1 not in (have, n):
-                raise RuntimeError(
-                    f"einsum(): subscript {x} has size {n} for operand {i} which does not broadcast with previously "
-                    f"seen size {have}"
-                )
+                raise _differing_sizes(x, at, i, n, have)
             sizes[x] = n if have == 1 else have
+
+
+def _differing_sizes(label: Any, at: int, operand: int, n: int, have: int) -> RuntimeError:
+    """The error for a dimension of an operand that does not broadcast with those before; numbers label ellipses."""
+    if isinstance(label, int):
+        return RuntimeError(
+            f"einsum(): dimension {at} covered by ellipsis in operand {operand}has size {n} which does not broadcast "
+            f"with previously seen ellipsis with size {have} for the respective dimension"
+        )
+    return RuntimeError(
+        f"einsum(): subscript {label} has size {n} for operand {operand} which does not broadcast with previously seen "
+        f"size {have}"
+    )
 
 
 def _undoubled(t: Tensor, term: list[Any]) -> tuple[Tensor, list[Any]]:

@@ -244,7 +244,8 @@ def _all(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 for _name, _kernel in (("any", _any), ("all", _all)):
     # bool, but uint8 of uint8; no dimensions in the list mean none
     _words: dict[str, Any] = {
-        "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "check_out": _check_logical(_name),
+        "result": lambda d: d if d is dt.uint8 else dt.bool_, "none": "none", "asks": False,
+        "check_out": _check_logical(_name),
     }  # fmt: skip
     _dims = Reduction(f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)", _kernel, **_words)
     publish(

@@ -55,16 +55,15 @@ class InPlaceView(Op):
         viewed = self.viewed
         backend = target.backend.real
         shown = target.alias()
-        if backend.level:
-            shown.array = viewed.apply(shown, *arguments).array
-        else:
-            kernel = viewed.kernel_on(backend)
-            array = target.array
-            try:
-                shown.array = kernel(array if array.size else backend.definite(array), *arguments)
-            except RuntimeError as error:
-                said = str(error).replace(f"{viewed.signature.name}()", f"{self.signature.name}()")
-                raise RuntimeError(said) from None
+        try:
+            if backend.level:
+                shown.array = viewed.apply(shown, *arguments).array
+            else:
+                array = target.array
+                shown.array = viewed.kernel_on(backend)(array if array.size else backend.definite(array), *arguments)
+        except RuntimeError as error:
+            said = str(error).replace(f"{viewed.signature.name}()", f"{self.signature.name}()")
+            raise type(error)(said) from None
         if edge is not None:
             before = target.alias()
             before.edge = edge
