@@ -8,6 +8,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
+#include <float.h>
 #define PY_ARRAY_UNIQUE_SYMBOL torchlite_array_api  // module.c imports it
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
@@ -143,12 +145,13 @@ INLINE_ int parameter(PyObject *given, int ndim, const npy_intp *dims, PyArrayOb
 }
 INLINE_ int vector(PyObject *given, npy_intp n, PyArrayObject **to) { return parameter(given, 1, &n, to); }
 
-INLINE_ int all_finite(PyArrayObject *a)
+INLINE_ int all_within(PyArrayObject *a, float limit)
 {
-    int finite;
-    loops->all_finite(data_of(a), PyArray_SIZE(a), &finite);
-    return finite;
+    int within;
+    loops->all_within(data_of(a), PyArray_SIZE(a), limit, &within);
+    return within;
 }
+INLINE_ int all_finite(PyArrayObject *a) { return all_within(a, FLT_MAX); }
 
 // Whether two arrays' memory may not be the same.
 INLINE_ int is_apart(PyArrayObject *a, PyArrayObject *b)

@@ -1,15 +1,16 @@
 // Pointwise kernels: see the table in loops/pointwise.h.
 #include "kernel.h"
 
-typedef void PointwiseLoop(const float *, const float *, const float *, float *, N);
+typedef void PointwiseLoop(const void *, const void *, const float *, void *, N);
 
 // Whether an argument is what a letter of the table stands for; if it is an array or a number, it is noted.
-static int suits(char letter, PyObject *given, PyArrayObject **x, PyArrayObject **g, float **p)
+static int suits(char letter, PyObject *given, int type, PyArrayObject **x, PyArrayObject **g, float **p)
 {
     N n;
     switch (letter) {
-    case 'x': return (*x = floats(given)) != NULL;
-    case 'g': return (*g = floats(given)) != NULL;
+    case 'x': return (*x = array_of(given, type)) != NULL;
+    case 'a': return (*x = floats(given)) && all_within(*x, ANGLES);
+    case 'g': return (*g = array_of(given, type)) != NULL;
     case 'p':
     case 'q':
     case 'r': return number(given, (*p)++);
@@ -21,53 +22,51 @@ static int suits(char letter, PyObject *given, PyArrayObject **x, PyArrayObject 
     }
 }
 
-// Numbers that do not fill a chunk are moved to where there is room for one.
-static void run(PointwiseLoop *loop, const float *x, const float *g, const float *p, float *y, N n)
-{
-    float last[3][CHUNK] = {0};
-    N whole = n / CHUNK, done = whole * CHUNK, rest = n - done;
-    if (whole) loop(x, g, p, y, whole);
-    if (!rest) return;
-    memcpy(last[0], x + done, rest * sizeof *x);
-    if (g) memcpy(last[1], g + done, rest * sizeof *g);
-    loop(last[0], last[1], p, last[2], 1);
-    memcpy(y + done, last[2], rest * sizeof *y);
-}
+typedef struct { PointwiseLoop *loop; const char *x, *g; const float *p; char *y; N n, size; } Pointwise;
 
-typedef struct { PointwiseLoop *loop; const float *x, *g, *p; float *y; N n; } Pointwise;
-
-// Of so many chunks, the last of which may not be full.
+// Of so many chunks, the last of which may not be full: then its numbers are moved to where there is room for one.
 static void chunk_share(void *work, N from, N to)
 {
     const Pointwise *w = work;
-    const N at = from * CHUNK, end = to * CHUNK < w->n ? to * CHUNK : w->n;
-    run(w->loop, w->x + at, w->g ? w->g + at : NULL, w->p, w->y + at, end - at);
+    const N bytes = CHUNK * w->size, at = from * bytes, whole = to * CHUNK <= w->n ? to - from : w->n / CHUNK - from;
+    const N end = at + whole * bytes, rest = to * CHUNK <= w->n ? 0 : w->n * w->size - end;
+    double last[3][CHUNK] = {{0}};
+    if (whole) w->loop(w->x + at, w->g ? w->g + at : NULL, w->p, w->y + at, whole);
+    if (!rest) return;
+    memcpy(last[0], w->x + end, rest);
+    if (w->g) memcpy(last[1], w->g + end, rest);
+    w->loop(last[0], last[1], w->p, last[2], 1);
+    memcpy(w->y + end, last[2], rest);
 }
 
 // The gradient of relu, for formulas.
 void keep_positive(const float *g, const float *x, float *to, ptrdiff_t n)
 {
     static const float none[NUMBERS];
-    run(loops->relu_slope, x, g, none, to, n);
+    Pointwise work = {loops->relu_slope, (const char *)x, (const char *)g, none, (char *)to, n, sizeof *x};
+    chunk_share(&work, 0, (n + CHUNK - 1) / CHUNK);
 }
 
-static PyObject *attempt(PyObject *const *a, Py_ssize_t count, const char *takes, PointwiseLoop *loop)
+static PyObject *attempt(PyObject *const *a, Py_ssize_t count, const char *takes, PointwiseLoop *loop, int type)
 {
     PyArrayObject *x = NULL, *g = NULL;
     float p[NUMBERS] = {0}, *end = p;
     if (count != (Py_ssize_t)strlen(takes)) return NULL;
     for (Py_ssize_t i = 0; i < count; i++)
-        if (!suits(takes[i], a[i], &x, &g, &end)) return NULL;
+        if (!suits(takes[i], a[i], type, &x, &g, &end)) return NULL;
     if (g && !same_shape(g, x)) return NULL;
-    PyArrayObject *y = fresh_like(x);
-    Pointwise work = {loop, data_of(x), data_or_null(g), p, y ? data_of(y) : NULL, PyArray_SIZE(x)};
+    PyArrayObject *y = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), type);
+    Pointwise work = {loop, PyArray_DATA(x), g ? PyArray_DATA(g) : NULL, p, y ? PyArray_DATA(y) : NULL, PyArray_SIZE(x),
+                      PyArray_ITEMSIZE(x)};
     if (y) SHARED(chunk_share, work, (work.n + CHUNK - 1) / CHUNK, CHUNK);
     return (PyObject *)y;
 }
 
-#define ATTEMPT(name, kernel, takes, formula) \
-    static PyObject *attempt_##name(PyObject *const *a, Py_ssize_t count) { return attempt(a, count, takes, loops->name); }
+#define ATTEMPT(name, takes, type) \
+    static PyObject *attempt_##name(PyObject *const *a, Py_ssize_t count) { return attempt(a, count, takes, loops->name, type); }
+#define NARROW(name, kernel, takes, formula) ATTEMPT(name, takes, NPY_FLOAT32)
+#define WIDE(name, kernel, takes, formula) ATTEMPT(name, takes, NPY_FLOAT64)
 #define ROW(name, kernel, takes, formula) {kernel, attempt_##name},
 
-POINTWISE(ATTEMPT)
-const KernelDef pointwise_kernels[] = {POINTWISE(ROW){NULL}};
+POINTWISE(NARROW, WIDE)
+const KernelDef pointwise_kernels[] = {POINTWISE(ROW, ROW){NULL}};

@@ -139,7 +139,7 @@ softshrink = publish(
 
 
 def _elu(xp: Namespace, x: Array, alpha: float, scale: float, input_scale: float) -> Any:
-    below = xp.expm1(xp.minimum(x, 0) * input_scale)
+    below = xp.expm1(xp.minimum(0, x) * input_scale)  # of zeros of two signs, the operand's
     return xp.where(x <= 0, below * (alpha * scale), x * scale)
 
 

@@ -1,6 +1,7 @@
 // Scaled dot-product attention, head by head, where all weights are kept.
 #include <float.h>
 
+#include "elementary.h"
 #include "product.h"
 
 enum { ROOM = 64 };  // numbers after an array, which stretches read and overwrite

@@ -1,5 +1,5 @@
 // Softmax and its logarithm along dimensions that are not the last.
-#include "simd.h"
+#include "elementary.h"
 
 enum { SOME = 128, FEW = 32 };  // columns that go along together; rows that are added up in single precision alone
 

@@ -36,7 +36,7 @@ typedef ptrdiff_t N;
     X(softmax_between, (const float *x, float *y, N first, N n, N last, int logarithm)) \
     X(softmax_slope_between, (const float *g, const float *y, float *to, N first, N n, N last, int logarithm)) \
     /* sums.c */ \
-    X(all_finite, (const float *x, N n, int *finite)) \
+    X(all_within, (const float *x, N n, float limit, int *within)) \
     X(add_up, (const float *x, int squared, double *total, N n)) \
     X(add_to, (const float *x, float *y, N n)) \
     X(sum_of_columns, (const float *x, const float *weights, int squared, float *y, N rows, N n)) \
@@ -105,14 +105,14 @@ typedef ptrdiff_t N;
 // clang-format on
 
 // The other tables' loops, each told to a macro.
-#define POINTWISE_PARAMETERS (const float *x, const float *g, const float *p, float *y, N chunks)
+#define POINTWISE_PARAMETERS (const void *x, const void *g, const float *p, void *y, N chunks)
 #define FIELD(name, parameters) void (*name) parameters;
 #define POINTWISE_FIELD(name, kernel, takes, formula) FIELD(name, POINTWISE_PARAMETERS)
 #define STEP_PARAMETERS (float *p, const float *g, float *a, float *b, const float *numbers, N n)
 #define STEP_FIELD(name, kernel, states, takes, change) FIELD(name, STEP_PARAMETERS)
 #define LOSS_PARAMETERS (const float *x, const float *t, float p, float *y, N chunks)
 #define LOSS_FIELD(name, kernel, takes, loss, slope) FIELD(name, LOSS_PARAMETERS) FIELD(name##_slope, LOSS_PARAMETERS)
-typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) STEPS(STEP_FIELD) LOSSES(LOSS_FIELD) } Loops;
+typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD, POINTWISE_FIELD) STEPS(STEP_FIELD) LOSSES(LOSS_FIELD) } Loops;
 
 // The name of something as it is in this instruction set.
 #define JOIN_(name, isa) name##_##isa
@@ -123,7 +123,7 @@ typedef struct { LOOPS(FIELD) POINTWISE(POINTWISE_FIELD) STEPS(STEP_FIELD) LOSSE
 #define DECLARE(name, parameters) void IN_ISA(name) parameters;
 #define DECLARE_POINTWISE(name, kernel, takes, formula) DECLARE(name, POINTWISE_PARAMETERS)
 LOOPS(DECLARE)
-POINTWISE(DECLARE_POINTWISE)
+POINTWISE(DECLARE_POINTWISE, DECLARE_POINTWISE)
 #define DECLARE_STEP(name, kernel, states, takes, change) DECLARE(name, STEP_PARAMETERS)
 STEPS(DECLARE_STEP)
 #define DECLARE_LOSS(name, kernel, takes, loss, slope) DECLARE(name, LOSS_PARAMETERS) DECLARE(name##_slope, LOSS_PARAMETERS)

@@ -1,5 +1,5 @@
 // Losses of pairs and their gradients, as the table has them; of so many chunks.
-#include "simd.h"
+#include "elementary.h"
 
 #define EACH(name, formula) \
     void IN_ISA(name)(const float *restrict from, const float *restrict targets, float p, float *restrict y, N chunks) \

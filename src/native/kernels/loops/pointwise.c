@@ -1,5 +1,5 @@
 // Activations and their gradients, as the table has them.
-#include "simd.h"
+#include "elementary.h"
 
 #define DENSITY 0.398942280f  // of the normal distribution, at zero
 #define TANH_SCALE 0.797884561f
@@ -7,13 +7,13 @@
 
 INLINE float gelu_of(float x)
 {
-    float beyond = exp_of(-0.5f * x * x) * tail_of(fabsf(x));
+    float beyond = quick_exp_of(-0.5f * x * x) * tail_of(fabsf(x));
     return x * (x < 0 ? beyond : 1.0f - beyond);
 }
 
 INLINE float gelu_slope_of(float x)
 {
-    float bell = exp_of(-0.5f * x * x), beyond = bell * tail_of(fabsf(x));
+    float bell = quick_exp_of(-0.5f * x * x), beyond = bell * tail_of(fabsf(x));
     return (x < 0 ? beyond : 1.0f - beyond) + x * bell * DENSITY;
 }
 
@@ -28,36 +28,44 @@ INLINE float gelu_tanh_slope_of(float x)
     return s + x * s * (1.0f - s) * (2.0f * TANH_SCALE * (1.0f + 3.0f * TANH_CUBE * x * x));
 }
 
-INLINE float silu_slope_of(float x)
+INLINE float log_sigmoid_slope_of(float x)
 {
-    float s = sigmoid_of(x);
-    return s * (1.0f + x * (1.0f - s));
+    const float small = exp_of(-fabsf(x)), share = small / (1.0f + small);
+    return x < 0 ? 1.0f - share : share;
 }
 
-INLINE float erf_of(float x)
+INLINE float silu_slope_of(float x)
 {
-    float size = fabsf(x), s = x * x, p = 1.0f / 685440.0f;
-    p = p * s - 1.0f / 75600.0f;
-    p = p * s + 1.0f / 9360.0f;
-    p = p * s - 1.0f / 1320.0f;
-    p = p * s + 1.0f / 216.0f;
-    p = p * s - 1.0f / 42.0f;
-    p = p * s + 0.1f;
-    p = p * s - 1.0f / 3.0f;
-    float small = 1.12837917f * (p * s * x + x), large = 1.0f - 2.0f * exp_of(-s) * tail_of(1.41421356f * size);
-    return copysignf(size < 0.8f ? small : large, x);
+    const float small = exp_of(-fabsf(x)), share = small / (1.0f + small), rest = 1.0f - share;
+    return x < 0 ? share * (1.0f + x * rest) : rest + x * rest * share;
+}
+
+INLINE double wide_gelu_of(double x)
+{
+    double beyond = wide_bell_of(x) * wide_tail_of(fabs(x));
+    return x * (x < 0 ? beyond : 1.0 - beyond);
+}
+
+INLINE double wide_gelu_slope_of(double x)
+{
+    double bell = wide_bell_of(x), beyond = bell * wide_tail_of(fabs(x));
+    return (x < 0 ? beyond : 1.0 - beyond) + x * bell * 0.39894228040143267794;
 }
 
 // Of so many chunks. Where there is no gradient, `of` is not looked at.
-#define LOOP(name, kernel, takes, formula) \
-    void IN_ISA(name)(const float *restrict from, const float *restrict of, const float *restrict numbers, float *restrict to, N chunks) \
+#define LOOP(type, name, takes, formula) \
+    void IN_ISA(name)(const void *x_, const void *g_, const float *restrict numbers, void *y_, N chunks) \
     { \
         const float p = numbers[0], q = numbers[1], r = numbers[2]; \
+        const type *restrict from = x_, *restrict of = g_; \
+        type *restrict to = y_; \
         for (N i = 0; i < chunks; i++, from += CHUNK, of += takes[0] == 'g' ? CHUNK : 0, to += CHUNK) \
             SIMD for (N k = 0; k < CHUNK; k++) { \
-                const float x = from[k], g = takes[0] == 'g' ? of[k] : 0; \
+                const type x = from[k], g = takes[0] == 'g' ? of[k] : 0; \
                 (void)g, (void)p, (void)q, (void)r; \
                 to[k] = formula; \
             } \
     }
-POINTWISE(LOOP)
+#define NARROW(name, kernel, takes, formula) LOOP(float, name, takes, formula)
+#define WIDE(name, kernel, takes, formula) LOOP(double, name, takes, formula)
+POINTWISE(NARROW, WIDE)

@@ -1,12 +1,13 @@
 // The pointwise kernels: for each the loop's name, the kernel's, what arguments it takes, and the number that it makes.
 //
-// Arguments are told by a letter each: x an array, g the gradient of what came out, p, q, r numbers,
-// b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh". Rows of one kernel follow each other.
+// Arguments are told by a letter each: x an array, a one of small angles, g the gradient of what came out, p, q, r numbers,
+// b a bool that does not matter, f False, 0 the number 0, n "none", t "tanh". Rows of one kernel follow each other; those
+// of W are in double precision.
 #ifndef TORCHLITE_POINTWISE_H
 #define TORCHLITE_POINTWISE_H
 
 // clang-format off
-#define POINTWISE(X) \
+#define POINTWISE(X, W) \
     X(relu, "relu", "x", x < 0 ? 0 : x) \
     X(relu_slope, "threshold_backward", "gx0", x <= 0 ? 0 : g) \
     X(leaky_relu, "leaky_relu", "xp", x > 0 ? x : x * p) \
@@ -21,17 +22,28 @@
     X(silu, "silu", "x", x / (1.0f + exp_of(-x))) \
     X(silu_slope, "silu_backward", "gx", g * silu_slope_of(x)) \
     X(gelu, "gelu", "xn", gelu_of(x)) \
+    W(wide_gelu, "gelu", "xn", wide_gelu_of(x)) \
     X(gelu_tanh, "gelu", "xt", gelu_tanh_of(x)) \
     X(gelu_slope, "gelu_backward", "gxn", g * gelu_slope_of(x)) \
+    W(wide_gelu_slope, "gelu_backward", "gxn", g * wide_gelu_slope_of(x)) \
     X(gelu_tanh_slope, "gelu_backward", "gxt", g * gelu_tanh_slope_of(x)) \
     X(elu, "elu", "xpqr", x <= 0 ? expm1_of(x * r) * (p * q) : x * q) \
     X(elu_slope, "elu_backward", "gpqrfx", g * (x <= 0 ? exp_of(x * r) * (r * p * q) : q)) \
     X(softplus, "softplus", "xpq", x * p > q ? x : softplus_of(x * p) / p) \
     X(softplus_slope, "softplus_backward", "gxpq", x * p > q ? g : g * sigmoid_of(x * p)) \
     X(log_sigmoid, "log_sigmoid", "x", 0 - softplus_of(-x)) \
-    X(log_sigmoid_slope, "log_sigmoid_backward", "gx", g * sigmoid_of(-x)) \
-    X(erf, "erf", "x", erf_of(x))
+    X(log_sigmoid_slope, "log_sigmoid_backward", "gx", g * log_sigmoid_slope_of(x)) \
+    X(erf, "erf", "x", erf_of(x)) \
+    W(wide_erf, "erf", "x", wide_erf_of(x)) \
+    X(exp, "exp", "x", exp_of(x)) \
+    X(expm1, "expm1", "x", expm1_of(x)) \
+    X(log, "log", "x", log_of(x)) \
+    X(log1p, "log1p", "x", log1p_of(x)) \
+    X(sin, "sin", "a", sine_of(x, 0)) \
+    X(cos, "cos", "a", sine_of(x, 0.5))
 // clang-format on
+
+#define ANGLES 1e6f  // from 0, within which sines are known
 
 enum { NUMBERS = 3, CHUNK = 64 };  // of numbers, so many at a time: what is left over needs no code of its own
 

@@ -1,4 +1,5 @@
 // Recurrent layers through time: one direction of one layer. Each batch element's gates lie together.
+#include "elementary.h"
 #include "product.h"
 
 enum { ROOM = 64 };  // numbers after a row, which stretches overwrite

@@ -1,7 +1,7 @@
 // Softmax and its logarithm, normalization: each row by itself. Sums of parts are in single precision, the sum of those in double.
 #include <string.h>
 
-#include "simd.h"
+#include "elementary.h"
 
 #define FEW_ROWS 32
 

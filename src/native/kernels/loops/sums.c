@@ -1,12 +1,12 @@
 // Sums, of parts in single precision and of those in double.
 #include "simd.h"
 
-void IN_ISA(all_finite)(const float *restrict x, N n, int *restrict finite)
+// Whether all are at most so far from 0.
+void IN_ISA(all_within)(const float *restrict x, N n, float limit, int *restrict within)
 {
     int32_t wrong = 0;
-    _Pragma("omp simd reduction(| : wrong)") for (N i = 0; i < n; i++)
-        wrong |= (bits_of(x[i]) & 0x7f800000) == 0x7f800000;
-    *finite = !wrong;
+    _Pragma("omp simd reduction(| : wrong)") for (N i = 0; i < n; i++) wrong |= !(fabsf(x[i]) <= limit);
+    *within = !wrong;
 }
 
 void IN_ISA(add_to)(const float *restrict x, float *restrict y, N n)

@@ -5,4 +5,4 @@
 #define POINTWISE_ENTRY(name, kernel, takes, formula) ENTRY(name, )
 #define STEP_ENTRY(name, kernel, states, takes, change) ENTRY(name, )
 #define LOSS_ENTRY(name, kernel, takes, loss, slope) ENTRY(name, ) ENTRY(name##_slope, )
-const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY) STEPS(STEP_ENTRY) LOSSES(LOSS_ENTRY)};
+const Loops IN_ISA(loops) = {LOOPS(ENTRY) POINTWISE(POINTWISE_ENTRY, POINTWISE_ENTRY) STEPS(STEP_ENTRY) LOSSES(LOSS_ENTRY)};
