@@ -1,0 +1,72 @@
+"""Scripts for several processes run unmodified in both libraries, however they are started, and print the same."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from torchlite.distributed import launching
+
+from .ranks import ROOT, mpiexec
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+FOLDER = ROOT / "examples" / "distributed"
+SCRIPTS = [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "ranks"]
+COUNTS = [int(count) for count in os.environ.get("TORCHLITE_RANKS", "2").split(",")]
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
+
+
+def spawned(script: str, count: int) -> list[str]:
+    return [sys.executable, "-m", "torchlite", script]
+
+
+def by_torchrun(script: str, count: int) -> list[str]:
+    options = ["--standalone", "--launcher", "local", "--nproc-per-node", str(count)]
+    return [sys.executable, "-m", "torchlite.distributed.run", *options, script]
+
+
+def by_mpiexec(script: str, count: int) -> list[str]:
+    return [*mpiexec(count), sys.executable, "-m", "torchlite", script]
+
+
+WAYS = [spawned, by_torchrun] + [by_mpiexec] * (launching.mpiexec() is not None)
+# Each script in one of the ways, which differ from script to script; with other numbers of processes, in all.
+CASES = [(script, WAYS[number % len(WAYS)]) for number, script in enumerate(SCRIPTS)]
+if "TORCHLITE_RANKS" in os.environ:
+    CASES = list(itertools.product(SCRIPTS, WAYS))
+
+
+def printed(command: list[str], count: int) -> str:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PROCESSES": str(count)}
+    for word in ("RANK", "MASTER_ADDR"):
+        environment.pop(word, None)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@functools.cache
+def in_pytorch(script: str, count: int) -> str:
+    return printed([sys.executable, str(FOLDER / f"{script}.py")], count)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(("script", "way"), CASES, ids=lambda part: getattr(part, "__name__", part))
+def test_script(script, way, count):
+    ours = printed(way(str(FOLDER / f"{script}.py"), count), count)
+    assert ours
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    theirs = in_pytorch(script, count)
+    assert NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
+    assert numbers(ours) == pytest.approx(numbers(theirs), rel=1e-4, abs=2e-5)
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(text)]

@@ -1,0 +1,32 @@
+"""Starts the processes of these examples, unless torchrun or mpiexec has done so."""
+
+import os
+import socket
+
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def start(train, processes=2):
+    """Run `train()` in each of several processes, in a process group of them all."""
+    if "RANK" in os.environ:
+        join(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), train)
+        return
+    with socket.create_server(("localhost", 0)) as free:
+        os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(free.getsockname()[1]))
+    count = int(os.environ.get("PROCESSES", processes))
+    mp.spawn(join, args=(count, train), nprocs=count)
+
+
+def join(rank, world_size, train):
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    train()
+    dist.destroy_process_group()
+
+
+def say(text):
+    """Prints what every process has to say, in the order of ranks."""
+    texts = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    dist.gather_object(text, texts)
+    if texts:
+        print("\n".join(texts), flush=True)
