@@ -9,14 +9,18 @@ static inline int is_sequence(PyObject *value)
     return PyTuple_CheckExact(value) || PyList_CheckExact(value) || (PyObject *)Py_TYPE(value) == known.Size;
 }
 
-static Tensor *plannable(PyObject *value)
+// A tensor that has a form; the one with the numbers is put into `inside`. NULL for anything else.
+static Tensor *plannable(PyObject *value, PyObject *levels, Tensor **inside, uint64_t *lifts)
 {
     if ((PyObject *)Py_TYPE(value) != known.Tensor && !PyType_IsSubtype(Py_TYPE(value), &TensorParts))
         return NULL;
-    Tensor *t = (Tensor *)value;
-    if (t->backend != known.cpu || t->counter == known.UNVERSIONED || t->array == NULL || !PyArray_CheckExact(t->array))
+    Tensor *t = *inside = (Tensor *)value;
+    *lifts = 0;
+    if (t->counter == known.UNVERSIONED || t->array == NULL)
         return NULL;
-    return t;
+    if (t->backend != known.cpu && (levels == NULL || (*inside = innermost(t, levels, lifts)) == NULL))
+        return NULL;
+    return PyArray_CheckExact((*inside)->array) ? t : NULL;
 }
 
 static int same_value(PyObject *a, PyObject *b)
@@ -40,11 +44,12 @@ static int same_value(PyObject *a, PyObject *b)
 static int matches(const Form *form, PyObject *expected, PyObject *value, Met *met)
 {
     if (expected == known.Tensor) {  // the mark
-        Tensor *t = plannable(value);
+        uint64_t lifts;
+        Tensor *inside, *t = plannable(value, met->levels, &inside, &lifts);
         const int k = met->count;
-        if (t == NULL || k >= form->count || t->dtype != form->dtypes[k])
+        if (t == NULL || k >= form->count || inside->dtype != form->dtypes[k] || lifts != form->lifts[k])
             return 0;
-        PyArrayObject *array = (PyArrayObject *)t->array;
+        PyArrayObject *array = (PyArrayObject *)inside->array;
         const int ndim = PyArray_NDIM(array);
         const size_t bytes = ndim * sizeof(npy_intp);
         if (ndim != form->ndims[k] || memcmp(met->geometry, PyArray_DIMS(array), bytes) != 0 ||
@@ -93,7 +98,7 @@ PyObject *list_of(const Met *met)
 
 // ---- taking the form of a call
 
-static int note_geometry(Form *form, Tensor *t)
+static int note_geometry(Form *form, Tensor *t, uint64_t lifts)
 {
     PyArrayObject *array = (PyArrayObject *)t->array;
     const int ndim = PyArray_NDIM(array), k = form->count;
@@ -108,6 +113,9 @@ static int note_geometry(Form *form, Tensor *t)
     form->geometry = grown;
     form->ndims[k] = ndim;
     form->dtypes[k] = t->dtype;
+    form->lifts[k] = lifts;
+    if (number_of_level(lifts) > form->top)
+        form->top = number_of_level(lifts);
     form->count++;
     memcpy(grown + before, PyArray_DIMS(array), ndim * sizeof *grown);
     memcpy(grown + before + ndim, PyArray_STRIDES(array), ndim * sizeof *grown);
@@ -116,19 +124,20 @@ static int note_geometry(Form *form, Tensor *t)
 
 // A copy of arguments with a mark in place of each tensor, whose form is noted. NULL, without an error, where there are
 // more tensors than C knows, or one that is not `plannable`: such plans are Python's alone.
-static PyObject *marked(Form *form, PyObject *value)
+static PyObject *marked(Form *form, PyObject *value, PyObject *levels)
 {
-    Tensor *t = plannable(value);
+    uint64_t lifts;
+    Tensor *inside, *t = plannable(value, levels, &inside, &lifts);
     if (t == NULL && PyType_IsSubtype(Py_TYPE(value), &TensorParts))
         return NULL;
     if (t != NULL)
-        return form->count == MOST_TENSORS || note_geometry(form, t) < 0 ? NULL : Py_NewRef(known.Tensor);
+        return form->count == MOST_TENSORS || note_geometry(form, inside, lifts) < 0 ? NULL : Py_NewRef(known.Tensor);
     if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value))
         return Py_NewRef(value);
     const Py_ssize_t count = Py_SIZE(value);
     PyObject *copy = PyTuple_CheckExact(value) ? PyTuple_New(count) : PyList_New(count);
     for (Py_ssize_t i = 0; copy != NULL && i < count; i++) {
-        PyObject *item = marked(form, PySequence_Fast_GET_ITEM(value, i));
+        PyObject *item = marked(form, PySequence_Fast_GET_ITEM(value, i), levels);
         if (item == NULL)
             Py_CLEAR(copy);
         else if (PyTuple_CheckExact(copy))
@@ -139,11 +148,11 @@ static PyObject *marked(Form *form, PyObject *value)
     return copy;
 }
 
-int take_form(Form *form, PyObject *args, PyObject *kwargs)
+int take_form(Form *form, PyObject *args, PyObject *kwargs, PyObject *levels)
 {
     PyObject *values = PyDict_Values(kwargs), *last = values == NULL ? NULL : PyList_AsTuple(values);
     PyObject *all = last == NULL ? NULL : PySequence_Concat(args, last), *names = PyDict_Keys(kwargs);
-    if (all != NULL && names != NULL && (form->values = marked(form, all)) != NULL)
+    if (all != NULL && names != NULL && (form->values = marked(form, all, levels)) != NULL)
         form->names = PyList_AsTuple(names);
     Py_XDECREF(values);
     Py_XDECREF(last);

@@ -39,9 +39,13 @@
 #define VIEW_FIELDS(X) X(base, "base") X(edge, "edge") X(kind, "kind") X(path, "path") X(seen, "seen")
 #define SAVED_OUTPUT_FIELDS(X) X(tensor, "tensor") X(version, "version") X(output, "output")
 #define SAVED_NUMBER_FIELDS(X) X(value, "value")
-#define MODE_FIELDS(X) X(plain, "plain") X(grad, "grad") X(direct, "direct")
+#define MODE_FIELDS(X) X(plain, "plain") X(grad, "grad") X(direct, "direct") X(beneath, "beneath")
 #define STATE_FIELDS(X) \
-    X(default_device, "default_device") X(entered, "entered") X(mode, "mode") X(task, "task") X(quiet, "quiet")
+    X(default_device, "default_device") X(entered, "entered") X(mode, "mode") X(task, "task") X(quiet, "quiet") \
+    X(levels, "levels") X(adopted, "adopted")
+#define LEVEL_FIELDS(X) X(always, "always") X(backends, "backends") X(has_twins, "has_twins") X(outer, "outer")
+#define BATCHED_FIELDS(X) X(main, "main") X(shape, "shape") X(dim, "dim")
+#define NESTED_FIELDS(X) X(main, "_main") X(shape, "shape") X(twin, "twin")
 #define FIELD(field, name) PyObject *field;
 
 typedef struct { PyObject_HEAD TENSOR_FIELDS(FIELD) PyObject *dict, *weak; } Tensor;
@@ -52,6 +56,9 @@ typedef struct { PyObject_HEAD SAVED_NUMBER_FIELDS(FIELD) } SavedNumber;
 typedef struct { PyObject_HEAD Py_ssize_t n; } Counter;
 typedef struct { PyObject_HEAD MODE_FIELDS(FIELD) } Mode;
 typedef struct { PyObject_HEAD STATE_FIELDS(FIELD) } State;
+typedef struct { PyObject_HEAD LEVEL_FIELDS(FIELD) } Level;
+typedef struct { PyObject_HEAD BATCHED_FIELDS(FIELD) } Batched;
+typedef struct { PyObject_HEAD NESTED_FIELDS(FIELD) } Nested;
 
 extern PyTypeObject TensorParts;
 int add_parts(PyObject *module);
@@ -71,7 +78,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
     X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go) \
-    X(guarded)
+    X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -227,12 +234,15 @@ typedef struct {
     npy_intp *geometry;           // for each tensor its dims, then its strides
     int ndims[MOST_TENSORS], count;
     PyObject *dtypes[MOST_TENSORS];  // borrowed: they live for ever
+    uint64_t lifts[MOST_TENSORS]; // what levels make of each: levels.c
+    int top;                      // the number of the level begun last that one belongs to, from 1 on
     PyObject *values, *names;     // the arguments with a mark for each tensor; the names of the last ones
 } Form;
 
-typedef struct { Tensor *tensors[MOST_TENSORS]; int count; const npy_intp *geometry; } Met;  // a call of a known form
+// A call of a known form. `levels` are those that run; NULL where only plain tensors count.
+typedef struct { Tensor *tensors[MOST_TENSORS]; int count; const npy_intp *geometry; PyObject *levels; } Met;
 
-int take_form(Form *form, PyObject *args, PyObject *kwargs);  // -1: it has none, or an error
+int take_form(Form *form, PyObject *args, PyObject *kwargs, PyObject *levels);  // -1: it has none, or an error
 int is_met(const Form *form, PyObject *const *args, Py_ssize_t given, PyObject *kwnames, Met *met);
 void clear_form(Form *form);
 PyObject *list_of(const Met *met);                       // the tensors
@@ -250,6 +260,19 @@ typedef struct {
 int read_history(History *history, PyObject *recorder, PyObject *bound);
 // `made` is what Python gets: the result, or a tuple of them.
 int record(History *history, const Met *met, PyObject *made, PyObject *const *results, Py_ssize_t count);
+
+// ---- levels.c: tensors of transforms of functions, which are made of others
+
+// What levels make of a tensor: for each that it belongs to, the one begun last lowest, a byte with the number of the
+// level, from 1 on, and 0 for a `grad`, or the batch's dimension and one; and whether the tensor inside is guarded.
+static inline int number_of_level(uint64_t lifts) { return (int)(lifts >> 5 & 7); }
+
+State *transforming(void);                               // borrowed: NULL where no calls on levels are for C
+Tensor *innermost(Tensor *t, PyObject *levels, uint64_t *lifts);  // the tensor of the CPU inside; NULL: not for C
+// A call on tensors of an only `grad`, by their twins; NULL, without an error, where it is not for C.
+PyObject *by_twins(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames, State *state);
+int go_inside(const Met *met, int top, Met *inside);     // the tensors inside, held; 0: not for C
+PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, int grad);  // of the level; takes `made` over
 
 // ---- plan.c
 

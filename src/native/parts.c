@@ -19,6 +19,9 @@
 #define MODE_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Mode, field)},
 #define STATE_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(State, field)},
 #define NUMBER_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(SavedNumber, field)},
+#define LEVEL_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Level, field)},
+#define BATCHED_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Batched, field)},
+#define NESTED_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Nested, field)},
 
 static PyGetSetDef dict_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
 
@@ -172,6 +175,21 @@ FREED(State, state, FORGOTTEN, 0)
 static PyMemberDef state_members[] = {STATE_FIELDS(STATE_MEMBER){NULL}};
 static PyTypeObject StateParts = PARTS_TYPE(State, state, state_members);
 
+COLLECTED(Level, level, LEVEL_FIELDS)
+FREED(Level, level, , 0)
+static PyMemberDef level_members[] = {LEVEL_FIELDS(LEVEL_MEMBER){NULL}};
+static PyTypeObject LevelParts = PARTS_TYPE(Level, level, level_members);
+
+COLLECTED(Batched, batched, BATCHED_FIELDS)
+FREED(Batched, batched, , 0)
+static PyMemberDef batched_members[] = {BATCHED_FIELDS(BATCHED_MEMBER){NULL}};
+static PyTypeObject BatchedParts = PARTS_TYPE(Batched, batched, batched_members);
+
+COLLECTED(Nested, nested, NESTED_FIELDS)
+FREED(Nested, nested, , 0)
+static PyMemberDef nested_members[] = {NESTED_FIELDS(NESTED_MEMBER){NULL}};
+static PyTypeObject NestedParts = PARTS_TYPE(Nested, nested, nested_members);
+
 COLLECTED(SavedNumber, number, SAVED_NUMBER_FIELDS)
 FREED(SavedNumber, number, , 0)
 static PyMemberDef number_members[] = {SAVED_NUMBER_FIELDS(NUMBER_MEMBER){NULL}};
@@ -192,6 +210,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls)
         {&TensorParts, tensor_dealloc_whole}, {&NodeParts, node_dealloc_whole}, {&ViewParts, view_dealloc_whole},
         {&SavedOutputParts, output_dealloc_whole}, {&SavedNumberParts, number_dealloc_whole},
         {&ModeParts, mode_dealloc_whole}, {&StateParts, state_dealloc_whole},
+        {&LevelParts, level_dealloc_whole}, {&BatchedParts, batched_dealloc_whole}, {&NestedParts, nested_dealloc_whole},
     };
     PyTypeObject *type = (PyTypeObject *)cls;
     for (size_t i = 0; PyType_Check(cls) && i < sizeof ends / sizeof *ends; i++)
@@ -288,7 +307,9 @@ int add_parts(PyObject *module)
         {"TensorParts", &TensorParts, tensor_slots}, {"NodeParts", &NodeParts, node_slots},
         {"ViewParts", &ViewParts, view_slots}, {"SavedOutputParts", &SavedOutputParts, output_slots},
         {"SavedNumberParts", &SavedNumberParts, number_slots}, {"CounterParts", &CounterParts, counter_slots},
-        {"ModeParts", &ModeParts, mode_slots}, {"StateParts", &StateParts, state_slots}, {"Local", &Local, NULL},
+        {"ModeParts", &ModeParts, mode_slots}, {"StateParts", &StateParts, state_slots},
+        {"LevelParts", &LevelParts, level_slots}, {"BatchedParts", &BatchedParts, batched_slots},
+        {"NestedParts", &NestedParts, nested_slots}, {"Local", &Local, NULL},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         PyTypeObject *type = parts[i].type;

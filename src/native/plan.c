@@ -26,6 +26,7 @@ typedef struct {
     PyObject *array;            // of a constant
     PyObject *defaults;         // those of the time, on which what is made anew depends
     PyObject *steps;            // of a composite
+    PyObject *viewed;           // on levels: the step of a view, or None
 } Plan;
 
 typedef struct { Plan *plans[FORMS]; } Planned;  // the one met last stands first
@@ -47,7 +48,7 @@ static Plan *plan_for(Planned *planned, PyObject *const *args, Py_ssize_t given,
 {
     for (int i = 0; i < FORMS && planned->plans[i] != NULL; i++) {
         Plan *plan = planned->plans[i];
-        if (!is_met(&plan->form, args, given, kwnames, met))
+        if ((plan->form.top == 0) != (met->levels == NULL) || !is_met(&plan->form, args, given, kwnames, met))
             continue;
         for (; i > 0; i--)
             planned->plans[i] = planned->plans[i - 1];
@@ -275,12 +276,54 @@ static PyObject *run_steps(Plan *plan, const Met *met)
     return done == count ? there[met->count + count - 1] : NULL;
 }
 
+// The steps on the tensors inside, and the result as a tensor of the level; NULL, without an error: not for C.
+static PyObject *run_on_levels(Plan *plan, const Met *met, State *state)
+{
+    Met inside;
+    const int top = plan->form.top;
+    if (plan->kind != STEPS || !go_inside(met, top, &inside))
+        return NULL;
+    PyObject *outer = state->mode, *levels = Py_NewRef(met->levels);
+    const int grad = ((Mode *)outer)->grad == Py_True;
+    plan->holders++;
+    state->mode = Py_NewRef(top == 1 ? ((Mode *)outer)->beneath : outer);  // what is inside are tensors of a device
+    PyObject *made = run_steps(plan, &inside);
+    Py_SETREF(state->mode, outer);
+    PyObject *result = made == NULL ? NULL : above(met, top, made, plan->viewed, grad);
+    for (int i = 0; i < inside.count; i++)
+        Py_DECREF(inside.tensors[i]);
+    Py_DECREF(levels);
+    release(plan);
+    return result;
+}
+
+// A call while transforms of functions run. What goes wrong is for the function in Python to say.
+static PyObject *call_on_levels(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    State *state = transforming();
+    Met met;
+    Plan *plan;
+    if (state == NULL)
+        return decline(f, args, nargsf, kwnames);
+    met.levels = state->levels;
+    PyObject *result = by_twins(f, args, nargsf, kwnames, state);
+    if (result == NULL && !PyErr_Occurred() &&
+        (plan = plan_for(((Function *)f)->own, args, PyVectorcall_NARGS(nargsf), kwnames, &met)) != NULL)
+        result = run_on_levels(plan, &met, state);
+    if (result != NULL || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return result;
+    PyErr_Clear();
+    return decline(f, args, nargsf, kwnames);
+}
+
 static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Planned *planned = ((Function *)f)->own;
     Mode *mode = plain_mode();
-    Met met;
-    Plan *plan = mode == NULL ? NULL : plan_for(planned, args, PyVectorcall_NARGS(nargsf), kwnames, &met);
+    Met met = {.levels = NULL};
+    if (mode == NULL)
+        return call_on_levels(f, args, nargsf, kwnames);
+    Plan *plan = plan_for(planned, args, PyVectorcall_NARGS(nargsf), kwnames, &met);
     if (plan == NULL)
         return decline(f, args, nargsf, kwnames);
     State *state = thread_state();
@@ -394,7 +437,8 @@ static int read_kernel(Plan *plan, PyObject *data)
 static int read_steps(Plan *plan, PyObject *data)
 {
     int tensors;
-    if (!PyArg_ParseTuple(data, "O!i", &PyTuple_Type, &plan->steps, &tensors))
+    plan->viewed = Py_None;
+    if (!PyArg_ParseTuple(data, "O!i|O", &PyTuple_Type, &plan->steps, &tensors, &plan->viewed))
         return -1;
     const Py_ssize_t count = PyTuple_GET_SIZE(plan->steps);
     plan->kind = tensors == plan->form.count && count > 0 && count <= MOST_ARGUMENTS ? STEPS : IN_PYTHON;
@@ -408,6 +452,8 @@ static int read_data(Plan *plan)
 {
     if (!PyTuple_CheckExact(plan->data))
         return 0;
+    if (plan->form.top != 0)
+        return read_steps(plan, plan->data);
     if (PyTuple_GET_SIZE(plan->data) == 2)
         return (PyArray_CheckExact(PyTuple_GET_ITEM(plan->data, 0)) ? read_constant : read_steps)(plan, plan->data);
     if (PyTuple_CheckExact(PyTuple_GET_ITEM(plan->data, 0)))
@@ -429,7 +475,9 @@ PyObject *remember(PyObject *module, PyObject *args)
     plan->plan = Py_NewRef(run);
     plan->data = Py_NewRef(data);
     plan->defaults = Py_XNewRef(known.defaults);
-    if (take_form(&plan->form, given, named) < 0 || read_data(plan) < 0) {
+    State *state = plain_mode() == NULL ? transforming() : NULL;
+    const int taken = take_form(&plan->form, given, named, state == NULL ? NULL : state->levels);
+    if (taken < 0 || read_data(plan) < 0) {
         release(plan);
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     }

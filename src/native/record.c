@@ -30,7 +30,8 @@ PyObject *edge_in(Tensor *t)
 
 int counts_plainly(Tensor *t)
 {
-    return t->counter == Py_None || (PyObject *)Py_TYPE(t->counter) == known.Counter;
+    PyObject *kind = (PyObject *)Py_TYPE(t->counter);
+    return t->counter == Py_None || kind == known.Counter || kind == known.DatedCounter;
 }
 
 // Note a write to the memory of a tensor that counts plainly.

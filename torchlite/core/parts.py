@@ -21,8 +21,11 @@ _SLOTS = {
     "CounterParts": ("n",),
     "SavedOutputParts": ("output", "tensor", "version"),
     "SavedNumberParts": ("value",),
-    "ModeParts": ("direct", "grad", "plain"),
-    "StateParts": ("default_device", "entered", "mode", "quiet", "task"),
+    "ModeParts": ("beneath", "direct", "grad", "plain"),
+    "StateParts": ("adopted", "default_device", "entered", "levels", "mode", "quiet", "task"),
+    "LevelParts": ("always", "backends", "has_twins", "outer"),
+    "BatchedParts": ("dim", "main", "shape"),
+    "NestedParts": ("_main", "shape", "twin"),
 }  # fmt: skip
 
 
@@ -80,17 +83,36 @@ if TYPE_CHECKING:  # what the parts are
 
     class ModeParts:
         __slots__: tuple[str, ...]
+        beneath: Mode | None
         direct: bool
         grad: bool
         plain: bool
 
     class StateParts:
         __slots__: tuple[str, ...]
+        adopted: int
         default_device: Any
         entered: Any
+        levels: tuple[Any, ...]
         mode: Mode
         quiet: Callable[..., Any]
         task: Any
+
+    class LevelParts:
+        always: bool
+        backends: dict[Any, Any]
+        has_twins: bool
+        outer: Mode
+
+    class BatchedParts:
+        dim: int
+        main: Tensor
+        shape: tuple[int, ...]
+
+    class NestedParts:
+        _main: Tensor | None
+        shape: tuple[int, ...]
+        twin: Tensor | None
 
 else:
     TensorParts = _parts("TensorParts")
@@ -101,6 +123,9 @@ else:
     SavedNumberParts = _parts("SavedNumberParts")
     ModeParts = _parts("ModeParts")
     StateParts = _parts("StateParts")
+    LevelParts = _parts("LevelParts")
+    BatchedParts = _parts("BatchedParts")
+    NestedParts = _parts("NestedParts")
 
 
 def know(**objects: Any) -> None:

@@ -18,12 +18,14 @@ from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
 from ..core.machine.tensor import Tensor
 from ..core.machine.tensor_parts import TensorBase
-from ..core.machine.view import base_of
+from ..core.machine.view import base_of, requires_grad
+from ..core.parts import know
 from ..core.state import Mode, local, while_transforming
 from ..core.values import Array, dt, warn
 from ..operations.shapes.joining import stack
 from . import batched_function
 from .batched_array import Batched
+from .plans import Noted
 from .transform import Level, Transform
 
 
@@ -49,6 +51,25 @@ class BatchLevel(Level):
             )
         return self.size if self.randomness == "different" else None
 
+    plans = True
+
+    def steps(self, op: Any, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
+        if op.batch is not BROADCAST and not isinstance(op.batch, Leading):
+            return None
+        state = local.state
+        mode = state.mode.beneath if self.depth == 1 else state.mode
+        noted = Noted(insides, mode)
+        backend = next(b for i in op.operands for t in tensors_in(values[i]) if (b := t.backend).level == self.serial)
+        result = state.within(mode.but(kernels=noted), backend.compute, op, values)
+        last = noted.steps and isinstance(result, Tensor) and result.array.main is noted.held[-1]
+        return noted.steps if last else None
+
+    def may_run(self, tensors: Sequence[Tensor]) -> bool:
+        return not any([t.edge is not None and t.backend.level == self.serial and requires_grad(t) for t in tensors])
+
+    def above(self, inside: Tensor) -> Tensor:
+        return self.batch(inside)
+
     def another(self) -> BatchLevel:
         """A level for a further run over the same batch."""
         return BatchLevel(self.size, self.randomness)
@@ -56,6 +77,9 @@ class BatchLevel(Level):
     def batch(self, t: Tensor) -> Tensor:
         """A tensor with the batch in front as one of this level."""
         return self.wrap(Batched(t, 0))
+
+
+know(BatchLevel=BatchLevel)
 
 
 class BatchedBackend(Transform):

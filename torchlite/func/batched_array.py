@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from ..core.machine import Tensor
+from ..core.parts import BatchedParts, know, whole
 from ..operations.shapes.shape import unsqueeze
 from .transform import Lifted
 
 
-class Batched(Lifted):
+@whole
+class Batched(BatchedParts, Lifted):
     """A tensor, and which of its dimensions is the batch."""
 
-    __slots__ = ("dim", "main", "shape")
+    __slots__ = ()
 
     def __init__(self, inside: Tensor, dim: int) -> None:
         self.main = inside
         self.dim = dim
         shape = inside.array.shape
         self.shape = (*shape[:dim], *shape[dim + 1 :])
+
+    @property
+    def mark(self) -> int:  # type: ignore[override]
+        return self.dim
+
+    def over(self, inside: Tensor) -> Batched:
+        """The same of another tensor."""
+        return Batched(inside, self.dim)
 
     @property
     def steps(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -29,3 +39,6 @@ class Batched(Lifted):
         for _ in range(ndim - len(self.shape)):
             t = unsqueeze.apply(t, 1)
         return t
+
+
+know(Batched=Batched)

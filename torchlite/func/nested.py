@@ -28,16 +28,18 @@ from ..core.machine import (
     resolve,
     wrap,
 )
+from ..core.parts import NestedParts, know, whole
 from ..core.state import GRAD, Mode, State, local, with_grad
 from ..core.values import dt
 from .settle import unsettle
 from .transform import Level, Lifted, Transform
 
 
-class Nested(Lifted):
+@whole
+class Nested(NestedParts, Lifted):
     """A tensor as one of the level above; of it, or of its twin, the other one is made when it is asked for."""
 
-    __slots__ = ("_main", "shape", "twin")
+    __slots__ = ()
 
     def __init__(self, inside: Tensor | None, twin: Tensor | None = None) -> None:
         self._main = inside
@@ -70,7 +72,6 @@ class NestedLevel(Level):
     def __init__(self, always: bool = False) -> None:
         super().__init__(NestedBackend)
         self.always = always
-        self.has_twins = False
 
     def _take(self, state: State) -> Any:
         if state.mode.saved_hooks:
@@ -98,6 +99,9 @@ class NestedLevel(Level):
     def expose(self, edges: Sequence[Any]) -> None:
         if self.has_twins:
             unsettle(self, edges)
+
+
+know(Nested=Nested, NestedLevel=NestedLevel)
 
 
 def may_have_twin(t: Any) -> bool:

@@ -21,19 +21,24 @@ from ..core.machine.tangent import moves
 from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.tensor_parts import TensorBase
 from ..core.machine.view import View, requires_grad
+from ..core.parts import LevelParts
 from ..core.state import Context, Mode, State, left, local, while_transforming
 from ..core.values import arrays, contiguous_strides, dt
 from ..utils._pytree import tree_flatten
+from .plans import by_plan
 
 
-class Level(Context):
+class Level(LevelParts, Context):
     """One run of a transform; a context. `serial` orders levels by their beginning, `depth` counts those around."""
 
     elements: int | None = None  # of how many elements it makes a batch
-    always = False  # whether it records in `no_grad` too
+    plans = False  # whether calls on its tensors are planned: plans.py
+    by_plan = staticmethod(by_plan)
 
     def __init__(self, kind: type[Transform]) -> None:
         self.kind = kind
+        self.always = False  # whether it records in `no_grad` too
+        self.has_twins = False
         self.serial = next(clock)
         self.depth = 0
         self.running = False
@@ -70,6 +75,18 @@ class Level(Context):
         """The printed form of a tensor of this level, by that of the tensor inside."""
         level = self.depth if self.running else -2
         return f"GradTrackingTensor(lvl={level}, value=\n{textwrap.indent(inside, '    ')}\n)"
+
+    def steps(self, op: Any, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
+        """What a call comes to for the tensors inside, as steps of a plan; None where the form does not tell."""
+        return None
+
+    def may_run(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether a plan will do for these tensors."""
+        return True
+
+    def above(self, inside: Tensor) -> Tensor:
+        """The result of this level for what a plan made of the tensors inside."""
+        raise NotImplementedError
 
     def draws(self) -> int | None:
         """For how many elements random numbers are to be drawn here; None if they are the same for all."""
@@ -122,6 +139,7 @@ class Lifted:
     __slots__ = ()
 
     main: Tensor  # the tensor inside that has the values
+    mark: Any = None  # what forms of calls tell of it, beside the form of that
     shape: tuple[int, ...]
     steps: tuple[int, ...]  # strides, in elements
 

@@ -25,6 +25,7 @@ class _Level:
     """What the thread's mode asks to run operations: a dispatch mode, and what was asked before it was entered."""
 
     everything = True  # views and writes too
+    everywhere = False  # and what levels of transforms do
 
     def __init__(self, mode: TorchDispatchMode, below: Any) -> None:
         self.mode, self.below = mode, below

@@ -12,6 +12,7 @@ from ..machine.saved import Hooked, SavedOutput, check_keepable, entries_of, kee
 from ..machine.tensor_parts import TensorBase
 from ..machine.view import ask_for_histories
 from ..state import local
+from ..values import strided
 from .declaration import Declaration
 from .op_node import unpacked
 
@@ -128,12 +129,12 @@ class Recording(Declaration):
             else:
                 saved.append(keep(values[at], stack))
         # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
-        # what is sparse or handed over, which has none.
+        # what is sparse or handed over, which has none. (What is of a transform's level is settled when that ends.)
         kept: list[Any] = [
             entry[0] if entry.__class__ is tuple else entry.tensor
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip
-        odd = [t for t in kept if not t.backend.real.bare]
+        odd = [b for b in [t.backend for t in kept] if b.lazy or b.handed or b.layout is not strided]
         node.saved_entries = Hooked(saved) if stack or odd else entries_of(saved)
         if self._to_note:
             node.plain_values = self.noted(values, results)

@@ -114,7 +114,9 @@ class _Unversioned(Counter):
 
 
 UNVERSIONED = _Unversioned()
-know(LEAF=LEAF, UNVERSIONED=UNVERSIONED, sequence=sequence, Counter=Counter)
+know(
+    LEAF=LEAF, UNVERSIONED=UNVERSIONED, sequence=sequence, Counter=Counter, DatedCounter=DatedCounter, dated=dated
+)  # fmt: skip
 
 
 def version_of(t: Tensor) -> int:

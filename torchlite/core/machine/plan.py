@@ -76,8 +76,10 @@ class Plans:
 
     def met(self, form: Any, tensors: Sequence[Tensor], make: Callable[[], Plan | None], plan: Any) -> None:
         """Remember a form whose plan so far is `plan` (`UNKNOWN` if it is new), and plan it the second time."""
-        if any([t.backend.level for t in tensors]):  # it has no plan, and would keep a level that has ended
-            return
+        if not any([t.backend.level for t in tensors]):  # else it has no plan, and would keep a level that has ended
+            self.note(form, make, plan)
+
+    def note(self, form: Any, make: Callable[[], Plan | None], plan: Any) -> None:
         if plan is UNKNOWN:
             if len(self.by_form) >= _MOST:
                 self.by_form.clear()
@@ -116,6 +118,8 @@ def planned(
                 if plan is not False:
                     plans.met(form, tensors, lambda: unheard(lambda: _of_call(find, args, kwargs, results)), plan)
                 return results
+        elif state.levels and mode.beneath is not None and "out" not in kwargs:
+            return state.levels[-1].by_plan(plans, find, general, made, args, kwargs)
         return general(*args, **kwargs)
 
     made = call if native is None else accelerated(native.planned, call)
@@ -161,7 +165,7 @@ def plan_op(
     if backend is None:
         return None
     arguments, out_dtype = op.prepare(values, backend)
-    operands, sources = _places(values, tensors), _places(arguments, [t.array for t in tensors])
+    operands, sources = places(values, tensors), places(arguments, [t.array for t in tensors])
     if operands is None or sources is None:
         return None
     kernel, finish, wrap_results = op.kernel_on(backend), op.finish, op.wrap_results
@@ -172,8 +176,8 @@ def plan_op(
     single, array_class = results.__class__ is Tensor, backend.Array
     known = _known((results,) if single else results)
     known_type, numpy_type = known[0] if known and single else (None, None)
-    template = _filler(arguments, sources, len(tensors))([None] * len(tensors))
-    bound = _filler(values, operands, len(tensors))
+    template = filler(arguments, sources, len(tensors))([None] * len(tensors))
+    bound = filler(values, operands, len(tensors))
     singles = [(at, which) for at, which in sources if which.__class__ is int]
     sequences = [(at, which) for at, which in sources if which.__class__ is not int]
 
@@ -263,7 +267,7 @@ def _wrapped(arrays: Any, known: list[tuple[dtype, Any]], backend: Backend) -> t
 Places = list[tuple[int, Any]]
 
 
-def _places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
+def places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
     """Where each of the objects `wanted` stands: a place and its number, or a place and the numbers of a sequence.
 
     None where one stands in no place, or in several, or a sequence has others in it.
@@ -284,7 +288,7 @@ def _places(among: Sequence[Any], wanted: Sequence[Any]) -> Places | None:
     return None if missing or len(numbers) < len(wanted) else found
 
 
-def _filler(values: Sequence[Any], places: Places, count: int) -> Callable[[Sequence[Any]], list[Any]]:
+def filler(values: Sequence[Any], places: Places, count: int) -> Callable[[Sequence[Any]], list[Any]]:
     """A function that gives `values` with tensors at their places."""
 
     def filled(tensors: Sequence[Any]) -> list[Any]:

@@ -23,7 +23,7 @@ class Mode(ModeParts):
     """One combination of switches."""
 
     __slots__ = (
-        "anomaly", "autocast", "beneath", "forward", "functions", "inference", "kernels", "levels", "marks", "moving",
+        "anomaly", "autocast", "forward", "functions", "inference", "kernels", "levels", "marks", "moving",
         "profiler", "records", "saved_hooks", "seer", "subclasses", "toggled", "transforming", "transforms",
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ class State(StateParts):
     `numpy.errstate` is neither read nor changed.
     """
 
-    __slots__ = ("adopted", "hooks_refused", "leaves_allowed", "levels", "multithreading")
+    __slots__ = ("hooks_refused", "leaves_allowed", "multithreading")
 
     def __init__(self) -> None:
         self.mode = GRAD

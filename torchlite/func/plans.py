@@ -1,0 +1,174 @@
+"""Plans of levels: what calls of one form come to for the tensors inside.
+
+Which ops a batching rule calls follows from the form of a call. So it is run once more with each op noted, and later
+calls of that form run these ops at once. (core/machine/plan.py tells of plans, and has those of plain tensors.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.declare import Op, ViewOp
+from ..core.machine import NO_TENSOR, PLAIN, UNVERSIONED, Tensor, TensorBase, dated, form_of_call, wrap
+from ..core.machine.plan import UNKNOWN, Made, Plans, plan_steps
+from ..core.machine.view import NO_GRAD, view_of
+from ..core.native import native
+from ..core.state import State, local
+from ..core.values.errors import unheard
+
+if TYPE_CHECKING:
+    from .transform import Level
+
+
+def by_plan(
+    plans: Plans, find: Callable[..., Any], general: Callable[..., Any], made: Any, args: Any, kwargs: Any
+) -> Any:
+    """A call on tensors of levels of what `planned` made of `find` and `general`, by a plan where there is one."""
+    state = local.state
+    tensors: list[Tensor] = []
+    form: list[Any] = []
+    values = innermost((*args, *kwargs.items()) if kwargs else args, tensors, form)
+    level = level_of(tensors)
+    if level is None or not level.plans or not level.running or state.adopted or tensors[0].counter is UNVERSIONED:
+        return general(*args, **kwargs)
+    of_values = form_of_call(values, [])
+    if of_values is None:
+        return general(*args, **kwargs)
+    key = (of_values, *form)
+    plan = plans.get(key, UNKNOWN)
+    if plan and plan is not UNKNOWN and level.may_run(tensors):
+        if native is not None and hasattr(plan, "native"):
+            native.remember(made, args, kwargs, plan, plan.native)
+        return plan(state, level, tensors)
+    results = general(*args, **kwargs)
+    if plan is not False:
+        plans.note(key, lambda: unheard(lambda: _plan(find, level, args, kwargs)), plan)
+    return results
+
+
+def innermost(values: Sequence[Any], tensors: list[Tensor], form: list[Any]) -> tuple[Any, ...]:
+    """Arguments with the tensors of devices in place of those of levels, which are added to `tensors`.
+
+    What levels make of them is added to `form`.
+    """
+    found = []
+    for value in values:
+        if value.__class__ in PLAIN:
+            tensors.append(value)
+            form.append(None)
+            while value.backend.owner is not None:
+                array = value.array
+                form += value.backend.owner.depth, array.mark
+                value = array.main
+        elif value.__class__ is tuple or value.__class__ is list:
+            value = value.__class__(innermost(value, tensors, form))
+        found.append(value)
+    return tuple(found)
+
+
+def level_of(tensors: Sequence[Tensor]) -> Level | None:
+    """The level begun last of those that tensors belong to."""
+    return max([t.backend for t in tensors], key=lambda backend: backend.level).owner if tensors else None
+
+
+def _plan(find: Callable[..., Any], level: Level, args: Any, kwargs: Any) -> Any:
+    """The plan of a call on tensors of a level; None where there is none."""
+    tensors: list[Tensor] = []
+    args = _on_stand_ins(level, args, tensors)
+    found = find(args, {name: _on_stand_ins(level, (v,), tensors)[0] for name, v in kwargs.items()})
+    if found.__class__ is not tuple or len(found) != 2:
+        return None
+    op, values = found
+    if not isinstance(op, Op) or not op.checks_form or op.finish is not None or op.returns is not None:
+        return None
+    insides = [level.inside(t) for t in tensors]
+    try:
+        steps = level.steps(op, values, insides)
+    except Unplannable:
+        return None
+    run = steps and plan_steps(steps, insides)
+    return run and lifting(op, values, run)
+
+
+def lifting(op: Any, values: Sequence[Any], run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The plan that makes what `run` gives of the tensors inside one of the level: for a view op, a view."""
+    view, tail = isinstance(op, ViewOp), tuple(values[1:])
+
+    def plan(state: State, level: Level, tensors: Sequence[Tensor]) -> Tensor:
+        serial, mode = level.serial, state.mode
+        insides = [t.array.main if t.backend.level == serial else t for t in tensors]
+        if level.depth == 1:
+            made = state.within(mode.beneath, run, state, mode, insides)
+        else:
+            made = run(state, mode, insides)
+        result = level.above(made)
+        if view:
+            edge = result.edge = view_of(tensors[0], None, op.kind if mode.grad else NO_GRAD, op, tail)
+            result.counter = edge.base.counter
+        return result if state.levels[-1] is level else dated(result)
+
+    if not (view and (op.reinterprets or op.name == "as_strided")):  # whose views may be settled anew
+        plan.native = (*run.native, (op, tail) if view else None)  # type: ignore[attr-defined]
+    return plan
+
+
+def _on_stand_ins(level: Level, values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...]:
+    """Arguments with a tensor without history, made for it alone, in place of each; they are added to `tensors`."""
+    made = []
+    for value in values:
+        if value.__class__ in PLAIN:
+            own = level.array_of(value)
+            inside = value if own is None else own.main
+            stand_in = wrap(inside.array, inside.dtype, inside.backend)
+            value = stand_in if own is None else level.wrap(own.over(stand_in))
+            tensors.append(value)
+        elif value.__class__ is tuple or value.__class__ is list:
+            value = value.__class__(_on_stand_ins(level, value, tensors))
+        made.append(value)
+    return tuple(made)
+
+
+class Unplannable(Exception):
+    """A rule does what cannot be told from the ops that it calls."""
+
+
+class Noted:
+    """What a mode asks to run ops (`Mode.seer`), which notes them as steps of a plan."""
+
+    everything = everywhere = True
+
+    def __init__(self, insides: Sequence[Tensor], mode: Any) -> None:
+        self.mode = mode
+        self.steps: list[tuple[Any, list[Any]]] = []
+        self.held = list(insides)
+        self.sources: dict[int, Any] = {id(t): t for t in insides}
+
+    def __call__(self, op: Any, values: Sequence[Any]) -> Tensor:
+        made = local.state.within(self.mode, op.apply, *values)
+        if made.__class__ is not Tensor or id(made) in self.sources:
+            raise Unplannable
+        self.steps.append((op, [self.source(v) for v in values]))
+        self.sources[id(made)] = Made(len(self.steps) - 1)
+        self.held.append(made)
+        return made
+
+    def parts(self, op: Any, values: Sequence[Any]) -> Callable[[], Tensor]:
+        return lambda: self(op, values)
+
+    def source(self, value: Any) -> Any:
+        """An argument of a step: a tensor from outside, what an earlier step made, or anything but a tensor."""
+        if value.__class__ in NO_TENSOR:
+            return value
+        if isinstance(value, TensorBase):
+            if id(value) not in self.sources:
+                raise Unplannable
+            return self.sources[id(value)]
+        if isinstance(value, (tuple, list)) and any([isinstance(item, TensorBase) for item in value]):
+            raise Unplannable
+        return value
+
+    def refuse(self, *_: Any) -> Any:
+        raise Unplannable
+
+    write = factory = number_of = refuse
