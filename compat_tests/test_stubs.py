@@ -67,6 +67,14 @@ def test_mypy_tells_of_mistakes(of_torch: Path) -> None:
 
 
 @needs_mypy
+def test_the_library_passes(tmp_path: Path) -> None:
+    """With the options of `pyproject.toml`, which says what is left out and why."""
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@needs_mypy
 def test_the_examples_pass(of_torch: Path) -> None:
     assert mypy(of_torch, "--check-untyped-defs", "--ignore-missing-imports", REPOSITORY / "examples") == ""
 

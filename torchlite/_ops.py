@@ -88,7 +88,7 @@ class OpOverloadPacket(_Named):
         return [*super().__dir__(), *self._overloads]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        overloads = list(self._overloads.values())
+        overloads: list[Any] = list(self._overloads.values())
         return next((o for o in overloads[:-1] if o._schema.fits(args, kwargs)), overloads[-1])(*args, **kwargs)
 
     def __repr__(self) -> str:

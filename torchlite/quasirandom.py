@@ -75,7 +75,7 @@ class SobolEngine:
         """The next `n` points after so many, in 30 bits; the last of them is kept."""
         steps = np.arange(already, already + n)
         changed = np.frexp((~steps & (steps + 1)).astype(np.float64))[1] - 1  # the rightmost zero of each
-        chain = np.concatenate([self.quasi.numpy()[None], self.sobolstate.numpy().T[changed]])
+        chain = np.concatenate([self.quasi.numpy()[None], self.sobolstate.numpy().T[changed]])  # type: ignore[has-type]
         points = np.bitwise_xor.accumulate(chain)[1:]
         if n:
             self.quasi = functions["from_numpy"](points[-1].copy())

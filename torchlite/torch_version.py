@@ -45,7 +45,7 @@ class TorchVersion(str):
         try:
             return _key(str(self)) == _key(other)
         except (TypeError, ValueError):
-            return str.__eq__(self, other)  # type: ignore[arg-type]
+            return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -74,7 +74,7 @@ def _maybe_remove_batch_dim(
     name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None
 ) -> Any:
     """A result with its batch in a dimension; as it is, where there is to be none."""
-    found = _unbatched(name, _functorch._level(vmap_level), batched_output, out_dim)
+    found = _unbatched(name, _functorch._level(vmap_level), batched_output, out_dim)  # type: ignore[arg-type]
     return found if out_dim is None else _moved_to(found, out_dim)
 
 

@@ -149,4 +149,4 @@ def tuple_to_list(tuple_type: Any) -> Any:
     inside = {a for a in typing.get_args(tuple_type) if a is not Ellipsis}
     if not inside:
         return list
-    return list[inside.pop()] if len(inside) == 1 else list[typing.Union[tuple(typing.get_args(tuple_type))]]  # noqa: UP007
+    return list[inside.pop()] if len(inside) == 1 else list[typing.Union[tuple(typing.get_args(tuple_type))]]  # type: ignore[misc]  # noqa: UP007

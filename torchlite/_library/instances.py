@@ -168,7 +168,7 @@ def hand_over(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Make a call of an overload that instances are among the arguments of: modes are asked first."""
     args, kwargs = restored(tuple(args)), {name: restored(value) for name, value in kwargs.items()}
     seer = local.state.mode.seer
-    return call_classes(func, args, kwargs) if seer is None else seer.call(func, args, kwargs)
+    return call_classes(func, args, kwargs) if seer is None else seer.call(func, args, kwargs)  # type: ignore[arg-type]
 
 
 # ---- the level
@@ -266,7 +266,7 @@ def _twin(below: Backend) -> Any:
         found = copy.copy(below)
         found.__class__ = _handed(type(below))
         found.__dict__.pop("guarded", None)
-        found.real, found.below, found.Array = found, below, Instance
+        found.real, found.below, found.Array = found, below, Instance  # type: ignore[attr-defined]
         below.twins["handed"] = found
     return found
 

@@ -98,7 +98,7 @@ class Argument(NamedTuple):
         classes = _TYPES[self.base][0]
         if not isinstance(value, classes) or (isinstance(value, str) and self.base not in ("str", "Device", "Any")):
             raise _Misfit(value)
-        return float(value) if self.base == "float" else value
+        return float(value) if self.base == "float" else value  # type: ignore[arg-type]
 
 
 class _Misfit(Exception):

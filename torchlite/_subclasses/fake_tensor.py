@@ -80,7 +80,7 @@ class FakeTensor(Tensor):
         return fake_mode.from_tensor(t)
 
     @property
-    def device(self) -> device:  # type: ignore[override]
+    def device(self) -> device:
         """The device that it says it is on."""
         return self.__dict__["fake_device"]
 

@@ -50,7 +50,7 @@ def install(alias: Alias) -> Callable[[], None]:
                 name = own_name(name)
         return find_spec(name, package)
 
-    builtins.__import__, importlib.import_module, importlib.util.find_spec = door, module_door, spec_door
+    builtins.__import__, importlib.import_module, importlib.util.find_spec = door, module_door, spec_door  # type: ignore[assignment]
 
     def restore() -> None:
         builtins.__import__, importlib.import_module, importlib.util.find_spec = import_, import_module, find_spec

@@ -21,7 +21,7 @@ class Mention(NamedTuple):
     """Whether the program has an answer where there is no such name."""
 
 
-def complaints(source: bytes, filename: str) -> list[str]:
+def complaints(source: str | bytes, filename: str) -> list[str]:
     """A line for each name of torch that a program's text mentions and torchlite lacks: what `--strict-names` asks."""
     first: dict[str, int] = {}
     for name, line, _ in sorted(mentioned(ast.parse(source, filename)), key=lambda mention: mention.line):
@@ -38,13 +38,13 @@ def mentioned(tree: ast.AST) -> Iterator[Mention]:
     for node, optional in places:
         for written, meant, name in _imported(node):
             bound[written] = meant
-            yield Mention(name, node.lineno, optional)
+            yield Mention(name, node.lineno, optional)  # type: ignore[attr-defined]  # a statement
     asked = set(_asked(tree, bound))
     for node, optional in places:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            name = _whole(node, bound)
-            if name is not None:
-                yield Mention(name, node.lineno, optional or name in asked)
+            whole = _whole(node, bound)
+            if whole is not None:
+                yield Mention(whole, node.lineno, optional or whole in asked)
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str, str]]:
@@ -96,7 +96,7 @@ def _asked(tree: ast.AST, bound: dict[str, str]) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):
             where, name = (*node.args, None, None)[:2]
             home = where and _whole(where, bound)
-            if home and isinstance(name, ast.Constant):
+            if home and isinstance(name, ast.Constant) and isinstance(name.value, str):
                 yield f"{home}.{name.value}"
 
 

@@ -43,7 +43,7 @@ class Report:
         before = type(module)
         shown, used = torch_name(module.__name__), self.used
 
-        class Watched(before):
+        class Watched(before):  # type: ignore[misc, valid-type]
             def __getattribute__(self, name: str) -> Any:
                 value = super().__getattribute__(name)
                 asker = sys._getframe(1).f_globals.get("__package__") or ""

@@ -238,9 +238,9 @@ class GraphTask:
                 continue
             if edge.__class__ is not tuple:
                 self.reach_leaf(edge, waiting.pop(to))
-            elif (-to.sequence_nr, to) not in ready:
-                heappush(ready, (-to.sequence_nr, to))
-                if to.sequence_nr == FIRST:
+            elif (-to.sequence_nr, to) not in ready:  # type: ignore[union-attr]
+                heappush(ready, (-to.sequence_nr, to))  # type: ignore[union-attr]
+                if to.sequence_nr == FIRST:  # type: ignore[union-attr]
                     self.drain(ready, local.state.quiet)
         return ready
 
@@ -250,7 +250,7 @@ class GraphTask:
         """Run nodes, latest first, until none is left. This loop is most of what backward costs a small model."""
         waiting, keep_graph = self.waiting, self.keep_graph
         bare = not self.tensors
-        inner = bool(self.captures) and not all([to.__class__ is int for to in self.captures])
+        inner = self.captures is not None and not all([to.__class__ is int for to in self.captures])
         direct = bare and self.anomaly is None and not inner
         while ready:
             node = heappop(ready)[1]
@@ -275,7 +275,7 @@ class GraphTask:
                         at = 1
                     else:
                         continue
-                    entry = waiting.get(to)
+                    entry = waiting.get(to)  # type: ignore[assignment]
                     if entry is None:
                         continue
                     if grad is not None:
@@ -297,7 +297,7 @@ class GraphTask:
                         following = to
                     else:
                         heappush(ready, (-to.sequence_nr, to))
-                results = edge = grad = have = entry = to = None
+                results = edge = grad = have = entry = to = None  # type: ignore[assignment]
                 if leaves is not None:
                     for edge in leaves:
                         self.reach_leaf(edge, waiting.pop(id(edge)))
@@ -352,7 +352,7 @@ class GraphTask:
             found.append(grad if special else self.bare(grad))
         return found
 
-    def bare(self, grad: Tensor) -> Any:
+    def bare(self, grad: Any) -> Any:
         if grad.__class__ is not Tensor or self.tensors:
             return grad
         backend = grad.backend

@@ -50,7 +50,7 @@ def follow(op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         if any(r is not None and tangent_of(r, level) is not None for r in results):
             return  # made of ops that have been followed
         if view and not op.linear and values[0].backend.real.strided:
-            moved = [part_in_memory(tangents[0], values[0], r) for r in results]
+            moved: Sequence[Tensor | None] | None = [part_in_memory(tangents[0], values[0], r) for r in results]
         else:
             moved = forward(op, values, tangents, [None if r is None else still(r) for r in results])
         for r, t in zip(results, moved or (), strict=False):
@@ -177,7 +177,7 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
 
 def forward(
     op: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], in_place: bool = False
-) -> list[Tensor | None] | None:
+) -> Sequence[Tensor | None] | None:
     """The tangents of the results, None for those that have none; None in place of all when nothing moves them."""
     moving = [i for i, _ in op.rules if tangents[i] is not None and _any_moves(tangents[i])]
     if not moving or not any([_moves(r) for r in results]):

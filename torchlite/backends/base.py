@@ -47,7 +47,7 @@ class Backend:
     """
 
     xp: Namespace  # the array namespace
-    Array: type  # what its kernels return; anything else they return is passed through `asarray`
+    Array: Any  # the class that its kernels return; anything else they return is passed through `asarray`
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {}  # its own kernels, by op name, from arrays to arrays
     strided = True  # arrays have strides over a storage; False for transform backends
     layout: Any = NAMES["strided"]  # how tensors of this backend are stored

@@ -72,7 +72,7 @@ class NumPyBackend(Backend):
     Array = np.ndarray
     kernels: ClassVar[dict[str, Any]] = {"relu": relu, "sigmoid": sigmoid, **_SUMS}
 
-    asarray = staticmethod(np.asarray)
+    asarray = staticmethod(np.asarray)  # type: ignore[assignment]
 
     def __init__(self, device_: device) -> None:
         super().__init__(device_)

@@ -125,7 +125,7 @@ class Compressed(SparseArray):
         return self.compressed, self.plain, self.values
 
     def over(self, *parts: Tensor) -> Compressed:
-        return Compressed(self.layout, *parts, self.shape)
+        return Compressed(self.layout, *parts, self.shape)  # type: ignore[arg-type, call-arg]
 
 
 class Sparse(Backend):

@@ -47,7 +47,7 @@ def quick(general: Any, name: str = "") -> Any:
     if native is None:
         return general
     if isinstance(general, property):
-        return native.quick(general, general.fget.__name__)
+        return native.quick(general, general.fget.__name__)  # type: ignore[union-attr]
     return named(native.quick(general, name or general.__name__), general)
 
 

@@ -136,4 +136,4 @@ def know(**objects: Any) -> None:
 
 def whole(cls: C) -> C:
     """A class that adds nothing to its parts, which the native build may free as these are."""
-    return cls if native is None else native.become_whole(cls)  # type: ignore[no-any-return]
+    return cls if native is None else native.become_whole(cls)

@@ -19,7 +19,7 @@ class Independent(Distribution):
     """Takes some of the last dimensions of a batch as parts of one event."""
 
     arg_constraints = each()
-    expands = ()
+    expands: tuple[str, ...] = ()
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -77,7 +77,7 @@ class TransformedDistribution(Distribution):
     """What transforms make of another distribution's draws."""
 
     arg_constraints = each()
-    expands = ()
+    expands: tuple[str, ...] = ()
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
@@ -181,7 +181,7 @@ class MixtureSameFamily(Distribution):
     """A mixture of the distributions along the last dimension of a batch."""
 
     arg_constraints = each()
-    expands = ()
+    expands: tuple[str, ...] = ()
 
     def __init__(
         self,

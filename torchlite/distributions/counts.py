@@ -208,7 +208,7 @@ class Binomial(ByProbsOrLogits, Distribution):
     ) -> None:
         given = self._give(probs, logits)
         total_count, value = broadcast_all(total_count, given[self._given])
-        self._settle(validate_args, total_count=total_count.type_as(value), **{self._given: value})
+        self._settle(validate_args, (), total_count=total_count.type_as(value), **{self._given: value})
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -261,7 +261,7 @@ class NegativeBinomial(ByProbsOrLogits, Distribution):
     ) -> None:
         given = self._give(probs, logits)
         total_count, value = broadcast_all(total_count, given[self._given])
-        self._settle(validate_args, total_count=total_count.type_as(value), **{self._given: value})
+        self._settle(validate_args, (), total_count=total_count.type_as(value), **{self._given: value})
 
     mean = property(lambda self: self.total_count * self.logits.exp())
     mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))

@@ -67,7 +67,7 @@ def _found(type_p: type, type_q: type) -> Divergence | None:
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The divergence of q from p, for each element of the batch."""
-    function = _found(type(p), type(q))
+    function = _found(type(p), type(q))  # type: ignore[arg-type]
     if function is None:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"

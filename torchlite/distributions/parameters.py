@@ -135,7 +135,7 @@ class lazy_property:
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
-        functools.update_wrapper(self, wrapped)
+        functools.update_wrapper(self, wrapped)  # type: ignore[arg-type]  # as it is a descriptor
 
     def __get__(self, instance: Any, obj_type: Any = None) -> Any:
         if instance is None:

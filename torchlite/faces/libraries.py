@@ -92,7 +92,7 @@ def set_fastpath_enabled(value: bool) -> None:
 
 def has_mkl() -> bool:
     """Whether NumPy was built with MKL."""
-    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})  # type: ignore[union-attr]
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     return "mkl" in str(blas.get("name", "")).lower()
 
 

@@ -17,13 +17,15 @@ __all__ = [
     "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-_OF_MODULES = ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state")
+_HOME = dict.fromkeys(
+    ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "..nn.utils.functional_call"
+)
 live_here(globals())
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_MODULES:
+    if name not in _HOME:
         raise AttributeError(explanation(f"torch.func.{name}"))
-    found = globals()[name] = getattr(importlib.import_module("..nn.utils.functional_call", __name__), name)
+    found = globals()[name] = getattr(importlib.import_module(_HOME[name], __name__), name)
     found.__module__ = found.__module__.partition(".")[0] + ".func"  # of torchlite, or of torch
     return found

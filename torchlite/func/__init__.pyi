@@ -7,6 +7,7 @@ from torchlite.func import batched_array as batched_array
 from torchlite.func import batched_function as batched_function
 from torchlite.func.functionalization import debug_unwrap as debug_unwrap
 from torchlite.func import dual as dual
+from torchlite.nn.utils.functional_call import functional_call as functional_call
 from torchlite.func import functionalization as functionalization
 from torchlite.func.functionalization import functionalize as functionalize
 from torchlite.func.reverse import grad as grad
@@ -22,8 +23,10 @@ from torchlite.func import mapping as mapping
 from torchlite.func import nested as nested
 from torchlite.func import patterns as patterns
 from torchlite.func.rearrange import rearrange as rearrange
+from torchlite.nn.utils.functional_call import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from torchlite.func import reverse as reverse
 from torchlite.func import settle as settle
+from torchlite.nn.utils.functional_call import stack_module_state as stack_module_state
 from torchlite.func import transform as transform
 from torchlite.func.reverse import vjp as vjp
 from torchlite.func.mapping import vmap as vmap

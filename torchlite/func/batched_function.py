@@ -181,7 +181,7 @@ class Mapped:
         if not isinstance(t, TensorBase) or dim == to:
             return t
         if dim is None:
-            return t.expand((self.size, *t.shape)).movedim(0, to)
+            return t if to is None else t.expand((self.begin().size, *t.shape)).movedim(0, to)
         return t.sum(dim) if to is None else t.movedim(dim, to)
 
 

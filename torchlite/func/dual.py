@@ -88,7 +88,7 @@ class DualBackend(Transform):
     def map(self, array: Dual, f: Callable[[Tensor], Tensor]) -> Dual:
         primal = f(array.main)
         moves = array.tangent is not None and primal.dtype.category >= dt.FLOAT
-        return Dual(primal, f(array.tangent) if moves else None)
+        return Dual(primal, f(array.tangent) if moves else None)  # type: ignore[arg-type]
 
     def lift(self, t: Tensor) -> Dual:
         return Dual(t, zeros_like(t) if t.dtype.category >= dt.FLOAT else None)

@@ -120,7 +120,7 @@ class NestedBackend(Transform):
 
     def run(self, op: Any, values: Sequence[Any]) -> Any:
         state = local.state
-        mode = state.mode.beneath
+        mode: Any = state.mode.beneath
         plain = mode is not None and self.owner.depth == 1 and self.owner.running and not state.adopted
         twins = self.as_twins(values) if plain else None
         if twins is None:

@@ -30,7 +30,7 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
     at = 0
     for dim in left:
         count = rest if dim == [REST] else 1
-        sizes |= _sizes(dim, tuple(x.shape[at : at + count]), axes_lengths)
+        sizes |= _sizes(dim, tuple(x.shape[at : at + count]), axes_lengths)  # type: ignore[arg-type]
         at += count
     before = [name for dim in left for name in dim]
     after = [name for dim in right for name in dim]

@@ -184,7 +184,7 @@ class _Itself:
 class Transform(Backend):
     """The backend of a level over another backend."""
 
-    Array = Lifted
+    Array: Any = Lifted
     strided = bare = False
     real = home = _Itself()
 

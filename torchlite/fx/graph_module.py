@@ -76,7 +76,7 @@ def _deserialized(forward: Callable[..., Any], body: dict[str, Any]) -> Module:
             super().__init__()
             self.__dict__ = body
 
-    CodeOnlyModule.forward = forward  # type: ignore[method-assign, assignment]
+    CodeOnlyModule.forward = forward
     made = CodeOnlyModule(body)
 
     class KeepModules(tracer_class):  # type: ignore[misc, valid-type]
@@ -202,7 +202,7 @@ class GraphModule(Module):
         """Make the code again after the graph was changed."""
         made = self._graph.python_code(root_module="self")
         self._code = made.src
-        type(self).forward = _forward_from_src(self._code, made.globals)  # type: ignore[method-assign]
+        type(self).forward = _forward_from_src(self._code, made.globals)
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

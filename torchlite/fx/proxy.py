@@ -162,7 +162,8 @@ class Proxy:
             while code[at].opname == "CACHE":
                 at -= 1
             if code[at].opname == "UNPACK_SEQUENCE":
-                return iter([self[i] for i in range(code[at].argval)])
+                whole: Any = self
+                return iter([whole[i] for i in range(code[at].argval)])
         return self.tracer.iter(self)
 
     def __abs__(self) -> Proxy:

@@ -132,7 +132,7 @@ def _end_with_parent() -> None:
     """From now on, this process is interrupted when the one that started it is gone."""
 
     def wait() -> None:
-        parent.join()
+        parent.join()  # type: ignore[union-attr]
         os.kill(os.getpid(), signal.SIGINT)
 
     parent = multiprocessing.parent_process()
@@ -164,7 +164,7 @@ def start_processes(
 
     Without `join`, the ProcessContext is returned at once. Otherwise an exception is raised as soon as one fails.
     """
-    context = multiprocessing.get_context(start_method)
+    context: Any = multiprocessing.get_context(start_method)
     processes, error_files = [], []
     for index in range(nprocs):
         descriptor, file = tempfile.mkstemp(prefix="pytorch-errorfile-", suffix=".pickle")

@@ -20,7 +20,7 @@ __all__ = [
 _making = Signature("_make_subclass(any data, bool require_grad)")
 
 
-class _ParameterMeta(type(Tensor)):
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]  # a class that checkers cannot know
     """Instances of other subclasses may be marked as parameters; they count as Parameters too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -56,7 +56,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __reduce_ex__(self, protocol: int) -> Any:
         state = object_state(self)
-        args = (self.data, self.requires_grad, OrderedDict())
+        args: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
         return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
 
 
@@ -78,7 +78,7 @@ def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_ho
     return set_object_state(Parameter(data, requires_grad), state)
 
 
-class _BufferMeta(type(Tensor)):
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
     """Buffers are plain tensors with a mark."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -164,7 +164,7 @@ class UninitializedTensorMixin:
         )
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet."""
 
     cls_to_become = Parameter
@@ -178,7 +178,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return memo[id(self)]
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape is not known yet."""
 
     cls_to_become = Tensor

@@ -231,7 +231,8 @@ class Elementwise(Optimizer):
         for block, places in plan.blocks:
             numbers = self.numbers(group, block.counted, block.new)
             writes = self.writes(group, block.new)
-            block.update(type(self).formula, [params[i]._grad for i in places], numbers, maximize, writes)
+            grads: list[Any] = [params[i]._grad for i in places]
+            block.update(type(self).formula, grads, numbers, maximize, writes)
 
     def _planned(self, group: dict[str, Any], params: list[Tensor], names: tuple[str, ...]) -> Plan:
         """Make the state that is missing, and the blocks."""
@@ -274,7 +275,7 @@ class Elementwise(Optimizer):
             for p in params:
                 self.update(p, p.grad, self.state[p] if stateful else {}, group)
 
-    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change one parameter."""
         counts, arrays = self.counts(group), self.arrays(group)
         new = self.lacks_state(state)
@@ -298,7 +299,7 @@ class Elementwise(Optimizer):
 
     # ---- on sparse gradients
 
-    def _step_on_sparse(self, group: dict[str, Any], params: Sequence[Tensor]) -> list[Tensor]:
+    def _step_on_sparse(self, group: dict[str, Any], params: Sequence[Any]) -> list[Tensor]:
         """Change the parameters that have sparse gradients; the others."""
         sparse = [p for p in params if p.grad.layout is not strided]
         with grad_enabled(False):

@@ -67,6 +67,7 @@ class Role:
     """
 
     __slots__ = ("backend", "flat", "sources", "views")
+    views: Sequence[Any]
 
     def __init__(self, backend: Backend, arrays: Sequence[Any], dtype: Any) -> None:
         self.backend = backend
@@ -217,7 +218,8 @@ class ListBlock(Block):
     def _run(self, formula: Formula, grads: Sequence[Any], numbers: tuple[Any, ...], maximize: bool) -> None:
         xp = self.backend.xp
         roles = [self.values, [xp.ascontiguousarray(g, self.dtype) for g in grads], *self.states]
-        self.backend.over_lists(formula, roles, numbers, maximize)
+        run: Any = self.backend.over_lists
+        run(formula, roles, numbers, maximize)
 
 
 def block_of(

@@ -46,7 +46,7 @@ def on_lists(algorithm: type, fixed: dict[str, Any] | None = None, **kept: str) 
             found, scale = group.get("found_inf"), group.get("grad_scale")
             if found is not None and found.item():
                 return
-            optimizer = algorithm.__new__(algorithm)
+            optimizer: Any = object.__new__(algorithm)
             with grad_enabled(group["differentiable"]):
                 for i, (p, grad) in enumerate(zip(params, grads)):
                     state = {name: values[i] for name, values in lists.items() if values and values[i] is not None}

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .. import _utils
-from .._tensor import _rebuild_from_type_v2
 from ..core.machine import Tensor
 from ..core.memory import TypedStorage, UntypedStorage
 from ..core.values import Size, dt
@@ -23,6 +22,7 @@ from ..core.values.device import device
 from ..core.values.layout import NAMES as LAYOUTS
 from ..core.values.layout import layout, sparse_coo
 from ..nn.parameter import Parameter
+from ..operations.making.pickles import _rebuild_from_type_v2
 from .bounds import Bounds
 from .messages import shown
 
@@ -123,7 +123,7 @@ def pay_for_tensor(bounds: Bounds, storage: Any, d: Any, size: Any, stride: Any)
     if not isinstance(storage, (TypedStorage, UntypedStorage)):
         raise pickle.UnpicklingError(f"a tensor is made of a storage, and not of {shown(storage)}")
     _pay_for_geometry(bounds, size, stride)
-    if d is dt.bool_ and storage.dtype is not d:  # then its bytes are looked at
+    if d is dt.bool_ and storage.dtype is not d:  # type: ignore[union-attr]  # then its bytes are looked at
         bounds.pay(storage.nbytes() // _SCANNED)
 
 

@@ -15,7 +15,7 @@ _COUNTED = {pickletools.TAKEN_FROM_ARGUMENT1: 1, pickletools.TAKEN_FROM_ARGUMENT
 
 def names_in(file: Any) -> set[tuple[str, str]]:
     """The modules and names of all that the pickle in a file names."""
-    found = set()
+    found: set[tuple[str, str]] = set()
     while code := file.read(1):
         if code == pickle.STOP:
             return found

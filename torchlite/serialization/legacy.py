@@ -82,6 +82,8 @@ class LegacyStorages:
         return made
 
     def _view(self, root: _Root, type_: StorageType, view: Any) -> UntypedStorage:
+        offset: Any
+        count: Any
         key, offset, count = view if isinstance(view, tuple) and len(view) == 3 else (None, None, None)
         key = decoded(key)
         if not isinstance(key, str) or not all([n.__class__ is int and n >= 0 for n in (offset, count)]):

@@ -45,7 +45,8 @@ class _LegacyIds(StorageIds):
             return None
         self.modules.add(cls)
         try:
-            source, file = inspect.getsource(cls), inspect.getsourcefile(cls)
+            source: str | None = inspect.getsource(cls)
+            file = inspect.getsourcefile(cls)
         except (OSError, TypeError):
             warn(
                 f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be checked for "
@@ -67,4 +68,4 @@ def write_legacy(obj: object, file: Any, pickle_module: Any, protocol: int) -> N
     for key in keys:
         raw: UntypedStorage = ids.storages[key]
         file.write(struct.pack("<q", raw.nbytes() // ids.itemsizes[key]))
-        file.write(memoryview(host_bytes(raw)))
+        file.write(host_bytes(raw).data)

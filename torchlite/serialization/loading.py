@@ -149,7 +149,7 @@ class _Reading:
 def _unpickler(pickle_module: Any, file: Any, persistent_load: Callable[[Any], Any], args: dict[str, Any]) -> Any:
     """An unpickler that finds what PyTorch's names stand for. What it reads can run any code."""
 
-    class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]
+    class Unpickler(pickle_module.Unpickler):
         def find_class(self, module: str, name: str) -> Any:
             storage = names.storage_type(module, name) if "Storage" in name else None
             if storage is not None:

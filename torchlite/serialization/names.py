@@ -121,7 +121,7 @@ def name_of(obj: Any) -> tuple[str, str] | None:
     top = module.partition(".")[0]
     if top not in ("torch", "torchlite"):
         return None
-    return _name(obj, module, obj.__qualname__)
+    return _name(obj, module, obj.__qualname__)  # type: ignore[attr-defined]
 
 
 def _name(obj: Any, module: str, name: str) -> tuple[str, str]:

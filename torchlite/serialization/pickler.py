@@ -64,9 +64,9 @@ class _Names:
             raise
 
 
-class _TorchPickler(_Names, pickle._Pickler):  # type: ignore[name-defined,misc]
+class _TorchPickler(_Names, pickle._Pickler):
     dispatch: ClassVar[dict[type, Any]] = {
-        **pickle._Pickler.dispatch,  # type: ignore[attr-defined]
+        **pickle._Pickler.dispatch,
         **dict.fromkeys(FUNCTIONS, _Names.save_global),
         dt.dtype: _Names.save_global,
         StorageType: _Names.save_global,
@@ -120,7 +120,7 @@ def pickler(file: Any, pickle_module: Any, protocol: int, persistent_id: Callabl
         made.persistent_id = persistent_id  # type: ignore[assignment, method-assign]
         return made
 
-    class Pickler(pickle_module.Pickler):  # type: ignore[misc]
+    class Pickler(pickle_module.Pickler):
         def reducer_override(self, obj: Any) -> Any:
             torchs = None if obj is find else name_of(obj.cls if type(obj) is Shown else obj)
             if torchs is not None:

@@ -109,8 +109,8 @@ def _batches(t: Tensor, laid: layout, blocksize: Any, dense_dim: int) -> Tensor:
     made = [_matrix(_dense_as_coo(m, 2), laid, blocksize).array for m in t.reshape((-1, *t.shape[len(batch) :]))]
     if len({m.nnz for m in made}) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
-    parts = [tensors.stack(part) for part in zip(*[m.parts() for m in made])]
-    return compressed(laid, *[p.reshape((*batch, *p.shape[1:])) for p in parts], t.shape)
+    parts: list[Any] = [tensors.stack(part) for part in zip(*[m.parts() for m in made])]
+    return compressed(laid, *[p.reshape((*batch, *p.shape[1:])) for p in parts], t.shape)  # type: ignore[call-arg]
 
 
 _SHORT = {sparse_csr: "csr", sparse_csc: "csc", sparse_bsr: "bsr", sparse_bsc: "bsc"}

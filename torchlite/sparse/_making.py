@@ -257,7 +257,7 @@ def _publish_compressed(name: str, first: str, second: str, own: Any) -> None:
     )
 
     def call(i: Any, j: Any, v: Any, size: Any, d: Any, laid: Any, device: Any, pinned: Any, *more: Any) -> Tensor:
-        return _compressed_of(i, j, v, size, d, device, laid, *more, name, own)
+        return _compressed_of(i, j, v, size, d, device, laid, *more, name, own)  # type: ignore[call-arg]
 
     publish(
         Composite(
@@ -348,7 +348,7 @@ def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Any) -
     starts, plain, values = [part.to(backend.device) for part in t.array.parts()]
     batch = len(t.array.batch)
     none = [part.new_empty((*part.shape[:batch], 0, *part.shape[batch + 1 :])) for part in (plain, values.to(d))]
-    return compressed(laid, tensors.zeros_like(starts), *none, t.shape)
+    return compressed(laid, tensors.zeros_like(starts), *none, t.shape)  # type: ignore[call-arg]
 
 
 _MISSING = {"rand_like": "uniform_", "randn_like": "normal_"}  # without which there are no such tensors
@@ -358,12 +358,12 @@ def _like(name: str) -> Any:
     """Compressed tensors of other values at the same places."""
 
     def make(laid: layout, t: Tensor, *more: Any) -> Tensor:
-        *more, d, backend = more
+        *numbers, d, backend = more
         if name == "empty_like" and (laid is sparse_coo or laid is not t.layout):
             return _nothing_like(laid, t, None, d, backend)
         if laid is sparse_coo or laid is not t.layout or name == "rand_like":
             raise missing_kernel_of(_MISSING.get(name, "fill_.Scalar"), sparse_backend(backend, laid))
-        given = [v for v in more if v is not None]
+        given = [v for v in numbers if v is not None]
         made = getattr(tensors, name)(t.array.values, *given, dtype=d)
         return like(t, t.array.over(*[part.clone() for part in t.array.parts()[:-1]], made))
 

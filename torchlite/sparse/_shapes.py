@@ -73,7 +73,7 @@ def _transpose_compressed(t: Tensor, dim0: int, dim1: int) -> Tensor:
         values = array.values.transpose(batch + 1, batch + 2) if array.blocked else array.values
         return compressed(_TRANSPOSED[t.layout], array.compressed, array.plain, values, shape)
     if b < batch:
-        return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)
+        return compressed(t.layout, *[part.transpose(a, b) for part in array.parts()], shape)  # type: ignore[call-arg]
     raise RuntimeError(
         "transpose(): can only transpose batch, sparse or dense dimensions among themselves: got "
         f"{dim0} and {dim1} for {NAMES[t.layout]}"
@@ -179,7 +179,7 @@ def _select_compressed(t: Tensor, dim: int, index: int) -> Tensor:
     index, batch = _in_range(t, dim, index), len(array.batch)
     if dim < batch:
         shape = (*t.shape[:dim], *t.shape[dim + 1 :])
-        return compressed(t.layout, *[part.select(dim, index) for part in array.parts()], shape)
+        return compressed(t.layout, *[part.select(dim, index) for part in array.parts()], shape)  # type: ignore[call-arg]
     if dim < batch + 2:
         if batch:
             raise RuntimeError(

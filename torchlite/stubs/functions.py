@@ -61,7 +61,9 @@ def _headers(words: Words, told: Told, method: bool) -> Iterator[str]:
 
 def _schema(words: Words, s: Signature, method: bool, out: bool, result: str, spread: bool) -> str:
     """A schema's parameters; those after one that may be left out may be, too."""
-    first, parts, named = method, [], []
+    first = method
+    parts: list[str] = []
+    named: list[str] = []
     optional = False
     for p in s.params:
         if first:
@@ -93,7 +95,7 @@ def _annotated(words: Words, f: Callable[..., Any]) -> str:
     for i, p in enumerate(signature.parameters.values()):
         kind = "" if i == 0 and p.name in ("self", "cls") else ": " + words.annotation(p.annotation, module)
         value = "" if p.default is p.empty else f"{' = ' if kind else '='}{default(p.default)}"
-        shown.append((p.kind, {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name + kind + value))
+        shown.append((p.kind, {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name + kind + value))  # type: ignore[call-overload]
     kinds = [kind for kind, _ in shown]
     parts = [text for _, text in shown]
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:

@@ -101,4 +101,4 @@ def module_of(function: object) -> str:
     behind = getattr(function, "general", None) or getattr(function, "__wrapped__", None)
     if behind is not None:
         return module_of(behind)
-    return getattr(function, "__globals__", {}).get("__name__", "")  # type: ignore[no-any-return]
+    return getattr(function, "__globals__", {}).get("__name__", "")

@@ -7,6 +7,7 @@ import enum
 import importlib
 import inspect
 from collections.abc import Iterable
+from importlib.util import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..core.machine.registry import functions
 from ..core.values import made
 from ..faces.table import FACES
 from .functions import lines
-from .origins import Definition, Home, children, defined, home
+from .origins import Definition, Home, children, defined, home, imports
 from .words import Words
 
 _HEAD = (
@@ -34,8 +35,8 @@ def namespace(module: str) -> str:
     words, space = Words(module), importlib.import_module(module)
     handed_on, made_here = [], []
     inside = {name for name in children(module) if isinstance(vars(space).get(name, space), ModuleType)}
-    for name in sorted({*dir(space), *inside, *_faces(module)}):
-        if name.startswith("_") and name != "__version__":
+    for name in sorted({*dir(space), *getattr(space, "__all__", ()), *inside, *_faces(module), *_shared(module)}):
+        if name.startswith("_") and name != "__version__" and name not in _shared(module):
             continue
         if name in inside:
             handed_on.append(f"from {module} import {name} as {name}")
@@ -65,7 +66,14 @@ def _is_plain(definition: Definition | None) -> bool:
 def _later(module: str, name: str) -> Home | None:
     """Where torch finds what is loaded when it is first used."""
     there = getattr(importlib.import_module(module), "_HOME", {}).get(name)
-    return there and home(f"{module}.{there}", name)
+    return there and home(resolve_name(there if there.startswith(".") else f".{there}", module), name)
+
+
+def _shared(package: str) -> set[str]:
+    """What the modules of a package import from it that is not for others."""
+    named = [imports(f"{package}.{child}")[0].values() for child in children(package)]
+    taken = {where.name for homes in named for where in homes if where.module == package}
+    return {name for name in taken if name in defined(package)}
 
 
 def _faces(package: str) -> set[str]:

@@ -70,7 +70,7 @@ class Words(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if isinstance(node.value, str):  # a name in quotes
-            return self.visit(ast.parse(node.value, mode="eval").body)  # type: ignore[no-any-return]
+            return self.visit(ast.parse(node.value, mode="eval").body)
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:

@@ -109,8 +109,8 @@ def not_close_error_metas(
             actual, expected, pair_types=pair_types, sequence_types=sequence_types, mapping_types=mapping_types,
             **options,
         )  # fmt: skip
-    except ErrorMeta as meta:
-        raise meta.to_error() from None
+    except ErrorMeta as error:
+        raise error.to_error() from None
     return [meta for pair in pairs if (meta := _verdict(pair)) is not None]
 
 

@@ -144,7 +144,7 @@ def _agree(backend: Backend, result: Any, wanted: Any, layout: bool) -> None:
             tolerance = _TOLERANCE.get(wanted.dtype, 1e-4)
             values = [backend.to_host(result.array), get_backend().to_host(wanted.array)]
             plain = [v.astype(np.float64) if v.dtype.kind == "V" else v for v in values]
-            np.testing.assert_allclose(*plain, rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(*plain, rtol=tolerance, atol=tolerance)  # type: ignore[call-overload]
     else:
         assert result is wanted or result == wanted, f"{result!r} instead of {wanted!r}"
 

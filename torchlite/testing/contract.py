@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -250,7 +251,7 @@ def operands_stay_on_one_device(bench: Bench) -> None:
 def what_it_lacks_is_named(bench: Bench) -> None:
     for kernel in (None, "no_function_of_this_name"):
         op: Any = SimpleNamespace(name="imaginary", kernel=kernel)
-        raises(NotImplementedError, lambda op=op: bench.backend.kernel(op), "imaginary", str(bench.device))
+        raises(NotImplementedError, functools.partial(bench.backend.kernel, op), "imaginary", str(bench.device))
 
 
 @check
@@ -320,6 +321,7 @@ def a_model_trains(bench: Bench) -> None:
             seen.append(loss.detach())
             with torch.no_grad():
                 for w in weights:
+                    assert w.grad is not None
                     w -= 0.1 * w.grad
                     w.grad = None
         return seen

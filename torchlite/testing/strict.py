@@ -238,7 +238,7 @@ class Ufunc:
         self.loops = [([_type(c) for c in ins], [_type(c) for c in outs]) for ins, outs in _SURFACE.ufuncs[name]]
         self.nin, self.nout = (len(part) for part in self.loops[0])
 
-    def __call__(self, *args: Any, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
+    def __call__(self, *args: Any, out: Any = None, dtype: Any = None, casting: Any = "same_kind") -> Any:
         if len(args) > self.nin:
             out = args[self.nin] if self.nout == 1 else args[self.nin :]
         operands = args[: self.nin]
@@ -281,7 +281,7 @@ class Ufunc:
         return getattr(array, names[self.name])
 
     def outer(self, a: StrictArray, b: StrictArray, **kwargs: Any) -> Any:
-        return self(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
+        return self(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)  # type: ignore[attr-defined]
 
     def at(self, array: StrictArray, indices: Any, values: Any) -> None:
         if self.name not in _SURFACE.scatters or array.dtype.char not in _ATOMIC.get(self.name, "ilqILQfd"):

@@ -87,7 +87,7 @@ def listed() -> Surface:
             case "function":
                 surface.functions[name] = Parameters(tuple(words))
             case "ufunc" | "scatter":
-                surface.ufuncs[name] = tuple([tuple(word.split("->")) for word in words])
+                surface.ufuncs[name] = tuple([tuple(word.split("->")) for word in words])  # type: ignore[misc]
                 if kind == "scatter":
                     surface.scatters.add(name)
             case "attribute":
@@ -133,11 +133,11 @@ def _parameters(function: Any) -> Parameters:
         if said is None:
             return Parameters(("*args", "**kwargs"))
         return Parameters(tuple([word.split("=")[0].split()[-1] for word in said[1].split(",") if word]))
-    words = []
+    words: list[str] = []
     for parameter in given:
         if parameter.kind is parameter.KEYWORD_ONLY and not any(word.startswith("*") for word in words):
             words.append("*")
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")  # type: ignore[call-overload]
         words.append(stars + parameter.name)
     return Parameters(tuple(words))
 

@@ -52,7 +52,7 @@ class DeviceContext(Context):
 
 def device_decorator(device: DeviceLike, func: Any) -> Any:
     """`func`, with `device` the one on which it makes tensors."""
-    return context_decorator(device, func)
+    return context_decorator(device, func)  # type: ignore[arg-type]
 
 
 def set_device(device: DeviceLike) -> Callable[[Any], Any]:

@@ -339,9 +339,9 @@ def _register_builtins() -> None:
             cls, _items, _from_items(cls), serialized_type_name=f"builtins.{cls.__name__}",
             flatten_with_keys_fn=_numbered,
         )  # fmt: skip
-    for cls, module in ((dict, "builtins"), (OrderedDict, "collections")):
+    for mapping, module in ((dict, "builtins"), (OrderedDict, "collections")):
         _register(
-            cls, _mapped, _from_pairs(cls), serialized_type_name=f"{module}.{cls.__name__}",
+            mapping, _mapped, _from_pairs(mapping), serialized_type_name=f"{module}.{mapping.__name__}",
             flatten_with_keys_fn=_dict_flatten_with_keys,
         )  # fmt: skip
     _register(

@@ -20,6 +20,7 @@ class TreeSpec:
     type: Any
     _context: Context
     _children: list[TreeSpec]
+    num_leaves: int
 
     def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
         put = object.__setattr__

@@ -24,7 +24,7 @@ def _versions() -> Iterator[str]:
 def _blas() -> str:
     import numpy as np
 
-    found = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})  # type: ignore[union-attr]
+    found = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
 
 

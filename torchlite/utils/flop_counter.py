@@ -19,7 +19,7 @@ __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 Shape = Sequence[int]
 
-aten = ops.aten
+aten: Any = ops.aten
 flop_registry: dict[Any, Callable[..., int]] = {}
 """What counts the operations of a call, by packet of overloads."""
 

@@ -41,7 +41,8 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
-SAC_IGNORED_OPS = {ops.aten.detach.default}  # the steps by which results are kept
+_aten: Any = ops.aten
+SAC_IGNORED_OPS = {_aten.detach.default}  # the steps by which results are kept
 
 _MISMATCH = (
     "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that "

@@ -83,6 +83,6 @@ def _kept(node: Any) -> list[str]:
         if isinstance(value, Tensor):
             said.append(f"{name}: {form(value)}")
         elif isinstance(value, (bool, int, float, str)):
-            negative = isinstance(value, int) and value >= 2**63  # as PyTorch shows those
-            said.append(f"{name} = {value - 2**64 if negative else value}")
+            shown = value - 2**64 if isinstance(value, int) and value >= 2**63 else value  # PyTorch shows negatives so
+            said.append(f"{name} = {shown}")
     return said

@@ -180,7 +180,7 @@ class Declaration(metaclass=_Declared):
         self.plans = Plans()
         if self.name in registry:
             raise ValueError(f"op '{self.name}' is declared twice")
-        registry[self.name] = self
+        registry[self.name] = self  # type: ignore[assignment]  # of which each is an Op
 
     def _declare_derivatives(self, vjp: Any) -> None:
         """Work out from the formulas' parameter names what is saved, and check that nothing was forgotten."""

@@ -293,7 +293,8 @@ class Elementwise(Op):
             node.saved_entries = Hooked(node.saved_entries)
 
     def operand_forms(self, values: Sequence[Any], results: Sequence[Any], edges: Sequence[Any]) -> Any:
-        shape, d, _ = form_of(results[0])
+        form: Any = form_of(results[0])
+        shape, d, _ = form
         for i, _ in self.rules:
             value = values[i]
             if isinstance(value, TensorBase) and (value.dtype is not d or value.array.shape != shape):

@@ -13,7 +13,7 @@ from .op import Op
 from .told import tell
 
 
-def overloaded(name: str, *ops: Op, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def overloaded(name: str, *ops: Any, inplace: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """A function and a method (or their in-place forms) that choose among ops by what the call fits, in order."""
 
     # By how many arguments are given, and which by name: the ops that may be meant.

@@ -20,6 +20,7 @@ from .schema import Signature
 from .told import dwell, signatures_of, tell
 
 F = TypeVar("F", bound="Callable[..., Any]")
+M = TypeVar("M")  # a function, or a property
 
 
 def function(name: str, *signatures: Signature) -> Callable[[F], F]:
@@ -36,10 +37,10 @@ def function(name: str, *signatures: Signature) -> Callable[[F], F]:
     return publish_
 
 
-def method(*names: str) -> Callable[[F], F]:
+def method(*names: str) -> Callable[[M], M]:
     """Publish a Python function as a method of Tensor."""
 
-    def publish_(f: F) -> F:
+    def publish_(f: M) -> M:
         if hasattr(f, "__name__"):
             dwell(f, names[0], method=True)
         if f.__doc__ is None and hasattr(f, "general"):
@@ -189,9 +190,10 @@ def publish(
     What is no function of torch is one of `torch.ops.aten`.
     """
     names = (names,) if isinstance(names, str) else names or (ops[0].signature.name,)
+    first: Any = ops[0]
     if len(ops) == 1:
-        call = ops[0].function()
-        bound = ops[0].method() if method else call
+        call = first.function()
+        bound = first.method() if method else call
     else:
         call, bound = overloaded(names[0], *ops)
     for name in names:
@@ -202,23 +204,23 @@ def publish(
         if method:
             setattr(Tensor, name, bound)
     if inplace or operators_in_place:
-        write = ops[0].inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
+        write = first.inplace() if len(ops) == 1 else overloaded(names[0] + "_", *ops, inplace=True)[1]
         for name in names if inplace else ():
             setattr(Tensor, name + "_", write)
             functions.setdefault(name + "_", write)
         if operators_in_place:
-            operator = ops[0].operator_in_place() if len(ops) == 1 else left_to_other(write)
+            operator = first.operator_in_place() if len(ops) == 1 else left_to_other(write)
             public[operator] = write
         for short in operators_in_place.split():
             setattr(Tensor, f"__{short}__", operator)
     for short in operators.split():
         dunder = f"__{short}__"
-        operator = ops[0].operator("" if dunder in _IN_PYTHON else dunder)
+        operator = first.operator("" if dunder in _IN_PYTHON else dunder)
         if dunder in _TOLD_OF:
             operator.__name__ = dunder
         else:
             public[operator] = bound
         setattr(Tensor, dunder, operator)
     for short in reflected.split():
-        setattr(Tensor, f"__{short}__", exchanged(ops[0].operator()))
+        setattr(Tensor, f"__{short}__", exchanged(first.operator()))
     return call

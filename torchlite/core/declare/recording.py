@@ -131,7 +131,7 @@ class Recording(Declaration):
         # What is lazy is computed when it is read, so the ways that take arrays as they are must not see it either; nor
         # what is sparse or handed over, which has none. (What is of a transform's level is settled when that ends.)
         kept: list[Any] = [
-            entry[0] if entry.__class__ is tuple else entry.tensor
+            entry[0] if entry.__class__ is tuple else entry.tensor  # type: ignore[union-attr]
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip
         odd = [b for b in [t.backend for t in kept] if b.lazy or b.handed or b.layout is not strided]

@@ -289,6 +289,8 @@ class Signature:
         head = _HEAD.fullmatch(text.strip())
         if head is None:
             raise ValueError(f"not a schema: {text!r}")
+        self.name: str
+        self.overload: str
         self.name, _, self.overload = head["name"].partition(".")
         self.params: list[Param] = []
         kwonly = False

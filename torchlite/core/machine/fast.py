@@ -392,7 +392,7 @@ def view_of_plain(source: Tensor, array: Array, step: tuple[Any, ...], grad: boo
         view.base = parent.base
         view.kind = parent.kind if grad else NO_GRAD
         view.path = (*parent.path, step)
-    view.seen = counter.n
+    view.seen = counter.n  # type: ignore[union-attr]
     result.counter = counter
     return result
 

@@ -59,7 +59,7 @@ def set_printoptions(
     """
     global _options
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    changes = {name: value for name, value in given.items() if value is not None}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     _options = replace(_PROFILES.get(profile or "", _options), **changes, sci_mode=sci_mode)
 
 

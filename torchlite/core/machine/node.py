@@ -83,7 +83,7 @@ class DetachedCounter(Counter):
         self.writes = writes
         self.since = writes.n
 
-    @property  # type: ignore[override]
+    @property
     def n(self) -> int:
         return self.writes.n + 1
 
@@ -99,7 +99,7 @@ class _Unversioned(Counter):
 
     born = math.inf
 
-    @property  # type: ignore[override]
+    @property
     def n(self) -> int:
         return 0
 

@@ -200,7 +200,7 @@ def plan_op(
             results = wrap_results(outputs, out_dtype, backend)
         elif single:
             if outputs.__class__ is array_class and outputs.dtype == numpy_type and outputs.base is None:
-                results = wrap(outputs, known_type, backend)
+                results = wrap(outputs, known_type, backend)  # type: ignore[arg-type]
             else:
                 results = wrap_results(outputs, out_dtype, backend)
         else:

@@ -121,7 +121,7 @@ def _other_shape(edge: Any, t: Tensor) -> bool:
     return edge.__class__ is tuple and edge[0].output_forms[edge[1]][0] != t.array.shape
 
 
-def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> list[int | None]:
+def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> list[Any]:
     """For each edge of the node, which tensor it comes from."""
     found: list[int | None] = []
     for at, _ in op.rules:
@@ -137,7 +137,7 @@ def _edge_sources(op: Any, values: Sequence[Any], places: dict[int, Any]) -> lis
 
 def _keeping(
     op: Any, values: Sequence[Any], places: dict[int, Any], selective: bool
-) -> list[tuple[Any, Any, int | None, int | None]]:
+) -> list[tuple[Any, Any, Any, Any]]:
     """For each saved name: a constant, or which tensors, or which result; and the edge without which it is spared."""
     found = []
     for is_result, at, users in op._to_save:

@@ -34,9 +34,9 @@ def offer_attributes(plain_class: type, cls: type) -> None:
     """Let a subclass be asked for what is at hand of plain tensors."""
     for names, offered in ((_PROPERTIES, _offered), (_METHODS, _offered_method)):
         for name in names:
-            plain = getattr(plain_class, name, None)
+            plain: Any = getattr(plain_class, name, None)
             if plain is not None and getattr(cls, name, None) is plain:
-                setattr(cls, name, offered(plain))
+                setattr(cls, name, offered(plain))  # type: ignore[arg-type]
 
 
 def _offered(plain: property) -> property:

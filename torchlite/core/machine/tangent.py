@@ -41,7 +41,8 @@ class TangentLevel:
         if self in mode.levels:
             state.mode = mode.but(levels=tuple([level for level in mode.levels if level is not self]))
         for extra in self.holders:
-            extra.tangents.pop(self, None)
+            if extra.tangents is not None:
+                extra.tangents.pop(self, None)
 
     def of(self, t: Tensor) -> Tensor | None:
         """How `t` moves at this level; None if it does not."""

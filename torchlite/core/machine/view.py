@@ -83,7 +83,7 @@ def ask_for_histories(values: Any) -> None:
         if isinstance(value, (tuple, list)):
             ask_for_histories(value)
         elif isinstance(value, TensorParts):
-            resolve(value)
+            resolve(value)  # type: ignore[arg-type]  # the parts of a Tensor
 
 
 def last_edge(t: Tensor) -> Any:

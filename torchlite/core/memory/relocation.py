@@ -23,7 +23,7 @@ class StorageBase:
     backend: Any
 
     @property
-    def device(self) -> device:
+    def device(self) -> Any:
         """The device of the memory."""
         return self.backend.device
 
@@ -108,7 +108,7 @@ def _memory(holder: TensorBase | StorageBase) -> Any:
 def _holders(owner: np.ndarray) -> list[Any]:
     """All tensors and storages of this process that show an array's memory."""
     kinds: set[type] = {TensorBase, StorageBase}
-    open_ = list(kinds)
+    open_: list[Any] = list(kinds)
     while open_:
         more = [cls for cls in type.__subclasses__(open_.pop()) if cls not in kinds]
         kinds.update(more)

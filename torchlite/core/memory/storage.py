@@ -196,7 +196,8 @@ class UntypedStorage(StorageBase):
 
     def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> UntypedStorage:
         """A copy on a CUDA device, or the storage itself if it is there."""
-        return self.to(device=_device("cuda", device))
+        where: Any = device
+        return self.to(device=_device("cuda", where))
 
     def new(self) -> UntypedStorage:
         """An empty storage on the same device."""
@@ -234,7 +235,7 @@ class UntypedStorage(StorageBase):
     def filename(self) -> str | None:
         """The file whose pages it shares."""
         pages = pages_behind(self.bytes)
-        return pages and pages.filename
+        return None if pages is None else pages.filename
 
     def is_pinned(self, device: DeviceLike = None) -> bool:
         """Whether the memory is pinned for transfers to a device."""

@@ -253,7 +253,7 @@ for _name, _dtype in {
 }.items():  # fmt: skip
     for _cls in (UntypedStorage, TypedStorage):
         setattr(_cls, _name, _converted(_dtype))
-UntypedStorage.type = _type
+UntypedStorage.type = _type  # type: ignore[attr-defined]
 
 
 class _OfDtype(type):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 from collections.abc import Callable
@@ -31,6 +32,8 @@ class device(Context):
     """
 
     __slots__ = ("index", "type")
+    index: int | None
+    type: str
 
     def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, bytes):
@@ -170,13 +173,17 @@ def backend_names() -> list[str]:
     return list(dict.fromkeys((*_makers, *_on_demand)))
 
 
+def _loaded(entry: Any, where: device) -> Backend:
+    return entry.load()(where)
+
+
 def find_installed() -> None:
     """Register the backends that installed packages offer."""
     import importlib.metadata
 
     for entry in importlib.metadata.entry_points(group="torchlite.backends"):
         if entry.name not in _makers:
-            register_backend(entry.name, lambda d, entry=entry: entry.load()(d))
+            register_backend(entry.name, functools.partial(_loaded, entry))
 
 
 def get_backend(where: device | str | int | None = None) -> Backend:

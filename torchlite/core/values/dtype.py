@@ -336,4 +336,4 @@ class iinfo:
 
 for _limits in (finfo, iinfo):
     bear_name(_limits, "torch")
-    _limits.__reduce_ex__ = reduce_ex  # type: ignore[method-assign, assignment]
+    _limits.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]

@@ -59,7 +59,7 @@ class Size(tuple):
         return Shown(Size), (tuple(self),)
 
 
-Size.__new__ = staticmethod(quick(Size.__new__, "Size"))  # type: ignore[method-assign, assignment]
+Size.__new__ = staticmethod(quick(Size.__new__, "Size"))  # type: ignore[method-assign]
 Size.__getitem__ = quick(Size.__getitem__, "Size.__getitem__")  # type: ignore[method-assign]
 bear_name(Size, "torch")
 know(Size=Size)

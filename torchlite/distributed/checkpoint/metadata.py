@@ -63,7 +63,7 @@ class Metadata:
 
 for _cls in (ChunkStorageMetadata, TensorStorageMetadata, BytesStorageMetadata, Metadata):
     bear_name(_cls, "torch.distributed.checkpoint.metadata")
-    _cls.__reduce_ex__ = reduce_ex  # type: ignore[assignment]
+    _cls.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
 
 
 def write_whole(folder: Path, metadata: Metadata) -> None:

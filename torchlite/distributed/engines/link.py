@@ -68,7 +68,7 @@ class Link:
         """Hand over a piece in the message itself."""
         nbytes = len(piece)
         head = _HEAD.pack(what, number, total, nbytes, _IN_MESSAGE, 0)
-        self._send(b"".join((head, piece, bytes(-(nbytes + _HEAD.size) % _ALIGNED))))
+        self._send(b"".join((head, piece, bytes(-(nbytes + _HEAD.size) % _ALIGNED))))  # type: ignore[arg-type]
 
     def show(self, what: int, number: int, total: int, place: tuple[int, int], window: Window, to: int) -> None:
         """Hand over a piece that lies in this process's window."""

@@ -206,7 +206,7 @@ class CatTransform(Transform):
             slopes.append(sum_rightmost(slope, max(self.event_dim - t.event_dim, 0)))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
-        return torch.cat(slopes, dim) if dim < 0 else sum(slopes)
+        return torch.cat(slopes, dim) if dim < 0 else sum(slopes[1:], slopes[0])
 
     domain = constraints.dependent_property(
         lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)

@@ -212,7 +212,7 @@ def _representable_to(dtype: np.dtype, hi: int) -> int:
 
 def _rounded(dtype: np.dtype, value: int) -> int:
     single = np.float64(value) if dtype == np.float64 else np.float32(value)
-    if dtype == np.float16 and abs(single) >= 65520:
+    if dtype == np.float16 and abs(single) >= 65520:  # type: ignore[operator]
         return INT64_MIN  # which is what becomes of infinity
     rounded = float(single.astype(dtype))
     return int(rounded) if abs(rounded) < 2.0**63 else INT64_MIN

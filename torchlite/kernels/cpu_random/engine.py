@@ -95,8 +95,9 @@ class MT19937Engine:
         with self._lock:
             self._seed = int(fields["seed"])
             self._normal = float(fields["normal"]) if fields["has_normal"] else None
-            key: dict[str, object] = {"key": fields["words"].astype(np.uint32), "pos": STATE_WORDS if left == 1 else 0}
-            self._generator.state = {"bit_generator": "MT19937", "state": key}
+            pos = STATE_WORDS if left == 1 else 0
+            key = fields["words"].astype(np.uint32)
+            self._generator.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": pos}}
             self._forget_block(untouched=place == 0)
             if left > 1:
                 self._next_block(STATE_WORDS)

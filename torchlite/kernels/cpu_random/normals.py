@@ -8,6 +8,7 @@ has only 2**24 arguments; the roundings here agree with PyTorch's on all of them
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -48,7 +49,8 @@ def normals_of_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def fill_normals(out: np.ndarray, words: np.ndarray, mean: float, std: float) -> None:
     """Write float32 normals from whole blocks of words."""
-    join_blocks(*[multiply_add(row, std, mean) for row in normals_of_words(words)], out=out)
+    first, second = [multiply_add(row, std, mean) for row in normals_of_words(words)]
+    join_blocks(first, second, out)
 
 
 fill_normals = in_c("fill_normals", fill_normals)
@@ -87,8 +89,9 @@ def _singles(*values: float, times: float = 1) -> list[float]:
     return [float(F4(value)) * times for value in values]
 
 
-def _steps(first: float, second: float, third: float, one: float) -> list[np.ndarray]:
+def _steps(values: Sequence[float], one: float) -> list[np.ndarray]:
     """The coefficients, with a number so large that its sum with the second keeps just the digits float32 has of it."""
+    first, second, third = values
     grid = 1.5 * 2.0 ** (math.frexp(second)[1] + 28)
     return [np.array(c, F8) for c in (first, second + grid, grid, third, one)]
 
@@ -102,8 +105,8 @@ _LOG = [
     ))
 ]  # fmt: skip
 _LN2_HIGH, _LN2_LOW = np.array(0.693359375 / -2, F4), np.array(-2.12194440e-4 / -2, F4)
-_SIN = _steps(*_singles(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, times=2), one=2)
-_COS = _steps(*_singles(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, times=2), one=-1)
+_SIN = _steps(_singles(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, times=2), one=2)
+_COS = _steps(_singles(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, times=2), one=-1)
 _MINUS_HALF_PI = np.array(-2 * sum(_singles(0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8)))
 _TURN = np.array(F4(6.2831855) * F4(2.0**-24))
 _HALF, _TWO = np.array(0.5, F4), np.array(2, F4)

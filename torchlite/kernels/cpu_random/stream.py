@@ -108,11 +108,11 @@ class MT19937Stream(MT19937Engine):
             last = 16 if tail else 0
             if dtype == _DOUBLE:
                 doubles = _joined(self._doubles(whole + passed + last), whole, last)
-                rows = [multiply_add(row, std, mean) for row in normals_of_doubles(doubles)]
-                join_blocks(*[row[: whole // 2] for row in rows], out=piece[:whole])
+                first, second = [multiply_add(row, std, mean) for row in normals_of_doubles(doubles)]
+                join_blocks(first[: whole // 2], second[: whole // 2], piece[:whole])
                 if tail:
-                    join_blocks(*[row[whole // 2 :] for row in rows], out=normals[-16:])
-                del rows  # so that the next piece is made in the same memory, which is in the cache
+                    join_blocks(first[whole // 2 :], second[whole // 2 :], normals[-16:])
+                del first, second  # so that the next piece is made in the same memory, which is in the cache
             else:
                 words = self._words(whole + passed + last)
                 fill_normals(piece[:whole], words[:whole], mean, std)
@@ -252,7 +252,7 @@ class MT19937Stream(MT19937Engine):
         if wrong:
             raise RuntimeError(wrong)
         real = F8 if p.dtype == _DOUBLE else F4
-        ladder = np.cumsum(p, axis=1, dtype=real)
+        ladder: np.ndarray = np.cumsum(p, axis=1, dtype=real)
         ladder /= ladder[:, -1:]
         ladder[:, -1:] = 1
         ladder = ladder.astype(F8, copy=False)

@@ -98,7 +98,7 @@ class MaskedTensor(Tensor):
         """Whether the data are a sparse tensor of coordinates."""
         return self._masked_data.layout is sparse_coo
 
-    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+    def is_sparse_csr(self) -> bool:
         """Whether the data are a sparse tensor of compressed rows."""
         return self._masked_data.layout is sparse_csr
 

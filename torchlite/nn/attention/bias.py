@@ -41,7 +41,7 @@ class CausalBias(Tensor):
         ones = functions["ones"](self.seq_len_q, self.seq_len_kv, device=device, dtype=dt.bool_)
         return ones.tril(self.seq_len_kv - self.seq_len_q if lower else 0)
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:
         return repr(self._materialize())
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ...core.machine import Tensor, functions
 from ...core.values import DeviceLike, dt
 
-Blocks = tuple[Tensor, Tensor]
+Blocks = tuple[Any, Any]  # how many there are, and their numbers; None where there is nothing to say
 _TENSORS = (
     "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices",
     "q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices",
@@ -91,7 +91,7 @@ class BlockMask:
             blocks += ordered_blocks(dense_blocks(pair).transpose(-2, -1)) if wanted else (None, None)
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
-        return cls(seq_lengths, *blocks, BLOCK_SIZE=size, mask_mod=mask_mod or noop_mask)
+        return cls(seq_lengths, *blocks, size, mask_mod or noop_mask)  # type: ignore[call-arg]
 
     def _with(self, partial: Blocks, full: tuple[Any, Any], mask_mod: Any, seq_lengths: tuple[int, int]) -> BlockMask:
         return type(self).from_kv_blocks(
@@ -124,25 +124,25 @@ class BlockMask:
 
     def to(self, device: DeviceLike) -> BlockMask:
         """The mask with its tensors on a device; its `mask_mod` stays as it is."""
-        tensors = [None if t is None else t.to(device) for t in (getattr(self, name) for name in _TENSORS)]
-        return type(self)(self.seq_lengths, *tensors, self.BLOCK_SIZE, self.mask_mod)
+        tensors: list[Any] = [None if t is None else t.to(device) for t in (getattr(self, name) for name in _TENSORS)]
+        return type(self)(self.seq_lengths, *tensors, self.BLOCK_SIZE, self.mask_mod)  # type: ignore[call-arg]
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some batches, heads and blocks of queries; it lacks a `mask_mod` until it is given one."""
         index = index if isinstance(index, tuple) else (index,)
         index = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index[:3]])
         cut = [None if t is None else t[index] for t in (getattr(self, name) for name in _TENSORS[:4])]
-        return self._with(cut[:2], cut[2:], _sliced_mask_mod_error, self.seq_lengths)
+        return self._with((cut[0], cut[1]), (cut[2], cut[3]), _sliced_mask_mod_error, self.seq_lengths)
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The upper left part of the mask, for fewer queries and keys."""
         rows, columns = (-(-n // size) for n, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE))
         pairs = (self.kv_num_blocks, self.kv_indices), (self.full_kv_num_blocks, self.full_kv_indices)
-        cut = [
+        partial, full = [
             (None, None) if pair[0] is None else ordered_blocks(dense_blocks(pair)[..., :rows, :columns])
             for pair in pairs
         ]
-        return self._with(*cut, self.mask_mod, (new_q_len, new_kv_len))
+        return self._with(partial, full, self.mask_mod, (new_q_len, new_kv_len))
 
     def __repr__(self) -> str:
         parts = {name: getattr(self, name) for name in _TENSORS}

@@ -127,10 +127,10 @@ def create_block_mask(
     counts = functions["constant_pad_nd"](mask.to(dt.int64), over)
     counts = counts.unflatten(3, (-1, columns)).unflatten(2, (-1, rows)).sum((3, 5))
     full = counts.eq(rows * columns) if separate_full_blocks else functions["zeros_like"](counts, dtype=dt.bool_)
-    partial = ordered_blocks(counts.gt(0).logical_and(full.logical_not()))
-    whole = ordered_blocks(full) if separate_full_blocks else (None, None)
+    count, numbers = ordered_blocks(counts.gt(0).logical_and(full.logical_not()))
+    all_count, all_numbers = ordered_blocks(full) if separate_full_blocks else (None, None)
     return BlockMask.from_kv_blocks(
-        *partial, *whole, BLOCK_SIZE=(rows, columns), mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+        count, numbers, all_count, all_numbers, (rows, columns), mask_mod, (Q_LEN, KV_LEN)
     )
 
 

@@ -267,7 +267,7 @@ def multi_head_attention_forward(
     if attn_mask is not None:
         attn_mask = _check_mask(attn_mask, heads, queries, key.shape[0])
     masks = (attn_mask, key_padding_mask)
-    if _one_more(bias_k, bias_v, static_k, static_v):
+    if _one_more(bias_k, bias_v, static_k, static_v) and bias_k is not None and bias_v is not None:
         k, v = [functions["cat"]([t, bias.repeat(1, batch, 1)]) for t, bias in ((k, bias_k), (v, bias_v))]
         masks = (_padded(masks[0]), _padded(masks[1]))
     q = _in_heads(q, None, "q", heads, head_dim)

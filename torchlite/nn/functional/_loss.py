@@ -247,17 +247,19 @@ def gaussian_nll_loss(
             raise TypeError(f"any() received an invalid combination of arguments - got ({type(var < 0).__name__})")
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = var * functions["ones_like"](input)
+        spread: Tensor = var * functions["ones_like"](input)
     elif bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
-    if var.size() != input.size():
-        if input.size()[:-1] == var.size():
-            var = var.unsqueeze(-1)
-        elif var.dim() != input.dim() or [v for n, v in zip(input.size(), var.size()) if n != v] != [1]:
+    else:
+        spread = var
+    if spread.size() != input.size():
+        if input.size()[:-1] == spread.size():
+            spread = spread.unsqueeze(-1)
+        elif spread.dim() != input.dim() or [v for n, v in zip(input.size(), spread.size()) if n != v] != [1]:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
-    held = var.clone()
+    held = spread.clone()
     held.detach().clamp_(min=eps)
     each = 0.5 * (held.log() + (input - target) ** 2 / held)
     if full:
@@ -371,9 +373,9 @@ def linear_cross_entropy(
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     dtype = input.dtype
     if options is not None and options.widens(dtype):
+        given: tuple[Any, ...] = (input, linear_weight, linear_bias, weight, target)
         input, linear_weight, linear_bias, weight, target = [
-            t if t is None or not t.is_floating_point() else t.float()
-            for t in (input, linear_weight, linear_bias, weight, target)
+            t if t is None or not t.is_floating_point() else t.float() for t in given
         ]
     if len(shape) == 2:
         scores = linear(input, linear_weight, linear_bias)

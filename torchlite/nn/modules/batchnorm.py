@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import KW_ONLY, InitVar
 from typing import Any
 
@@ -144,7 +143,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
@@ -157,7 +156,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         self.reset_parameters()
 
 
-def _expecting(*dims: int) -> Callable[[Any, Tensor], None]:
+def _expecting(*dims: int) -> Any:
     wanted = " or ".join([f"{n}D" for n in dims])
 
     def _check_input_dim(self: Any, input: Tensor) -> None:

@@ -39,7 +39,7 @@ class _ConvNd(Spatial):
     out_channels: int
     kernel_size: tuple[int, ...]
     stride: tuple[int, ...]
-    padding: str | tuple[int, ...]
+    padding: Any  # a word, or a number for each dimension
     dilation: tuple[int, ...]
     transposed: bool
     output_padding: tuple[int, ...]

@@ -163,6 +163,8 @@ def _ordered(known: dict[str, Field], header: str) -> dict[str, Field]:
 
 
 def _initializer(cls: type, declaration: Declaration) -> Callable[..., None]:
+    first: Any
+    parts: Any
     arguments, fixed, first, parts = declaration[:4]
     positional = tuple([name for name, f in arguments.items() if not f.keyword])
     usual = {name: f.default for name, f in arguments.items()}
@@ -223,7 +225,7 @@ def _shower(cls: type, declaration: Declaration) -> Callable[[Any], str]:
     names = [n for n, f in declaration.fields.items() if shown and n not in hidden and (f.kept or n == "bias")]
     presence = "bias" in names and not declaration.fields["bias"].kept
 
-    def extra_repr(self) -> str:  # type: ignore[no-untyped-def]
+    def extra_repr(self) -> str:
         parts = []
         for name in names:
             value = getattr(self, name)

@@ -19,7 +19,7 @@ class LazyModuleMixin:
     cls_to_become: type | None = None
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[misc]
+        super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(_before_loading, with_module=True)
         self._initialize_hook = self.register_forward_pre_hook(_before_forward, with_kwargs=True)
 

@@ -197,8 +197,8 @@ class CrossEntropyLoss(_WeightedLoss):
 class LinearCrossEntropyLoss(_WeightedLoss):
     """`CrossEntropyLoss` of a linear map to (num_classes, *out_features), which belongs to the loss."""
 
-    in_features: InitVar[int]
-    num_classes: int
+    in_features: InitVar[int]  # type: ignore[misc]  # the header says in which order they come
+    num_classes: int  # type: ignore[misc]
     out_features: tuple[int, ...] = ()
     bias: InitVar[bool] = False
     device: InitVar[DeviceLike] = None

@@ -253,7 +253,7 @@ class Module(ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
         if marked:
-            self.register_buffer(name, value, value.persistent)
+            self.register_buffer(name, value, value.persistent)  # type: ignore[union-attr]
         else:
             self._place_buffer(name, value)
 

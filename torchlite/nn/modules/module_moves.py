@@ -47,7 +47,7 @@ class ModuleMoves:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
 
-    def _apply(self: Any, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
+    def _apply(self: Any, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
         """Put what `fn` makes of each parameter, gradient and buffer in its place."""
         if recurse:
             for module in self.children():

@@ -6,7 +6,7 @@ import functools
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from ... import __future__ as future
 from ...autograd.grad_mode import no_grad
@@ -66,7 +66,7 @@ class _WrappedHook:
 class ModuleState:
     """How a module's state becomes a dict and comes back."""
 
-    T_destination: ClassVar[Any] = TypeVar("T_destination", bound=dict[str, Any])
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
 
     _version: int
     _parameters: dict[str, Any]

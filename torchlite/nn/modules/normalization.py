@@ -48,8 +48,8 @@ class CrossMapLRN2d(Module):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
-def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
+def _shape(given: Any) -> Any:
+    return (given,) if isinstance(given, numbers.Integral) else tuple(given)
 
 
 @fields(bare="normalized_shape")
@@ -73,7 +73,7 @@ class LayerNorm(Module):
         reset_affine(self, self.elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)  # type: ignore[arg-type]
 
 
 @fields(bare="num_groups num_channels")
@@ -126,4 +126,4 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ class _PadNd(Spatial):
         self.padding = for_each(self.padding, 2 * self.dims)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, self.mode)
+        return F.pad(input, self.padding, self.mode)  # type: ignore[arg-type]
 
 
 class _CircularPadNd(_PadNd):
@@ -100,7 +100,7 @@ class _ConstantPadNd(Spatial):
         self.padding = for_each(self.padding, 2 * self.dims)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, "constant", self.value)
+        return F.pad(input, self.padding, "constant", self.value)  # type: ignore[arg-type]
 
 
 class ConstantPad1d(_ConstantPadNd, dims=1):

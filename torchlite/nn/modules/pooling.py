@@ -169,7 +169,7 @@ class AvgPool1d(_AvgPoolNd, dims=1):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad  # type: ignore[arg-type]
         )  # fmt: skip
 
 

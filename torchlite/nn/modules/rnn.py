@@ -191,7 +191,8 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input of another dtype, number of dimensions or size."""
-        own = self._flat_weights[0].dtype
+        first: Any = self._flat_weights[0]
+        own = first.dtype
         if input.dtype != own:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({own}). Convert input: input.to({own}), "

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.machine import Tensor
 from ..modules.module import Module
 
-_MISSING = object()
+_MISSING: Any = object()
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:

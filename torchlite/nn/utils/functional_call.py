@@ -78,7 +78,7 @@ class reparametrized(Context):
         for place in kept:
             place.leave()
             if place.name in self.given:
-                self.given[place.name] = place.given
+                self.given[place.name] = place.given  # type: ignore[assignment]
 
 
 def _state(module: Any) -> Iterator[tuple[str, Tensor]]:

@@ -166,8 +166,10 @@ def _set(t: Tensor, to: Tensor) -> None:
 
 
 def _register(module: Module, name: str, t: Tensor) -> None:
-    register = module.register_parameter if isinstance(t, Parameter) else module.register_buffer
-    register(name, t)  # type: ignore[operator]
+    if isinstance(t, Parameter):
+        module.register_parameter(name, t)
+    else:
+        module.register_buffer(name, t)
 
 
 # ---- classes of parametrized modules

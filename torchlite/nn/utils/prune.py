@@ -104,7 +104,7 @@ class BasePruningMethod(ABC):
         weight = self.apply_mask(module)
         if hasattr(module, name):
             delattr(module, name)
-        orig = module._parameters.pop(name + "_orig")
+        orig: Any = module._parameters.pop(name + "_orig")
         orig.data = weight.data
         del module._buffers[name + "_mask"]
         setattr(module, name, orig)
@@ -189,14 +189,14 @@ class Identity(BasePruningMethod):
         return default_mask
 
     @classmethod
-    def apply(cls, module: Module, name: str) -> BasePruningMethod:  # type: ignore[override]
+    def apply(cls, module: Module, name: str) -> BasePruningMethod:
         return super().apply(module, name)
 
 
 def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
+    if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
@@ -240,7 +240,7 @@ class RandomUnstructured(_Amount):
         return mask
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: int | float) -> BasePruningMethod:  # type: ignore[override]
+    def apply(cls, module: Module, name: str, amount: int | float) -> BasePruningMethod:
         return super().apply(module, name, amount=amount)
 
 
@@ -260,7 +260,7 @@ class L1Unstructured(_Amount):
         return mask
 
     @classmethod
-    def apply(  # type: ignore[override]
+    def apply(
         cls, module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None
     ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
@@ -321,7 +321,7 @@ class RandomStructured(_Structured):
         return self._mask(t, drawn > drawn.kthvalue(count).values, default_mask)
 
     @classmethod
-    def apply(  # type: ignore[override]
+    def apply(
         cls, module: Module, name: str, amount: int | float, dim: int = -1
     ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, dim=dim)
@@ -344,7 +344,7 @@ class LnStructured(_Structured):
         return self._mask(t, kept, default_mask) if count else default_mask
 
     @classmethod
-    def apply(  # type: ignore[override]
+    def apply(
         cls, module: Module, name: str, amount: int | float, n: Any, dim: int, importance_scores: Tensor | None = None
     ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
@@ -366,7 +366,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(cls, module: Module, name: str, mask: Tensor) -> BasePruningMethod:  # type: ignore[override]
+    def apply(cls, module: Module, name: str, mask: Tensor) -> BasePruningMethod:
         return super().apply(module, name, mask=mask)
 
 

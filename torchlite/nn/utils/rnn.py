@@ -150,7 +150,8 @@ def pack_padded_sequence(
         lengths, order = lengths.sort(descending=True)
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
-    return PackedSequence(*functions["_pack_padded_sequence"](input, lengths, batch_first), order)
+    data, batch_sizes = functions["_pack_padded_sequence"](input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, order)
 
 
 def pad_packed_sequence(

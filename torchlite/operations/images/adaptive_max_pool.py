@@ -43,13 +43,13 @@ def _uneven_places(xp: Namespace, size: Ints, count: Ints) -> Iterator[Any]:
     for d, (length, number, row) in enumerate(zip(size, count, contiguous_strides(size))):
         windows = uneven_windows(length, number)
         shape = [-1 if d == other else 1 for other in range(len(size))]
-        places = []
+        places: list[Any] = []
         for tap in range(max([stop - start for start, stop in windows], default=0)):
             at = [min(start + tap, stop - 1) * row for start, stop in windows]
             places.append(xp.asarray(at, xp.int64).reshape(shape))
         dims.append(places or [xp.zeros([0 if n < 0 else n for n in shape], xp.int64)])
-    for tap in itertools.product(*dims):
-        yield sum(tap[1:], tap[0]).reshape(-1)
+    for first, *rest in itertools.product(*dims):
+        yield sum(rest, first).reshape(-1)
 
 
 def _declare_adaptive(dims: int) -> Any:

@@ -403,7 +403,7 @@ def _declare(dims: int) -> None:
 
     def as_op(input: Tensor, *rest: Any) -> tuple[Op, Sequence[Any]] | None:
         *options, groups = rest
-        return _as_op(input, *options, False, (0,), groups) if input.dim() == dims + 2 else None
+        return _as_op(input, *options, False, (0,), groups) if input.dim() == dims + 2 else None  # type: ignore[call-arg]
 
     several = f"int[{dims}]"
     operands = f"Tensor input, Tensor weight, Tensor? bias=None, {several} stride=[1]"

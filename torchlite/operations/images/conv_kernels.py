@@ -170,7 +170,7 @@ def _thin(weight: Any, groups: int) -> bool:
 def correlate(backend: Backend, x: Array, weight: Any, bias: Any, w: Sliding, groups: int, inside: bool) -> Any:
     """The convolution of images (n, channels, *size): (n, out, *count)."""
     xp = backend.xp
-    n, c, out = *x.shape[:2], weight.shape[0]
+    (n, c), out = x.shape[:2], weight.shape[0]
     result = image(backend, (n, out, *w.count), x.dtype, inside)
     if not result.size:
         return result
@@ -266,7 +266,7 @@ def of_images(backend: Backend, g: Array, weight: Any, w: Sliding, groups: int, 
 def of_weight(backend: Backend, g: Array, x: Array, shape: Ints, w: Sliding, groups: int) -> Any:
     """The transpose of `correlate` with respect to the weights, which have this shape."""
     xp = backend.xp
-    n, c, out = *x.shape[:2], shape[0]
+    (n, c), out = x.shape[:2], shape[0]
     total = xp.zeros((groups, out // groups, math.prod(shape[1:])), g.dtype)
     if not total.size or not g.size:
         return total.reshape(shape)

@@ -147,8 +147,8 @@ def _corners(
             place = place + m.clip(element, 0, d.size - 1) * row
         weights = [weight for _, weight, _ in corner]
         rates = []
-        for d, (_, _, rate) in enumerate(corner):
-            rates.append(math.prod([w for other, w in enumerate(weights) if other != d], start=rate))
+        for at, (_, _, rate) in enumerate(corner):
+            rates.append(math.prod([w for other, w in enumerate(weights) if other != at], start=rate))
         yield place, inside, math.prod(weights[1:], start=weights[0]), rates[::-1]
 
 
@@ -186,9 +186,9 @@ def _sample(backend: Backend, x: Array, grid: Any, *options: Any) -> Any:
     return made.reshape((n, c, *grid.shape[1:-1])).astype(x.dtype, copy=False)
 
 
-def _sample_backward(backend: Backend, g: Array, x: Array, grid: Any, *options: Any) -> Any:
+def _sample_backward(backend: Backend, g: Array, x: Array, grid: Any, *rest: Any) -> Any:
     xp = backend.xp
-    *options, output_mask = options
+    *options, output_mask = rest
     n, c, *size = x.shape
     points = _flat(grid)
     rows = _rows(xp, widened(x))
@@ -219,8 +219,8 @@ sample, sample_backward = in_c("grid_sample", _sample), in_c("grid_sample_backwa
 # ---- the gradients made of other ops, where they are to be differentiated again
 
 
-def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *options: Any) -> Any:
-    *options, needs = options
+def _gradients_by_ops(g: Tensor, input: Tensor, grid: Tensor, *rest: Any) -> Any:
+    *options, needs = rest
     n, c, *size = input.array.shape
     wide = dt.float32 if input.dtype in dt.HALVES else input.dtype
     points = _flat(grid)

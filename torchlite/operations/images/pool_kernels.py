@@ -128,7 +128,8 @@ def best_of(xp: Namespace, cells: Any, places: Iterable[Any]) -> tuple[Any, Any]
     Each item of `places` names one place for every window, the same for all images or for each its own.
     """
     wide = widened(cells)
-    best = at = None
+    best: Any = None
+    at: Any = None
     for place in places:
         value = wide.take(place, -1) if place.ndim == 1 else xp.take_along_axis(wide, place, -1)
         if best is None:

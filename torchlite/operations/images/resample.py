@@ -110,9 +110,10 @@ def mapped(backend: Backend, x: Array, maps: Sequence[Map | None]) -> Any:
     """
     wide = widened(x)
     first = x.ndim - len(maps)
-    growth = {d: len(m.rows) / max(1, m.size) for d, m in enumerate(maps) if m is not None}
+    wanted = {d: m for d, m in enumerate(maps) if m is not None}
+    growth = {d: len(m.rows) / max(1, m.size) for d, m in wanted.items()}
     for d in sorted(growth, key=lambda d: (growth[d], d if growth[d] < 1 else -d)):
-        wide = maps[d](backend, wide, first + d)
+        wide = wanted[d](backend, wide, first + d)
     made = wide.astype(x.dtype) if wide.dtype != x.dtype else wide
     return like(backend, made.copy() if made is x else made, x)
 

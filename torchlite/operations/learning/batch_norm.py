@@ -67,7 +67,7 @@ def _batch_norm(
         mean, var = _spread(axes, running_mean, running_var)
     rstd = 1 / xp.sqrt(var + var.dtype.type(eps))
     if not training:
-        saved = xp.empty((0,), stat), xp.empty((0,), stat)
+        saved = [xp.empty((0,), stat), xp.empty((0,), stat)]
     else:
         saved = [a.reshape(-1).astype(stat, copy=False) for a in (mean, rstd)]
         if stat.itemsize == 2:  # what is kept is also what the result is made with
@@ -103,7 +103,9 @@ def _batch_norm_backward(
         mean, rstd = running_mean, 1 / xp.sqrt(wide(running_var)[0] + eps)
     mean, rstd, scale = _spread(axes, mean, rstd.astype(x.dtype, copy=False), weight)
     through_statistics = train and mask[0]
-    to_x = to_weight = to_bias = None
+    to_x: Any = None
+    to_weight: Any = None
+    to_bias: Any = None
     if through_statistics or mask[1]:
         hat = x - mean
         hat *= rstd
@@ -267,8 +269,8 @@ def instance_norm(
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     n, c, *rest = input.shape
-    each = [None if t is None else t.repeat((n,)) for t in (weight, bias, running_mean, running_var)]
-    made = batch_norm(input.contiguous().view((1, n * c, *rest)), *each, use_input_stats, momentum, eps)
+    each: list[Any] = [None if t is None else t.repeat((n,)) for t in (weight, bias, running_mean, running_var)]
+    made = batch_norm(input.contiguous().view((1, n * c, *rest)), *each, use_input_stats, momentum, eps)  # type: ignore[call-arg]
     for running, now in ((running_mean, each[2]), (running_var, each[3])):
         if running is not None and use_input_stats:
             mean = now.view((n, c)).mean(0, False)

@@ -166,7 +166,7 @@ def _group_gradients(
         )
     if grads[1] is None and grads[2] is None:
         return made
-    of_statistics = _through_statistics(input, *grads[1:], result1, result2, N, group) if needs[0] else None
+    of_statistics = _through_statistics(input, *grads[1:], result1, result2, N, group) if needs[0] else None  # type: ignore[call-arg]
     return of_statistics if made[0] is None else made[0] + of_statistics, *made[1:]
 
 

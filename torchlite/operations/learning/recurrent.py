@@ -110,7 +110,7 @@ def _gradients_in_steps(given: Any, needs: Any, operands: Any, settings: Any) ->
     def run(*changing: Tensor) -> list[Tensor]:
         rest = iter(changing)
         values = [next(rest) if needed else t for t, needed in zip(operands, needs, strict=True)]
-        return [r for r, g in zip(_in_steps(*values, *settings), given, strict=True) if g is not None]
+        return [r for r, g in zip(_in_steps(*values, *settings), given, strict=True) if g is not None]  # type: ignore[arg-type]
 
     _, pull = vjp(run, *[t for t, needed in zip(operands, needs, strict=True) if needed])
     found = iter(pull([g for g in given if g is not None]))
@@ -226,7 +226,7 @@ def _declare(name: str, mode: str) -> None:
     """The public function, for padded and for packed sequences."""
     states, count = ("Tensor[] hx", 3) if mode == "LSTM" else ("Tensor hx", 2)
 
-    def both(hx: Any) -> tuple[Tensor, Tensor | None]:
+    def both(hx: Any) -> tuple[Any, ...]:
         return tuple(_two_states(hx)) if mode == "LSTM" else (hx, None)
 
     def of_padded(
@@ -236,7 +236,7 @@ def _declare(name: str, mode: str) -> None:
         x = input.transpose(0, 1) if batch_first else input
         if not x.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)
+        made = _layers(mode, x, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional)  # type: ignore[call-arg]
         return (made[0].transpose(0, 1), *made[1:]) if batch_first else made
 
     def of_packed(
@@ -244,7 +244,7 @@ def _declare(name: str, mode: str) -> None:
         train: bool, bidirectional: bool,
     ) -> Any:  # fmt: skip
         packing = _Packing(batch_sizes, data)
-        return _layers(mode, data, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional, packing)
+        return _layers(mode, data, *both(hx), params, has_biases, num_layers, dropout, train, bidirectional, packing)  # type: ignore[call-arg]
 
     returned = ", ".join([f"Tensor result{k}" for k in range(count)])
     settings = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"

@@ -278,7 +278,7 @@ class Lstm(Cell):
         made[:, 2] *= _before(xp, cells, states[1], times)
         xp.multiply(i, 1 - candidate * candidate, made[:, 3])
         to_cell = o * (1 - squashed * squashed)
-        given = None if projection is None else xp.zeros_like(kept.hidden)
+        given: Any = None if projection is None else xp.zeros_like(kept.hidden)
         w = w.T
         for n, some in _stretches(reversed(times)):
             g_, made_, f_, to_cell_ = g[..., :n], made[..., :n], f[..., :n], to_cell[..., :n]

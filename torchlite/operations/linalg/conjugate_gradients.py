@@ -36,8 +36,8 @@ def _iterate(
     def best(basis: Tensor) -> tuple[Tensor, Tensor]:
         """The Ritz values and vectors in the space that a basis spans."""
         Q = functions["qr"](basis)[0]
-        inside = [None if M is None else H(Q).matmul(M).matmul(Q) for M in (A, B)]
-        values, inner = _reduced(*inside, count, largest)
+        inside: list[Any] = [None if M is None else H(Q).matmul(M).matmul(Q) for M in (A, B)]
+        values, inner = _reduced(*inside, count, largest)  # type: ignore[call-arg]
         return values, Q.matmul(inner)
 
     count = X.shape[-1]
@@ -99,9 +99,11 @@ def lobpcg(
         X = functions["randn"]((*A.shape[:-2], rows, n), dtype=A.dtype, device=A.device)
     if A.dim() == 2:
         return _iterate(A, B, X, iK, k, niter, tol, largest)
-    batch, flat = A.shape[:-2], [None if t is None else t.reshape((-1, *t.shape[-2:])) for t in (A, B, X, iK)]
-    found = [
-        _iterate(*[None if t is None else t[i] for t in flat], k, niter, tol, largest) for i in range(len(flat[0]))
-    ]
+    batch = A.shape[:-2]
+    flat: list[Any] = [None if t is None else t.reshape((-1, *t.shape[-2:])) for t in (A, B, X, iK)]
+    found = []
+    for i in range(len(flat[0])):
+        one: list[Any] = [None if t is None else t[i] for t in flat]
+        found.append(_iterate(*one, k, niter, tol, largest))  # type: ignore[call-arg]
     E, V = [functions["stack"](parts) for parts in zip(*found, strict=True)]
     return E.reshape((*batch, k)), V.reshape((*batch, rows, k))

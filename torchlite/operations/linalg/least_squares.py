@@ -182,7 +182,7 @@ def _lstsq_vjp(
 ) -> tuple[Tensor, Tensor]:
     g, g_residuals = grads[:2]
     if vectors:
-        g, b, solution = [None if t is None else t.unsqueeze(-1) for t in (g, b, solution)]
+        g, b, solution = None if g is None else g.unsqueeze(-1), b.unsqueeze(-1), solution.unsqueeze(-1)
     g_self, g_b = self.new_zeros(self.shape), b.new_zeros(b.shape)
     if g is not None:
         inverse = pinv(self)

@@ -125,10 +125,9 @@ class _Draw(Op):
             return drawn(make)
         if not backend.values or (size and min(size) <= 0):
             return make(())
-        *parameters, generator = parameters
-        stream = stream_of(generator, backend)
+        stream = stream_of(parameters[-1], backend)
         get_backend(CPU).check_room(size, d.numpy)
-        values = state.quiet(self.numbers, stream, math.prod(size), _New(d, tuple(size)), parameters)
+        values = state.quiet(self.numbers, stream, math.prod(size), _New(d, tuple(size)), parameters[:-1])
         return wrap(backend.from_fresh(values, size), d, backend)
 
     def fresh_like(self, t: Tensor, format_: Any, d: Any, backend: Backend, *parameters: Any) -> Tensor:
@@ -309,7 +308,8 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high, in a tensor's form."""
     given = len(args) + ("input" in kwargs) + ("self" in kwargs)
     if "low" not in kwargs and given + ("high" in kwargs) == 2:  # the limit alone, which may be a tensor
-        *args, high = (*args, kwargs.pop("high")) if "high" in kwargs else args
+        *rest, high = (*args, kwargs.pop("high")) if "high" in kwargs else args
+        args = tuple(rest)
         kwargs |= {"low": 0, "high": high.item() if isinstance(high, Tensor) else high}
     return _randint_like_between(*args, **kwargs)
 

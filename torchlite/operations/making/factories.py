@@ -31,7 +31,7 @@ from .copy import check_format
 from .factory import factory
 
 
-def _checked(size: Sequence[int], name: str) -> Sequence[int]:
+def _checked(size: Any, name: str) -> Any:
     for n in size:
         if n < 0:
             if name == "empty":
@@ -99,7 +99,7 @@ def uninitialized(size: Sequence[int], d: dt.dtype, backend: Backend, format_: m
     _checked(size, "empty")
     if format_ in (channels_last, channels_last_3d):
         check_format(len(size), format_)
-        return empty_in(size, channels_last_strides(size), d, backend)
+        return empty_in(size, channels_last_strides(tuple(size)), d, backend)
     if format_ is preserve_format:
         raise RuntimeError("unsupported memory format Preserve")
     return wrap(backend.empty(tuple(size), d.numpy), d, backend)
@@ -245,7 +245,7 @@ def _range(start: Any, count: int, step: Any, d: dt.dtype, backend: Backend) -> 
     if not backend.values:
         return wrap(backend.empty((count,), d.numpy), d, backend)
     if d.category < dt.FLOAT and isinstance(start, int) and isinstance(step, int):
-        return _from_host(np.arange(start, start + count * step, step, np.int64), d, backend)
+        return _from_host(np.arange(start, start + count * step, step, dtype=np.int64), d, backend)
     return _from_host(start + np.arange(count, dtype=np.float64) * step, d, backend)
 
 

@@ -101,7 +101,8 @@ class Factory:
         known, like, made = self.known, self.like, self.made
 
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            form, tensors = None, []
+            form: Any = None
+            tensors: list[Tensor] = []
             state = local.state
             if state.mode.plain:
                 form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)

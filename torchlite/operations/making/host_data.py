@@ -213,7 +213,7 @@ def _borrowed(data: Any) -> Any:
     """A tensor over the memory of an object of a CUDA device; other objects as they are."""
     if isinstance(data, TensorBase) or not hasattr(data, "__cuda_array_interface__"):
         return data
-    backend = get_backend("cuda")
+    backend: Any = get_backend("cuda")
     array = backend.borrow(data)
     return wrap(array, dt.of_numpy(array.dtype), backend)
 

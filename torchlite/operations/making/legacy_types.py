@@ -146,7 +146,7 @@ for _d in dt.DTYPES:
             _made = tensortype(f"{_d.legacy}Tensor", (), _of)
             TYPES[f"{_module}.{_d.legacy}Tensor"] = _made
             if _kind == "cpu":
-                functions[f"{_d.legacy}Tensor"] = _made  # type: ignore[assignment]
+                functions[f"{_d.legacy}Tensor"] = _made
 
 
 _PYTHON = (bool, int, float, complex)

@@ -48,7 +48,7 @@ def _reduced(t: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return _rebuild_meta_tensor_no_storage, (t.dtype, size, stride, t.requires_grad)
     raw = UntypedStorage.of(t)
     storage = TypedStorage(wrap_storage=raw, dtype=t.dtype) if t.dtype.has_storage else raw
-    args = (storage, t.storage_offset(), size, stride, t.requires_grad, OrderedDict())
+    args: tuple[Any, ...] = (storage, t.storage_offset(), size, stride, t.requires_grad, OrderedDict())
     bits = t.backend.bits
     metadata = {name: True for name, bit in (("conj", CONJ), ("neg", NEG)) if bits & bit}
     extra = (metadata,) if metadata else ()

@@ -90,7 +90,7 @@ def share_memory_(self: Tensor) -> Tensor:
 def pin_memory(self: Tensor, device: DeviceLike) -> Tensor:
     """This tensor in page-locked memory, which only a device with memory of its own has a use for."""
     try:
-        accelerator = get_backend("cuda")
+        accelerator: Any = get_backend("cuda")
     except AssertionError:
         raise RuntimeError("Cannot access accelerator device when none is available.") from None
     if not self.is_cpu:
@@ -147,7 +147,7 @@ def _rewritten(t: Tensor, values: list[Any]) -> Tensor:
 def is_pinned(self: Tensor, device: DeviceLike) -> bool:
     """Whether the memory is page-locked, which it is for a device with memory of its own."""
     try:
-        return self.is_cpu and get_backend("cuda").is_pinned(self.array)
+        return self.is_cpu and get_backend("cuda").is_pinned(self.array)  # type: ignore[attr-defined]
     except AssertionError:
         return False
 
@@ -207,7 +207,6 @@ def _as_instance(t: Tensor, cls: type) -> Tensor:
     return as_class(t.view_as(t) if type(t) is Tensor and not t.is_leaf else t, cls)
 
 
-@staticmethod
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Tensor:
     """An instance of a subclass over the memory of `data`."""
     made = as_class(data.detach() if type(data) is not cls else wrap(data.array, data.dtype, data.backend.real), cls)
@@ -216,14 +215,13 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any
     return made._require_grad(True) if require_grad else made
 
 
-Tensor._make_subclass = _make_subclass  # type: ignore[method-assign]
+Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[method-assign]
 
 
-@staticmethod
 def _make_wrapper_subclass(*args: Any, **kwargs: Any) -> Tensor:
     """A tensor of a class with a `__torch_dispatch__`: it has a form, and no memory."""
     return instances().make_wrapper(*args, **kwargs)
 
 
 Tensor.__torch_dispatch__ = _disabled_torch_dispatch_impl  # type: ignore[method-assign]
-Tensor._make_wrapper_subclass = _make_wrapper_subclass  # type: ignore[method-assign]
+Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)  # type: ignore[method-assign]

@@ -252,8 +252,8 @@ def _strides_of_pick(backend: Backend, array: Array, indices: Sequence[Any], sha
         if i is not None:
             mask = i.dtype.kind == "b" or i.dtype.itemsize == 1  # stands for lists of positions
             size, steps = (wide[-1:], (1,)) if mask else (i.shape, backend.strides(i))
-            steps = [0 if n == 1 and wide[d - len(size)] != 1 else steps[d] for d, n in enumerate(size)]
-            steps = (*(0,) * (len(wide) - len(size)), *steps)
+            own = [0 if n == 1 and wide[d - len(size)] != 1 else steps[d] for d, n in enumerate(size)]
+            steps = (*(0,) * (len(wide) - len(size)), *own)
             operands.append((spread, reshaped_strides(wide, steps, spread) or contiguous_strides(spread)))
     return result_strides(shape, tuple(operands))
 
@@ -319,7 +319,7 @@ def _accumulate(xp: Namespace, self: Array, places: Sequence[Any], values: Any) 
     places = _whole_numbers(xp, places)
     picked = [d for d, p in enumerate(places) if p.__class__ is not slice]
     rest = [d for d in range(self.ndim) if d not in picked]
-    index = 0
+    index: Any = 0
     for d in picked:
         index = index * self.shape[d] + from_front(places[d], self.shape[d])
     target = self.transpose((*picked, *rest))

@@ -61,12 +61,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """The part of a tensor that `index` names: a view, or a copy when tensors or sequences pick elements."""
     state = local.state
     mode = state.mode
-    edge = self.edge
-    backend = self.backend
+    edge, backend = self.edge, self.backend
     if mode.plain:
         recording = edge is not None and mode.grad and requires_grad(self)
         kind = index.__class__
-        array = None
+        array: Any = None
+        step: Any
         try:
             if kind is int:
                 array = self.array[index, ...]

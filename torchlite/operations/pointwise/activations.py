@@ -98,7 +98,7 @@ hardswish, hardswish_in_place = publish(hardswish_, function=False, method=False
 
 def _shrink(name: str, gradient: str, kernel: Callable[..., Any], **more: Any) -> Elementwise:
     """A function that is zero, and flat, between -lambd and lambd."""
-    back = Elementwise(
+    back: Elementwise = Elementwise(
         f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)",
         lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0, g),
         {gradient: lambda g, self, lambd: back.apply(g, self, lambd), "self": zero_gradient},

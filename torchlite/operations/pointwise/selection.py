@@ -61,7 +61,7 @@ def _check_chosen(out: Any, values: Sequence[Any]) -> None:
         _check_condition(*values)
 
 
-choose = Elementwise(
+choose: Elementwise = Elementwise(
     "where(Tensor condition, Operand self, Operand other)",
     "where",
     {
@@ -82,7 +82,7 @@ where_true = Op(
     lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))),
     batch=DYNAMIC,
 )
-where = publish(choose, where_true, method=False)
+where: Callable[..., Tensor] = publish(choose, where_true, method=False)
 publish_python(
     "where(Tensor self, Tensor condition, Operand other)",
     lambda self, condition, other: choose.apply(condition, self, other),

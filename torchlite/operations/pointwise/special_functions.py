@@ -140,7 +140,7 @@ special["gammaincc"] = publish(_incomplete_gamma("igammac", kernels.gammaincc, -
 
 # ---- x log y
 
-xlogy = _pair(
+xlogy: Binary = _pair(
     "xlogy", lambda xp, x, y: kernels.xlogy(xp, x, y).astype(x.dtype, copy=False),
     (
         lambda g, self, other: xlogy.apply(g, other).masked_fill((self == 0) & (other <= 0), 0),
@@ -149,7 +149,7 @@ xlogy = _pair(
     in_torch=True, halves="own",
     number_nodes={"self": "XlogyBackward1", "other": "XlogyBackward2"},
 )  # fmt: skip
-xlog1py = _pair(
+xlog1py: Binary = _pair(
     "special_xlog1py", lambda xp, x, y: kernels.xlog1py(xp, x, y).astype(x.dtype, copy=False),
     (
         lambda g, self, other: xlog1py.apply(g, other).masked_fill((self == 0) & (other <= -1), 0),
@@ -158,7 +158,7 @@ xlog1py = _pair(
     halves="own", label="xlog1py_cpu", node="SpecialXlog1PyBackward0",
     number_nodes={"self": "SpecialXlog1PyBackward1", "other": "SpecialXlog1PyBackward2"},
 )  # fmt: skip
-zeta = _pair(
+zeta: Binary = _pair(
     "special_zeta", kernels.zeta,
     (
         undifferentiable("the derivative for 'self' is not implemented.", NotImplementedError),
@@ -187,12 +187,14 @@ def _i1e_vjp(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 _function("i0", kernels.i0, lambda g, self: g * i1.apply(self), label="i0_vml_cpu")
-i0e = _function(
+i0e: Unary = _function(
     "special_i0e", kernels.i0e, lambda g, self, result: g * (i1e.apply(self) - self.sgn() * result),
     in_torch=False, label="i0e_cpu", node="SpecialI0EBackward0",
 )  # fmt: skip
-i1 = _function("special_i1", kernels.i1, _i1_vjp, in_torch=False, label="i1_cpu")
-i1e = _function("special_i1e", kernels.i1e, _i1e_vjp, in_torch=False, label="i1e_cpu", node="SpecialI1EBackward0")
+i1: Unary = _function("special_i1", kernels.i1, _i1_vjp, in_torch=False, label="i1_cpu")
+i1e: Unary = _function(
+    "special_i1e", kernels.i1e, _i1e_vjp, in_torch=False, label="i1e_cpu", node="SpecialI1EBackward0",
+)  # fmt: skip
 
 for _name in (
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_bessel_j0", "modified_bessel_i0",

@@ -58,7 +58,7 @@ class _Scores:
             own = mask.reshape(mask.shape[-2:]) if self.shared else mask
             mask = xp.broadcast_to(own, sizes if self.shared else (*lead, *sizes))
         self.mask = mask
-        self.places = None if self.shared else xp.indices(lead).reshape((len(lead), -1))
+        self.places: Any = None if self.shared else xp.indices(lead).reshape((len(lead), -1))
 
     def __call__(self, h: slice, q: slice, k: slice, out: Any = None) -> Any:
         xp = self.xp

@@ -82,7 +82,7 @@ can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 class _Kernels(HoldingItems, ContextDecorator):
     """A choice of kernels of attention."""
 
-    def _set(self, state: State, kept: Any) -> dict[Any, Any]:
+    def _set(self, state: State, kept: Any) -> Any:
         super()._set(state, kept)
         return {}
 

@@ -329,7 +329,7 @@ def _power(a: Tensor, n: int) -> Tensor:
         return a
     if n == 3:
         return a.matmul(a).matmul(a)
-    result = None
+    result: Any = None
     while n:
         if n % 2:
             result = a if result is None else result.matmul(a)

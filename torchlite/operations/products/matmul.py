@@ -418,7 +418,7 @@ def _check_matmul_out(out: Any, values: Sequence[Any]) -> None:
     elif n == 1:
         check_vector_dtypes(out.dtype, a.dtype, b.dtype)
     elif m == n == 2:
-        mm.check_out(out, values)
+        mm.check_out(out, values)  # type: ignore[misc]
 
 
 matmul: Exact = Exact(

@@ -127,7 +127,7 @@ def _declare_extreme(name: str) -> None:
             exact_out=True,
         ),
     )
-    extreme = Reduction(
+    extreme: Reduction = Reduction(
         f"a{name}(Tensor self, int[1] dim=(), bool keepdim=False)",
         _whole("a" + name, name),
         _share_dims,

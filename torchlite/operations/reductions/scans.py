@@ -47,18 +47,19 @@ def from_the_end(t: Tensor, op: Any, dim: int) -> Tensor:
 
 def _in_its_dtype(op: Along, values: list[Any]) -> Tensor:
     """In place, the dtype must stay."""
-    asked, d = values[op.dtype_at], values[0].dtype
+    at: Any = op.dtype_at
+    asked, d = values[at], values[0].dtype
     if asked is not None and asked is not d:
         raise RuntimeError(
             f"Bad in-place call: input tensor dtype {d.cname} and output tensor dtype {asked.cname} should match"
         )
-    values[op.dtype_at] = d
+    values[at] = d
     return Along.apply_in_place(op, values)
 
 
 def _no_bools(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
     prepared = Along.prepare(op, values, backend)
-    if values[op.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
+    if op.dtype_at is not None and values[op.dtype_at] is dt.bool_ and values[0].dim() and values[0].numel():
         raise not_implemented_for(f"{op.signature.name}_out_cpu", dt.bool_)
     return prepared
 

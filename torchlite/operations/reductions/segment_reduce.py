@@ -58,7 +58,8 @@ def segment_reduce(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     _require(indices is None, "indices based reduction is not supported yet.")
     if offsets is not None:
-        given, name, lengths = offsets, "offsets", None
+        given: Any = offsets
+        name, lengths = "offsets", None
     else:
         _require(lengths is not None, "Either lengths or offsets must be defined.")
         given, name = lengths, "lengths"

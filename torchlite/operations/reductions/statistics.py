@@ -132,7 +132,7 @@ def _declare_moments(name: str, vjp: Any, refused_as: str) -> None:
         lambda self, dim, unbiased, keepdim: op.apply(self, dim, int(unbiased), keepdim),
         lambda self, dim, unbiased, keepdim: (op, (self, dim, int(unbiased), keepdim)),
     )
-    publish(whole, dims, op, method=False if with_mean else "function method")
+    publish(whole, dims, op, method=not with_mean)
 
 
 _declare_moments("var", _var_vjp, "std and var")

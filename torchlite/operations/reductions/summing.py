@@ -10,7 +10,7 @@ from ...kernels.summing import FEW, add_reduce
 ROWS, COLUMNS, CHANNELS = (1,), (0,), (0, 2)  # along which axes the elements of a matrix, or of batches of planes, go
 _KEPT = {ROWS: (-1, 1), COLUMNS: (-1,), CHANNELS: (-1, 1)}  # shapes in which what is left broadcasts
 _PLAIN = {ROWS: ("ij", "i"), COLUMNS: ("ij", "j"), CHANNELS: ("ijk", "j")}
-_STACKED = {ROWS: ("iaj", "ia"), COLUMNS: ("aij", "aj")}
+_STACKED: dict[tuple[int, ...], tuple[str, str]] = {ROWS: ("iaj", "ia"), COLUMNS: ("aij", "aj")}
 _RUN = 1024  # elements of a row
 
 

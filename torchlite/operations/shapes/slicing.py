@@ -303,7 +303,7 @@ def _as_strided_scatter(
 ) -> Any:
     start = backend.offset(array)
     storage = backend.storage(array).view(array.dtype).copy()
-    part = as_strided.kernel(backend, storage, size, stride, start if storage_offset is None else storage_offset)
+    part = as_strided.kernel(backend, storage, size, stride, start if storage_offset is None else storage_offset)  # type: ignore[misc, operator]
     _check_part(part, src)
     part[...] = src
     return backend.as_strided(storage, array.shape, backend.strides(array), start)

@@ -69,7 +69,7 @@ for _view in (
 
 def _narrow(backend: Backend, array: Array, dim: int, start: int, length: int) -> Any:
     start = check_narrow(array.shape, dim, start, length)
-    return backend.copy(slice_.kernel(backend, array, dim, start, start + length, 1), "C")
+    return backend.copy(slice_.kernel(backend, array, dim, start, start + length, 1), "C")  # type: ignore[misc, operator]
 
 
 def _narrow_backward(g: Tensor, self_shape: Ints, dim: int, start: int, length: int) -> Tensor:

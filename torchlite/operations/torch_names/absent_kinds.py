@@ -9,7 +9,7 @@ from ...core.machine import Tensor
 
 # ---- what tells of tensors of other kinds: none is quantized, symbolic or made of zeros alone
 
-Tensor._has_symbolic_sizes_strides = False  # type: ignore[attr-defined]
+Tensor._has_symbolic_sizes_strides = False
 Tensor._cdata = property(id)  # type: ignore[assignment, method-assign]
 Tensor._grad_fn = property(lambda self: self.grad_fn)  # type: ignore[assignment, method-assign]
 

@@ -81,14 +81,13 @@ def __delitem__(self: Tensor, index: Any) -> NoReturn:
     raise TypeError("Tensor does not support deleting items")
 
 
-@property
 def volatile(self: Tensor) -> bool:
     """False: `torch.no_grad` took its place."""
     warn("volatile was removed (Variable.volatile is always False)")
     return False
 
 
-Tensor.volatile = volatile  # type: ignore[method-assign]
+Tensor.volatile = property(volatile)  # type: ignore[assignment, method-assign]
 
 
 @method("__setstate__")

@@ -85,7 +85,7 @@ class CyclicLR(LRScheduler):
     def _init_scale_fn(self) -> None:
         if self._scale_fn_custom is not None:
             return
-        self._scale_fn_ref: Callable[[Any], float] = {
+        self._scale_fn_ref: Callable[[Any], float] = {  # type: ignore[assignment]
             "triangular": self._triangular_scale_fn,
             "triangular2": self._triangular2_scale_fn,
             "exp_range": self._exp_range_scale_fn,
@@ -166,7 +166,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Go on by an epoch, or to `epoch`, which may be a fraction."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0

@@ -62,7 +62,7 @@ def install(memory: int) -> Any:
         _kept.append(capsule)
         runtime.__pyx_capi__[name] = _api.PyCapsule_New(address, word, None)
         if hasattr(runtime, name):
-            setattr(runtime, name, _callable(name, address, result, parameters))
+            setattr(runtime, name, _callable(name, address, result, parameters))  # type: ignore[arg-type]
     return library
 
 
@@ -110,7 +110,8 @@ def counts(library: Any, length: int) -> Sequence[int]:
 @contextlib.contextmanager
 def traced(library: Any) -> Iterator[list[str]]:
     """The names of the kernels that are launched inside, there when it ends."""
-    tracing, names = ctypes.c_int.in_dll(library, "host_tracing"), []
+    tracing = ctypes.c_int.in_dll(library, "host_tracing")
+    names: list[str] = []
     library.host_take_trace()
     tracing.value = 1
     try:

@@ -97,13 +97,14 @@ class Timer:
             number *= 10
 
     def blocked_autorange(
-        self, callback: Callable[[int, float], NoReturn] | None = None, min_run_time: float = 0.2
+        self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
         """The times of blocks of runs, as many as take `min_run_time` seconds together."""
         told = callback or (lambda number, taken: None)
 
         def measure() -> tuple[int, list[float]]:
-            number, times = self._block(lambda number, taken: None, min_run_time), []
+            number = self._block(lambda number, taken: None, min_run_time)
+            times: list[float] = []
             while sum(times) < min_run_time:
                 times.append(self._time(number))
                 told(number, times[-1])
@@ -117,7 +118,7 @@ class Timer:
         *,
         min_run_time: float = 0.01,
         max_run_time: float = 10.0,
-        callback: Callable[[int, float], NoReturn] | None = None,
+        callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
         """The times of blocks of runs, as many as make the interquartile range a small part of the median."""
         told = callback or (lambda number, taken: None)

@@ -78,7 +78,7 @@ class StackDataset(Dataset[Any]):
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
-        self._length = len(self._columns()[0])  # type: ignore[arg-type]
+        self._length = len(self._columns()[0])
         if any([len(dataset) != self._length for dataset in self._columns()]):
             raise ValueError("Size mismatch between datasets")
 
@@ -200,7 +200,7 @@ def random_split(dataset: Dataset[_T], lengths: Sequence[int | float], generator
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = randperm(sum(lengths), generator=generator).tolist()
     ends = itertools.accumulate(lengths)
-    return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths)]  # type: ignore[misc]
+    return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths)]
 
 
 def _lengths(whole: int, fractions: Sequence[float]) -> list[int]:

@@ -41,7 +41,7 @@ def apply_sharding(
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
 ) -> Any:
     """Let a pipe yield the share of one of several workers. No sample may pass two pipes that share out."""
-    pipes = [(traverse_dps(datapipe), None)]
+    pipes: list[tuple[Any, Any]] = [(traverse_dps(datapipe), None)]
     while pipes:
         graph, before = pipes.pop()
         for pipe, sources in graph.values():

@@ -127,7 +127,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         while self._assigned:
-            number = next(iter(self._assigned)) if self._in_order else next(iter(self._results), None)
+            number: Any = next(iter(self._assigned)) if self._in_order else next(iter(self._results), None)
             if number in self._results:
                 return self._hand_out(number)
             workers = [self._assigned[number]] if self._in_order else set(self._assigned.values())

@@ -48,6 +48,7 @@ def _rebuilt(container: Any, parts: dict[Any, Any] | list[Any]) -> Any:
     if isinstance(parts, list) and isinstance(container, tuple):
         return kind(*parts) if hasattr(container, "_fields") else parts
     try:
+        made: Any
         if isinstance(container, MutableMapping):
             made = copy.copy(container)
             made.update(parts)

@@ -85,7 +85,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
             cls.__iter__ = hooked(vars(cls)["__iter__"])  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[_T_co]:
-        return self  # type: ignore[return-value]
+        return self
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co]):

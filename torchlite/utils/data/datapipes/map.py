@@ -50,7 +50,7 @@ class Mapper(MapDataPipe[Any]):
         return self.fn(self.datapipe[index])
 
     def __len__(self) -> int:
-        return len(self.datapipe)  # type: ignore[arg-type]
+        return len(self.datapipe)
 
 
 @functional_datapipe("batch")
@@ -71,11 +71,11 @@ class Batcher(MapDataPipe[Any]):
         if not 0 <= index < len(self):
             raise IndexError(f"Index {index} is out of bound.")
         first = index * self.batch_size
-        last = min(first + self.batch_size, len(self.datapipe))  # type: ignore[arg-type]
+        last = min(first + self.batch_size, len(self.datapipe))
         return self.wrapper_class([self.datapipe[i] for i in range(first, last)])
 
     def __len__(self) -> int:
-        n = len(self.datapipe)  # type: ignore[arg-type]
+        n = len(self.datapipe)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
 
@@ -88,7 +88,7 @@ class _Several(MapDataPipe[Any]):
         self.datapipes = datapipes
 
     def _lengths(self) -> list[int]:
-        return [len(pipe) for pipe in self.datapipes]  # type: ignore[arg-type]
+        return [len(pipe) for pipe in self.datapipes]
 
 
 @functional_datapipe("concat")
@@ -128,7 +128,7 @@ class Shuffler(Shuffling, IterDataPipe[Any]):
 
     def __init__(self, datapipe: MapDataPipe[Any], *, indices: list[Any] | None = None) -> None:
         self.datapipe = datapipe
-        self.indices = list(range(len(datapipe))) if indices is None else indices  # type: ignore[arg-type]
+        self.indices = list(range(len(datapipe))) if indices is None else indices
         super().__init__()
 
     def __iter__(self) -> Iterator[Any]:
@@ -140,7 +140,7 @@ class Shuffler(Shuffling, IterDataPipe[Any]):
             yield self.datapipe[index]
 
     def __len__(self) -> int:
-        return len(self.datapipe)  # type: ignore[arg-type]
+        return len(self.datapipe)
 
 
 MapDataPipe.register_datapipe_as_function("shuffle", Shuffler)

@@ -47,7 +47,7 @@ class _AsMany(_Through):
     """A pipe with as many samples as its source, unless it says otherwise."""
 
     def __len__(self) -> int:
-        return len(self.datapipe)  # type: ignore[arg-type]
+        return len(self.datapipe)
 
 
 @functional_datapipe("map")
@@ -208,7 +208,7 @@ class Concater(_Several):
         return itertools.chain.from_iterable(self.datapipes)
 
     def __len__(self) -> int:
-        return sum([len(pipe) for pipe in self.datapipes])  # type: ignore[arg-type]
+        return sum([len(pipe) for pipe in self.datapipes])
 
 
 @functional_datapipe("zip")
@@ -224,7 +224,7 @@ class Zipper(_Several):
         return zip(*self.datapipes)
 
     def __len__(self) -> int:
-        return min([len(pipe) for pipe in self.datapipes])  # type: ignore[arg-type]
+        return min([len(pipe) for pipe in self.datapipes])
 
 
 @functional_datapipe("mux")
@@ -235,7 +235,7 @@ class Multiplexer(_Several):
         return itertools.chain.from_iterable(zip(*self.datapipes))
 
     def __len__(self) -> int:
-        return min([len(pipe) for pipe in self.datapipes]) * len(self.datapipes)  # type: ignore[arg-type]
+        return min([len(pipe) for pipe in self.datapipes]) * len(self.datapipes)
 
 
 @functional_datapipe("shuffle")

@@ -115,7 +115,7 @@ class _ForkerIterDataPipe(_Split):
         self.copy_fn = copies[copy]
 
     def __len__(self) -> int:
-        return len(self.main_datapipe)  # type: ignore[arg-type]
+        return len(self.main_datapipe)
 
     def _give(self, sample: Any) -> None:
         for waiting in self._waiting:
@@ -170,7 +170,7 @@ class _ChildDataPipe(IterDataPipe[Any], hooks=False):
         self.instance_id = instance_id
 
     def __len__(self) -> int:
-        return len(self.main_datapipe)  # type: ignore[arg-type]
+        return len(self.main_datapipe)
 
     def __iter__(self) -> Iterator[Any]:
         return self.main_datapipe.samples(self.instance_id, self.main_datapipe.join(self.instance_id))
@@ -189,7 +189,7 @@ def _check(num_instances: int) -> None:
 class ForkerIterDataPipe(IterDataPipe[Any]):
     """So many pipes, each with all samples."""
 
-    def __new__(  # type: ignore[misc]
+    def __new__(
         cls, datapipe: IterDataPipe[Any], num_instances: int, buffer_size: int = 1000, copy: str | None = None
     ) -> Any:
         _check(num_instances)
@@ -202,7 +202,7 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
 class DemultiplexerIterDataPipe(IterDataPipe[Any]):
     """So many pipes, each with the samples to which a function gives its number; None drops one, if so said."""
 
-    def __new__(  # type: ignore[misc]
+    def __new__(
         cls,
         datapipe: IterDataPipe[Any],
         num_instances: int,

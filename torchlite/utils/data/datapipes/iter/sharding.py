@@ -55,4 +55,4 @@ class ShardingFilterIterDataPipe(IterDataPipe[Any]):
         yield from itertools.islice(self.source_datapipe, self.instance_id, None, self.num_of_instances)
 
     def __len__(self) -> int:
-        return len(range(self.instance_id, len(self.source_datapipe), self.num_of_instances))  # type: ignore[arg-type]
+        return len(range(self.instance_id, len(self.source_datapipe), self.num_of_instances))
