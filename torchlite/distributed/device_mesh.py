@@ -17,6 +17,8 @@ from .world import GroupMember, get_process_group_ranks, get_rank, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
+_entered: list[DeviceMesh] = []  # those that a `with` has made the current one, the innermost last
+
 
 class DeviceMesh:
     """Processes laid out in a grid, with a group along each of its dimensions."""
@@ -157,6 +159,16 @@ class DeviceMesh:
         made._groups = list(groups)
         return made
 
+    def __enter__(self) -> DeviceMesh:
+        _entered.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _entered.remove(self)
+
+    def _is_current_rank_part_of_mesh(self) -> bool:
+        return self._place is not None
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeviceMesh):
             return NotImplemented
@@ -180,6 +192,13 @@ bear_name(DeviceMesh, "torch.distributed.device_mesh")
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+def _current_mesh() -> DeviceMesh:
+    """The mesh whose `with` this is in."""
+    if not _entered:
+        raise RuntimeError("No device mesh is currently active!")
+    return _entered[-1]
 
 
 def init_device_mesh(

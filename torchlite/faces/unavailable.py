@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-_PLACEMENTS = "distributed.tensor.placement_types: Partial Placement Replicate Shard"
 _MESH = "distributed.device_mesh: DeviceMesh init_device_mesh"
 _COMPOSED = "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard register_fsdp_forward_method"
 _QUANTIZATION = "ao.quantization.{0}: *"
@@ -38,20 +37,11 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.algorithms.model_averaging": ("", ""),
     "distributed.algorithms.model_averaging.averagers": ("ModelAverager PeriodicModelAverager", ""),
     "distributed.autograd": ("context", "faces.nothing: is_available"),
-    "distributed.checkpoint.default_planner": ("DefaultLoadPlanner DefaultSavePlanner _EmptyStateDictLoadPlanner", ""),
-    "distributed.checkpoint.format_utils": (
-        "BroadcastingTorchSaveReader DynamicMetaLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp",
-        "distributed.checkpoint.default_planner: _EmptyStateDictLoadPlanner",
-    ),
     "distributed.checkpoint.optimizer": ("load_sharded_optimizer_state_dict", ""),
-    "distributed.checkpoint.planner": (
-        "LoadItemType LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem WriteItemType", "",
-    ),
     "distributed.checkpoint._consolidate_hf_safetensors": ("consolidate_safetensors_files", ""),
     "distributed.checkpoint.hf_storage": (
         "", "distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter",
     ),
-    "distributed.checkpoint.storage": ("StorageReader StorageWriter WriteResult", ""),
     "distributed.distributed_c10d": (
         "_new_process_group_helper",
         "distributed: * _get_default_group _get_default_store _get_process_group_name _resolve_process_group _world",
@@ -90,11 +80,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         "faces.graphs: _require_initialized=wrap;"
         "distributed.rpc: RRef get_worker_info remote rpc_async rpc_sync shutdown",
     ),
-    "distributed.tensor": (
-        "DTensor distribute_module distribute_tensor empty full ones rand randn zeros", f"{_PLACEMENTS}; {_MESH}",
-    ),
     "distributed.constants": ("", "distributed.distributed_c10d: default_pg_timeout"),
-    "distributed.tensor._utils": ("compute_local_shape_and_global_offset", ""),
     "distributed.tensor.device_mesh": ("", _MESH),
     "distributed.tensor.experimental": ("context_parallel implicit_replication local_map register_sharding", ""),
     "distributed.tensor.experimental._attention": ("set_rotate_method", ""),
@@ -105,7 +91,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
         """,
         "",
     ),
-    "distributed.tensor.placement_types": ("", "faces.placements: Partial Placement Replicate Shard _StridedShard"),
     # -- graphs of functions, and what compiles them
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
     "_inductor.config": ("", ""),

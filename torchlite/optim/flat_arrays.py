@@ -238,7 +238,7 @@ def new_state(params: Sequence[Tensor], states: Sequence[dict[str, Any]], initia
     backend, d = params[0].backend.real, params[0].dtype
     for name, value in initial.items():
         number = complex(value, value) if d.is_complex else value
-        if not all(p.array.flags.c_contiguous for p in params):
+        if backend.handed or not all(p.array.flags.c_contiguous for p in params):
             for p, state in zip(params, states):
                 state[name] = full_like(p, number, requires_grad=False)
             continue

@@ -41,6 +41,11 @@ def reduce_ex(self: Any, protocol: Any) -> Any:
     return (_blank, (cls.__module__, cls.__qualname__), *reduced[2:])
 
 
+def reduce_member(self: Any, protocol: Any) -> Any:
+    """The `__reduce_ex__` of enumerations that bear PyTorch's names, and have no other."""
+    return Shown(type(self)), (self.value,)
+
+
 class Shown:
     """A class, to be named in a pickle: by PyTorch's name in the files of `torch.save`, else so that it is found."""
 
