@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ...absent import placeholders
 from ...faces import later
-from . import api
+from . import api, composable, policies
 from .api import *
+from .composable import *
 from .fully_sharded_data_parallel import FullyShardedDataParallel
+from .policies import *
 
-_ABSENT = (
-    "CPUOffloadPolicy DataParallelMeshDims FSDPModule MixedPrecisionPolicy OffloadPolicy OptimStateKeyType "
-    "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx"
-)
-globals().update(placeholders("torch.distributed.fsdp", _ABSENT))
-__all__ = ["FullyShardedDataParallel", *api.__all__, *_ABSENT.split()]
+_ABSENT = ("DataParallelMeshDims", "OptimStateKeyType")
+globals().update(placeholders("torch.distributed.fsdp", " ".join(_ABSENT)))
+__all__ = ["FullyShardedDataParallel", *api.__all__, *composable.__all__, *policies.__all__, *_ABSENT]
 
 __getattr__ = later(__name__)

@@ -15,7 +15,6 @@ from ...utils._pytree import tree_map
 from ..collectives import all_reduce
 from ..reduction import ReduceOp
 from ..utils import _sync_module_states
-from ..world import _get_default_group
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -28,6 +27,8 @@ from .api import (
     StateDictType,
 )
 from .flat_parameter import FlatHandle
+from .groups import HYBRID, groups_of
+from .handle import Course
 from .optimizer_state import wanted_state, whole_state
 from .sharded_state import load_whole, put_state
 from .wrap import wrap_inside
@@ -66,19 +67,25 @@ class FullyShardedDataParallel(Module):
     ) -> None:
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
-        _refuse(strategy, cpu_offload, device_mesh, process_group)
-        self.process_group = _get_default_group() if process_group is None else process_group
+        self.process_group, self._inter_node_pg = groups_of(strategy, process_group, device_mesh)
+        self._device_mesh = device_mesh
         self.sharding_strategy, self.mixed_precision = strategy, mixed_precision or MixedPrecision()
+        self.cpu_offload = cpu_offload or CPUOffload()
+        self.backward_prefetch, self.forward_prefetch = backward_prefetch, forward_prefetch
         self._use_orig_params = use_orig_params
+        self._is_root: bool | None = None
         self._settings = StateDictSettings(
             StateDictType.FULL_STATE_DICT, FullStateDictConfig(), OptimStateDictConfig(offload_to_cpu=False)
         )
         ignored = {part for each in (*(ignored_modules or ()), *_modules(ignored_states)) for part in each.modules()}
         if auto_wrap_policy is not None:
+            inside = (self.process_group, self._inter_node_pg) if strategy in HYBRID else process_group
             inner = functools.partial(
-                FullyShardedDataParallel, process_group=process_group, sharding_strategy=sharding_strategy,
-                mixed_precision=mixed_precision, param_init_fn=param_init_fn, device_id=device_id,
-                sync_module_states=sync_module_states, use_orig_params=use_orig_params, ignored_modules=ignored,
+                FullyShardedDataParallel, process_group=inside, sharding_strategy=sharding_strategy,
+                cpu_offload=cpu_offload, backward_prefetch=backward_prefetch, mixed_precision=mixed_precision,
+                param_init_fn=param_init_fn, device_id=device_id, sync_module_states=sync_module_states,
+                forward_prefetch=forward_prefetch, use_orig_params=use_orig_params, ignored_modules=ignored,
+                ignored_states=ignored_states, device_mesh=None if strategy in HYBRID else device_mesh,
             )  # fmt: skip
             wrap_inside(module, auto_wrap_policy, inner, ignored)
         if param_init_fn is not None:
@@ -86,7 +93,9 @@ class FullyShardedDataParallel(Module):
         if device_id is not None:
             module.to(device_id)
         if sync_module_states:
-            _sync_module_states(module, self.process_group)
+            for group in (self._inter_node_pg, self.process_group):
+                if group is not None:
+                    _sync_module_states(module, group)
         self._handle = self._flatten(module, ignored, _params(ignored_states))
         self._fsdp_wrapped_module = module
         if self.mixed_precision.buffer_dtype is not None:
@@ -98,23 +107,31 @@ class FullyShardedDataParallel(Module):
 
     def _flatten(self, module: Module, ignored: set[Module], left: set[int]) -> FlatHandle | None:
         """Lay out the parameters that no module inside has sharded."""
-        params, seen = [], set()
+        found: dict[Tensor, list[tuple[Module, str, str]]] = {}
         for owner_name, owner in module.named_modules():
             if owner in ignored or isinstance(owner, FullyShardedDataParallel):
                 continue
             for name, param in owner._parameters.items():
                 if param is None or name == "_flat_param" or id(param) in left or _WRAPPED in owner_name.split("."):
                     continue
-                if id(param) in seen:
-                    raise NotImplementedError("FullyShardedDataParallel of torchlite takes no shared parameters")
-                seen.add(id(param))
-                params.append((owner, name, _clean(f"{owner_name}.{name}".removeprefix(".")), param))
-        if not params:
+                place = owner, name, _clean(f"{owner_name}.{name}".removeprefix("."))
+                found.setdefault(param, []).append(place)
+        if not found:
             return None
-        if len({param.requires_grad for *_, param in params}) > 1:
-            raise ValueError("Must flatten tensors with uniform `requires_grad`")
+        if len({param.requires_grad for param in found}) > 1 and not self._use_orig_params:
+            raise ValueError("Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`")
+        params = [
+            (tuple([(owner, name) for owner, name, _ in places]), places[0][2], param)
+            for param, places in found.items()
+        ]
+        whole = self.sharding_strategy is ShardingStrategy.NO_SHARD
         return FlatHandle(
-            module, params, self.process_group, self.sharding_strategy, self.mixed_precision, self._use_orig_params
+            module, params, self._use_orig_params, self.cpu_offload.offload_params,
+            group=None if whole or self.process_group.size() == 1 else self.process_group,
+            replicas=self.process_group if whole else self._inter_node_pg,
+            param_dtype=self.mixed_precision.param_dtype,
+            reduce_dtype=self.mixed_precision.reduce_dtype,
+            frees=self.sharding_strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD),
         )
 
     @property
@@ -138,16 +155,31 @@ class FullyShardedDataParallel(Module):
             yield _clean(name) if shown else name, param
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        wanted = self.mixed_precision.param_dtype
-        if wanted is not None:
+        if self._is_root is None:
+            self._become_root()
+        if self._is_root and self._course is not None:
+            self._course.begin()
+        precision = self.mixed_precision
+        casts = precision.cast_root_forward_inputs if self._is_root else precision.cast_forward_inputs
+        if precision.param_dtype is not None and casts:
             args, kwargs = tree_map(
-                lambda each: each.to(wanted) if isinstance(each, Tensor) and each.is_floating_point() else each,
+                lambda each: each.to(precision.param_dtype)
+                if isinstance(each, Tensor) and each.is_floating_point() else each,
                 (args, kwargs),
-            )
+            )  # fmt: skip
         if self._handle is None:
             return self.module(*args, **kwargs)
         with self._handle.unsharded():
             return self.module(*args, **kwargs)
+
+    def _become_root(self) -> None:
+        """The first to compute is the outermost of all inside; what they need is gathered in the order of its pass."""
+        when = {BackwardPrefetch.BACKWARD_PRE: "pre", BackwardPrefetch.BACKWARD_POST: "post", None: None}
+        self._course = Course(self.forward_prefetch, when[self.backward_prefetch])
+        for unit in FullyShardedDataParallel.fsdp_modules(self):
+            unit._is_root = unit is self
+            if unit._handle is not None:
+                unit._handle.course = self._course
 
     # ---- all units in a module
 
@@ -180,19 +212,21 @@ class FullyShardedDataParallel(Module):
     ) -> Iterator[None]:  # fmt: skip
         """Let modules have their whole parameters; what is written to them is kept, unless `writeback` is False."""
         if rank0_only and writeback:
-            raise NotImplementedError("writeback=True and rank0_only=True is not supported")
-        if with_grads:
-            raise NotImplementedError("summon_full_params of torchlite has no with_grads")
+            raise NotImplementedError("writeback=True and rank0_only=True is not supported yet")
         handles = _handles(module) if recurse else [module._handle] if module._handle else []
+        if with_grads and not all(handle.original for handle in handles):
+            raise NotImplementedError("with_grads=True is only supported when `use_orig_params=True`")
+        if with_grads and offload_to_cpu:
+            raise NotImplementedError("offload_to_cpu=True and with_grads=True is not supported yet")
         with contextlib.ExitStack() as stack:
             for handle in handles:
-                stack.enter_context(handle.summoned(writeback))
+                stack.enter_context(handle.summoned(writeback, rank0_only, offload_to_cpu, with_grads))
             yield
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Scale gradients so that the norm of all of them, in all processes, is no larger; the norm that it was."""
         norm_type = float(norm_type)
-        shards = {id(piece) for handle in _handles(self) if handle.shards for piece in handle.pieces}
+        shards = {id(piece) for handle in _handles(self) if handle.size > 1 for piece in handle.pieces}
         grads = [param.grad for param in self.parameters() if param.grad is not None]
         split = [param.grad for param in self.parameters() if param.grad is not None and id(param) in shards]
         here = [grad for grad in grads if not any(grad is each for each in split)]
@@ -314,15 +348,6 @@ class FullyShardedDataParallel(Module):
 
 
 bear_name(FullyShardedDataParallel, "torch.distributed.fsdp.fully_sharded_data_parallel")
-
-
-def _refuse(strategy: ShardingStrategy, cpu_offload: CPUOffload | None, device_mesh: Any, group: Any) -> None:
-    if strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2) or isinstance(group, tuple):
-        raise NotImplementedError("FullyShardedDataParallel of torchlite does not shard within groups of a group")
-    if cpu_offload is not None and cpu_offload.offload_params:
-        raise NotImplementedError("FullyShardedDataParallel of torchlite does not offload parameters")
-    if device_mesh is not None:
-        raise NotImplementedError("FullyShardedDataParallel of torchlite takes no device_mesh")
 
 
 def _modules(states: Any) -> list[Module]:

@@ -1,0 +1,36 @@
+"""What `fully_shard` is told: in which precision to compute, and where shards wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.values.pickling import bear_name
+
+__all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes of computation, of reductions and of outputs; None leaves them as they are."""
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    output_dtype: Any = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Shards wait where parameters are."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Shards wait on the host."""
+
+    pin_memory: bool = True
+
+
+for _cls in (MixedPrecisionPolicy, OffloadPolicy, CPUOffloadPolicy):
+    bear_name(_cls, "torch.distributed.fsdp")
