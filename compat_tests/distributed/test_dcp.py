@@ -1,5 +1,6 @@
 """Checkpoints that several processes write: one file each, loaded however the state is shared out then."""
 
+import ast
 import importlib
 import os
 import sys
@@ -10,9 +11,14 @@ import pytest
 import torchlite
 
 from .ranks import run, start
+from .stories import near, plain
 from .test_fsdp import model, sharded
+from .test_fully_shard import sharded as fully_sharded
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only"),
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 def home(torch):
@@ -115,10 +121,101 @@ def test_what_does_not_fit_is_refused(tmp_path):
         checkpoint.load({"v": torchlite.ones(3)}, checkpoint_id=tmp_path)
     with pytest.raises(checkpoint.CheckpointException, match="Size mismatch between saved"):
         checkpoint.load({"w": torchlite.ones(2)}, checkpoint_id=tmp_path)
-    with pytest.raises(NotImplementedError, match="planners"):
-        checkpoint.save({"w": torchlite.ones(3)}, checkpoint_id=tmp_path, planner=object())
+    with pytest.raises(checkpoint.CheckpointException, match="overwrite=False"):
+        checkpoint.save({"w": torchlite.ones(3)}, storage_writer=checkpoint.FileSystemWriter(tmp_path, overwrite=False))
     states = importlib.import_module("torchlite.distributed.checkpoint.state_dict")
-    with pytest.raises(NotImplementedError, match="broadcast_from_rank0"):
+    with pytest.raises(ValueError, match="full_state_dict must be True"):
         states.get_model_state_dict(model(torchlite), options=states.StateDictOptions(broadcast_from_rank0=True))
+    (tmp_path / ".metadata").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    with pytest.raises(checkpoint.CheckpointException, match="may not name os"):
+        checkpoint.load({"w": torchlite.ones(3)}, checkpoint_id=tmp_path)
     later = checkpoint.async_save({"w": torchlite.zeros(3)}, checkpoint_id=tmp_path / "later")
-    assert later.result().state_dict_metadata["w"].size == [3]
+    assert tuple(later.result().state_dict_metadata["w"].size) == (3,)
+
+
+def shared_out(torch):
+    """A model sharded by `fully_shard`, and its optimizer."""
+    made = fully_sharded(torch)
+    return made, trained(torch, made)
+
+
+def states_of(torch, made, optimizer):
+    states = importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict")
+    kept, of_optimizer = states.get_state_dict(made, optimizer)
+    more = {"epoch": 7, "list": [torch.ones(2), {"name": "x"}], "pair": (1, 2), "empty": {}}
+    return {"model": kept, "optimizer": of_optimizer, **more}
+
+
+def saving(torch, tell):
+    dist = start(torch)
+    home(torch).save(states_of(torch, *shared_out(torch)), checkpoint_id=os.environ["CHECKPOINT"])
+    dist.destroy_process_group()
+
+
+def loading(torch, tell):
+    """What is in a checkpoint, loaded into other shards, or into whole tensors."""
+    dist = start(torch)
+    made = fully_sharded(torch) if dist.get_world_size() > 1 else model(torch)
+    state = states_of(torch, made, torch.optim.Adam(made.parameters(), lr=0.3))
+    with torch.no_grad():
+        for param in made.parameters():
+            param.zero_()
+    home(torch).load(state, checkpoint_id=os.environ["CHECKPOINT"])
+    kind = importlib.import_module(f"{torch.__name__}.distributed.tensor").DTensor
+    tree = importlib.import_module(f"{torch.__name__}.utils._pytree")
+    tell(plain(tree.tree_map(lambda each: each.full_tensor() if isinstance(each, kind) else each, state)))
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(("writer", "reader"), [("torch", "torchlite"), ("torchlite", "torch")])
+def test_checkpoints_are_pytorchs(tmp_path, writer, reader):
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    run(writer, saving, CHECKPOINT=str(tmp_path))
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".metadata", "__0_0.distcp", "__1_0.distcp"]
+    told = [ast.literal_eval(run(lib, loading, 1, CHECKPOINT=str(tmp_path))[0][0]) for lib in (reader, writer)]
+    assert near(*told)
+    [[first], _, [third]] = run(reader, loading, 3, CHECKPOINT=str(tmp_path))
+    assert near(ast.literal_eval(first), told[0]) and first == third
+
+
+def test_files_of_torch_save_become_checkpoints_and_back(tmp_path):
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    state = {"model": {"w": [1.0, 2.0]}, "steps": [3, {"rate": 0.1}], "name": "x"}
+    for lib, other in (("torch", "torchlite"), ("torchlite", "torch")):
+        ours, theirs = map(importlib.import_module, (lib, other))
+        of = {each: importlib.import_module(f"{each}.distributed.checkpoint.format_utils") for each in (lib, other)}
+        file, folder, back = tmp_path / f"{lib}.pt", tmp_path / lib, tmp_path / f"{lib}-back.pt"
+        ours.save({**state, "model": {"w": ours.tensor([1.0, 2.0])}}, file)
+        of[lib].torch_save_to_dcp(file, folder)
+        of[other].dcp_to_torch_save(folder, back)
+        assert plain(theirs.load(back, weights_only=False)) == plain(state)
+
+
+def test_planners_say_what_is_written_and_read(tmp_path):
+    checkpoint = home(torchlite)
+
+    class Halves(checkpoint.DefaultSavePlanner):
+        def transform_object(self, write_item, object):
+            made = super().transform_object(write_item, object)
+            return made.half().float() if isinstance(made, torchlite.Tensor) else made
+
+    class Renamed(checkpoint.DefaultLoadPlanner):
+        def set_up_planner(self, state_dict, metadata=None, is_coordinator=False):
+            self.given = state_dict
+            super().set_up_planner({"w": state_dict["v"]}, metadata, is_coordinator)
+
+    third = torchlite.tensor([1 / 3])
+    checkpoint.save({"w": third}, checkpoint_id=tmp_path, planner=Halves())
+    found = {"v": torchlite.zeros(1), "u": torchlite.zeros(1)}
+    checkpoint.load(found, checkpoint_id=tmp_path, planner=Renamed())
+    assert found["v"] == third.half().float() and not found["u"]
+    partly = {"w": torchlite.zeros(1), "more": torchlite.full((1,), 5.0)}
+    checkpoint.load(partly, checkpoint_id=tmp_path, planner=checkpoint.DefaultLoadPlanner(allow_partial_load=True))
+    assert partly["w"] and partly["more"] == 5
+    several = {str(number): torchlite.full((2,), float(number)) for number in range(5)}
+    writer = checkpoint.FileSystemWriter(tmp_path / "several", thread_count=2)
+    checkpoint.save(several, storage_writer=writer)
+    assert len(list((tmp_path / "several").glob("__0_*.distcp"))) == 2
+    again = {name: torchlite.zeros(2) for name in several}
+    checkpoint.load(again, storage_reader=checkpoint.FileSystemReader(tmp_path / "several"))
+    assert plain(again) == plain(several)

@@ -7,24 +7,27 @@ from typing import Any
 
 from ...absent import placeholders
 from ...faces import later
-from .filesystem import CheckpointException, FileSystemReader, FileSystemWriter
+from .api import CheckpointException
+from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from .filesystem import FileSystemReader, FileSystemWriter
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
-from .state_dict_loader import load
-from .state_dict_saver import async_save, save
+from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem
+from .state_dict_loader import load, load_state_dict
+from .state_dict_saver import async_save, save, save_state_dict
+from .storage import StorageReader, StorageWriter
 
-_ABSENT = (
-    "DefaultLoadPlanner DefaultSavePlanner HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan LoadPlanner "
-    "ReadItem SavePlan SavePlanner StorageReader StorageWriter WriteItem load_sharded_optimizer_state_dict "
-    "load_state_dict save_state_dict"
-)
-globals().update(placeholders("torch.distributed.checkpoint", _ABSENT))
+_ABSENT = ("HuggingFaceStorageReader", "HuggingFaceStorageWriter", "load_sharded_optimizer_state_dict")
+globals().update(placeholders("torch.distributed.checkpoint", " ".join(_ABSENT)))
 __all__ = [
-    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "FileSystemReader", "FileSystemWriter",
-    "Metadata", "TensorStorageMetadata", "async_save", "load", "save", *_ABSENT.split(),
+    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner",
+    "FileSystemReader", "FileSystemWriter", "LoadPlan", "LoadPlanner", "Metadata", "ReadItem", "SavePlan",
+    "SavePlanner", "StorageReader", "StorageWriter", "TensorStorageMetadata", "WriteItem", "async_save", "load",
+    "load_state_dict", "save", "save_state_dict", *_ABSENT,
 ]  # fmt: skip
 
+_MODULES = ("format_utils", "state_dict", "stateful")
 _face = later(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    return importlib.import_module(f"{__name__}.{name}") if name in ("state_dict", "stateful") else _face(name)
+    return importlib.import_module(f"{__name__}.{name}") if name in _MODULES else _face(name)

@@ -1,231 +1,237 @@
-"""Checkpoints in folders: a file for each process, and one that says what is in them, written last."""
+"""Checkpoints in folders: files for each process, and one that says what is in them, written last."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
+import pickle
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...absent import placeholders
-from ...core.machine import Tensor, functions
-from ...core.values.pickling import bear_name
+from ...core.values import warn
+from ...core.values.pickling import bear_name, reduce_ex
+from ...futures import Future
 from ...serialization import load as load_file
 from ...serialization import save as save_file
-from .._shard.sharded_tensor import ShardedTensor
-from ..objects import all_gather_object
-from . import metadata as about
-from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
+from ...serialization.names import find
+from ...serialization.pickler import pickler
+from .metadata import Metadata, StorageMeta
+from .planner import LoadItemType, LoadPlan, LoadPlanner, SavePlan, SavePlanner, WriteItem, WriteItemType
+from .storage import StorageReader, StorageWriter, WriteResult
 
-__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter"]
+__all__ = ["FileSystemReader", "FileSystemWriter"]
 globals().update(placeholders("torch.distributed.checkpoint.filesystem", "FileSystem SerializationFormat"))
 
+_METADATA = ".metadata"
 
-class CheckpointException(BaseException):
-    """What went wrong with a checkpoint, in each process in which something did."""
 
-    def __init__(self, msg: str, failures: dict[int, Any]) -> None:
-        super().__init__(msg, failures)
-        self._failures = failures
+@dataclass
+class _StorageInfo:
+    """Where something lies: in which file, from where, how long."""
+
+    relative_path: str
+    offset: int
+    length: int
+    transform_descriptors: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if value is not None}
+
+
+@dataclass
+class _StoragePrefix:
+    """How the files of a process are called: the prefix, then numbers from `first` on."""
+
+    prefix: str
+    first: int = 0
+
+
+for _cls in (_StorageInfo, _StoragePrefix):
+    bear_name(_cls, "torch.distributed.checkpoint.filesystem")
+    _cls.__reduce_ex__ = reduce_ex  # type: ignore[assignment]
+
+
+class FileSystemWriter(StorageWriter):
+    """Writes checkpoints into a folder. One that was there before is whole until the new one is."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], single_file_per_rank: bool = True, sync_files: bool = True,
+        thread_count: int = 1, per_thread_copy_ahead: int = 10_000_000, cache_staged_state_dict: bool = False,
+        overwrite: bool = True, _extensions: Any = None, serialization_format: Any = None,
+    ) -> None:  # fmt: skip
+        self.path = Path(path)
+        self.single_file_per_rank, self.sync_files = single_file_per_rank, sync_files
+        self.thread_count, self.overwrite = thread_count, overwrite
+        self.save_id = str(uuid.uuid4())
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id:
+            self.path = Path(checkpoint_id)
+        self.save_id = str(uuid.uuid4())
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        self.is_coordinator = is_coordinator
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        self.path.mkdir(parents=True, exist_ok=True)
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        if (self.path / _METADATA).exists():
+            if not self.overwrite:
+                raise RuntimeError("Checkpoint already exists and self.overwrite=False.")
+            warn(
+                f"Detected an existing checkpoint in {self.path / _METADATA}, overwriting since self.overwrite=True. "
+                "Past version 2.5 of PyTorch, `overwrite` will default to False. Set this variable to True to maintain "
+                "this functionality or False to raise when an existing checkpoint is found.",
+            )
+        numbers = [int(file.stem.rpartition("_")[2]) for file in self.path.glob("__*_*.distcp")]
+        first = max(numbers, default=-1) + 1
+        return [replace(plan, storage_data=_StoragePrefix(f"__{rank}_", first)) for rank, plan in enumerate(plans)]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future:
+        prefix = plan.storage_data
+        items = sorted(plan.items, key=lambda item: item.type is not WriteItemType.BYTE_IO)
+        count = self.thread_count if self.single_file_per_rank else len(items)
+        parts = [part for part in (items[at :: max(count, 1)] for at in range(count)) if part]
+        names = [f"{prefix.prefix}{prefix.first + number}.distcp" for number in range(len(parts))]
+        with ThreadPoolExecutor(max(self.thread_count, 1)) as threads:
+            written = list(threads.map(lambda name, part: self._write_file(name, part, planner), names, parts))
+        done: Future = Future()
+        done.set_result([result for several in written for result in several])
+        return done
+
+    def _write_file(self, name: str, items: Sequence[WriteItem], planner: SavePlanner) -> list[WriteResult]:
+        results = []
+        with (self.path / name).open("wb") as file:
+            for item in items:
+                data = planner.resolve_data(item)
+                if not isinstance(data, io.BytesIO):
+                    content = io.BytesIO()
+                    save_file(data.detach().cpu().clone(), content)
+                    data = content
+                begin = file.tell()
+                file.write(data.getbuffer())
+                where = _StorageInfo(name, begin, file.tell() - begin)
+                results.append(WriteResult(item.index, where.length, where))
+            if self.sync_files:
+                file.flush()
+                os.fsync(file.fileno())
+        return results
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        metadata.storage_data = {each.index: each.storage_data for several in results for each in several}
+        metadata.storage_meta = self.storage_meta()
+        beside = self.path / f"{_METADATA}.tmp"
+        with beside.open("wb") as file:
+            pickler(file, pickle, 4, lambda _: None).dump(metadata)
+            if self.sync_files:
+                file.flush()
+                os.fsync(file.fileno())
+        beside.replace(self.path / _METADATA)
+        kept = {info.relative_path for info in metadata.storage_data.values()}
+        for former in self.path.glob("__*_*.distcp"):  # of a checkpoint that was here before
+            if former.name not in kept:
+                former.unlink()
+
+    def storage_meta(self) -> StorageMeta:
+        return StorageMeta(self.checkpoint_id, self.save_id)
 
     @property
-    def failures(self) -> dict[int, Any]:
-        """The errors by ranks."""
-        return self._failures
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
 
-    def __str__(self) -> str:
-        told = "".join(f"\n(RANK {rank}) {type(error).__name__}: {error}" for rank, error in self._failures.items())
-        return f"CheckpointException ranks:{self._failures.keys()}{told}"
-
-
-class FileSystemWriter:
-    """Writes checkpoints into a folder."""
-
-    def __init__(self, path: str | os.PathLike[str], *_: Any, **options: Any) -> None:
-        self.path = Path(path)
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return isinstance(checkpoint_id, Path) or "://" not in str(checkpoint_id)
 
 
-class FileSystemReader:
+class _MetadataUnpickler(pickle.Unpickler):
+    """Finds what describes checkpoints, and nothing that does something."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        known = module in ("torch.distributed.checkpoint.metadata", "torch.distributed.checkpoint.filesystem")
+        of_torch = module == "torch" or (module, name) == ("torch.serialization", "_get_layout")
+        if known or of_torch:
+            found = find(module, name)
+            if not known or found.__module__ == module:
+                return found
+        if module in ("pathlib", "pathlib._local") or (module, name) == ("collections", "OrderedDict"):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"a checkpoint's metadata may not name {module}.{name}")
+
+
+class FileSystemReader(StorageReader):
     """Reads checkpoints from a folder."""
 
-    def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
         self.path = Path(path)
+        self.storage_data: dict[Any, Any] = {}
 
-    def read_metadata(self) -> Metadata:
-        """What is in the checkpoint."""
-        return about.read(self.path)
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        self.storage_data = {}
+        if checkpoint_id:
+            self.path = Path(checkpoint_id)
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        with (self.path / _METADATA).open("rb") as file:
+            return _MetadataUnpickler(file).load()
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        self.storage_data = metadata.storage_data
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future:
+        by_place: dict[Any, list[Any]] = {}
+        for item in plan.items:
+            info = self.storage_data[item.storage_index]
+            by_place.setdefault((info.relative_path, info.offset, info.length), []).append(item)
+        for (name, offset, length), items in sorted(by_place.items()):
+            with (self.path / name).open("rb") as file:
+                file.seek(offset)
+                content = file.read(length)
+            self._hand_over(content, items, planner)
+        done: Future = Future()
+        done.set_result(None)
+        return done
+
+    def _hand_over(self, content: bytes, items: Sequence[Any], planner: LoadPlanner) -> None:
+        loaded = None
+        for item in items:
+            if item.type is LoadItemType.BYTE_IO:
+                planner.load_bytes(item, io.BytesIO(content))
+                continue
+            if loaded is None:
+                loaded = load_file(io.BytesIO(content), map_location="cpu", weights_only=True)
+            part = loaded
+            for dim, (start, count) in enumerate(zip(item.storage_offsets, item.lengths)):
+                part = part.narrow(dim, start, count)
+            target = planner.resolve_tensor(item).detach()
+            if target.shape != part.shape:
+                raise AssertionError(f"req {item.storage_index} mismatch sizes {target.shape} vs {part.shape}")
+            target.copy_(part)
+            planner.commit_tensor(item, target)
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return FileSystemWriter.validate_checkpoint_id(checkpoint_id)
 
 
 for _cls in (FileSystemReader, FileSystemWriter):
     bear_name(_cls, "torch.distributed.checkpoint.filesystem")
-bear_name(CheckpointException, "torch.distributed.checkpoint.api")
-
-
-class Piece(NamedTuple):
-    """What one process has to save: a tensor, a piece of one, or an object."""
-
-    name: str
-    value: Any
-    size: list[int] | None
-    offsets: list[int]
-
-    def key(self) -> tuple[str, tuple[int, ...]]:
-        return self.name, tuple(self.offsets)
-
-    def told(self) -> tuple[Any, ...]:
-        """What other processes are told of it."""
-        nbytes = self.value.numel() * self.value.element_size() if self.size is not None else 0
-        return self.name, tuple(self.offsets), self.size, nbytes
-
-
-def pieces_of(name: str, value: Any) -> list[Piece]:
-    """What this process has of a tensor or an object."""
-    if isinstance(value, ShardedTensor):
-        return [
-            Piece(name, shard.tensor.detach(), list(value.shape), list(shard.metadata.shard_offsets))
-            for shard in value.local_shards()
-        ]
-    if isinstance(value, Tensor):
-        return [Piece(name, value.detach(), list(value.shape), [0] * value.dim())]
-    return [Piece(name, value, None, [])]
-
-
-@contextlib.contextmanager
-def together(group: Any) -> Iterator[list[Any]]:
-    """What fails in one process fails in all: the list is filled with what each has to tell the others."""
-    told: list[Any] = []
-    wrong: Exception | None = None
-    try:
-        yield told
-    except Exception as error:
-        wrong = error
-    everyones = gathered(([*told], wrong), group)
-    failures = {rank: error for rank, (_, error) in enumerate(everyones) if error is not None}
-    if failures:
-        raise CheckpointException("CheckpointException", failures) from wrong
-    told[:] = [each for each, _ in everyones]
-
-
-def gathered(value: Any, group: Any) -> list[Any]:
-    """What all processes have."""
-    if group is None:
-        return [value]
-    everyones: list[Any] = [None] * group.size()
-    all_gather_object(everyones, value, group)
-    return everyones
-
-
-def write(folder: Path, pieces: Sequence[Piece], group: Any) -> Metadata:
-    """Write a checkpoint. What several processes have, the one writes that has least to write so far."""
-    rank = 0 if group is None else group.rank()
-    save_id = gathered(uuid.uuid4().hex[:8], group)[0]
-    with together(group) as told:
-        folder.mkdir(parents=True, exist_ok=True)
-        told += [piece.told() for piece in pieces]
-    writers = _shared_out(told)
-    with together(group) as written:
-        mine = {piece.key(): piece for piece in pieces if writers[piece.key()] == rank}
-        written += _write_file(folder / f"__{rank}_{save_id}.distcp", list(mine.values()))
-    metadata = Metadata()
-    for name, size, entry in (each for several in written for each in several):
-        if size is None:
-            metadata.state_dict_metadata[name] = entry
-        else:
-            dtype, chunk = entry
-            found = metadata.state_dict_metadata.setdefault(name, TensorStorageMetadata(dtype, size))
-            found.chunks.append(chunk)  # type: ignore[union-attr]
-    with together(group):
-        if rank == 0:
-            about.write_whole(folder, metadata)
-            for file in folder.glob("__*.distcp"):  # of a checkpoint that was here before
-                if file.name not in metadata.files():
-                    file.unlink()
-    return metadata
-
-
-def _shared_out(told: Sequence[Sequence[tuple[Any, ...]]]) -> dict[Any, int]:
-    """Who writes what."""
-    holders: dict[Any, list[int]] = {}
-    sizes: dict[Any, int] = {}
-    for rank, several in enumerate(told):
-        for name, offsets, _, nbytes in several:
-            holders.setdefault((name, offsets), []).append(rank)
-            sizes[name, offsets] = nbytes
-    load = [0] * len(told)
-    writers = {}
-    for key, ranks in holders.items():
-        writers[key] = min(ranks, key=lambda rank: load[rank])
-        load[writers[key]] += sizes[key]
-    return writers
-
-
-def _write_file(path: Path, pieces: Sequence[Piece]) -> list[Any]:
-    entries: list[Any] = []
-    if not pieces:
-        return entries
-    with path.open("wb") as file:
-        for piece in pieces:
-            begin = file.tell()
-            content = io.BytesIO()
-            save_file(piece.value.cpu().clone() if piece.size is not None else piece.value, content)
-            file.write(content.getbuffer())
-            where = path.name, begin, file.tell() - begin
-            if piece.size is None:
-                entries.append((piece.name, None, BytesStorageMetadata(*where)))
-            else:
-                chunk = ChunkStorageMetadata(piece.offsets, list(piece.value.shape), *where)
-                entries.append((piece.name, piece.size, (str(piece.value.dtype), chunk)))
-        file.flush()
-        os.fsync(file.fileno())
-    return entries
-
-
-class Reader:
-    """Reads the pieces of a checkpoint, each once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.metadata = folder, about.read(folder)
-        self._last: tuple[Any, Any] = (None, None)
-
-    def _content(self, path: str, offset: int, length: int) -> Any:
-        if self._last[0] != (path, offset):
-            with (self.folder / path).open("rb") as file:
-                file.seek(offset)
-                self._last = (path, offset), load_file(io.BytesIO(file.read(length)), weights_only=True)
-        return self._last[1]
-
-    def load(self, name: str, value: Any, put: Callable[[Any], None]) -> None:
-        """Fill in a tensor, or the pieces that are here of one; put an object in another's place."""
-        entry = self.metadata.state_dict_metadata.get(name)
-        if entry is None:
-            raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
-        if isinstance(entry, BytesStorageMetadata):
-            put(self._content(entry.path, entry.offset, entry.length))
-            return
-        if not isinstance(value, (Tensor, ShardedTensor)):
-            raise ValueError(f"{name} is a tensor in the checkpoint, but not in the state dict")
-        if list(value.shape) != entry.size:
-            raise ValueError(
-                f"Size mismatch between saved {functions['empty'](entry.size, device='meta').shape} and current: "
-                f"{value.shape} for {name}"
-            )
-        for piece in pieces_of(name, value):
-            for chunk in entry.chunks:
-                self._copy(piece, chunk)
-
-    def _copy(self, piece: Piece, chunk: ChunkStorageMetadata) -> None:
-        """Copy what a piece that is wanted and one that was saved have in common."""
-        here, there = [], []
-        for begin, size, from_begin, from_size in zip(
-            piece.offsets, piece.value.shape, chunk.offsets, chunk.sizes, strict=True
-        ):
-            start, stop = max(begin, from_begin), min(begin + size, from_begin + from_size)
-            if start >= stop and size and from_size:
-                return
-            here.append(slice(start - begin, stop - begin))
-            there.append(slice(start - from_begin, stop - from_begin))
-        saved = self._content(chunk.path, chunk.offset, chunk.length)
-        piece.value[tuple(here)].copy_(saved[tuple(there)])

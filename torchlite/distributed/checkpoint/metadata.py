@@ -2,89 +2,108 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
-from ...absent import placeholders
-from ...core.values.pickling import bear_name, reduce_ex
+from ...core.machine import Tensor
+from ...core.values import contiguous_format, dt, strided
+from ...core.values.pickling import bear_name, reduce_ex, reduce_member
 
-__all__ = ["BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "TensorStorageMetadata"]
-globals().update(
-    placeholders("torch.distributed.checkpoint.metadata", "MetadataIndex StorageMeta TensorProperties")
-)
+__all__ = [
+    "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties",
+    "TensorStorageMetadata",
+]  # fmt: skip
 
-FILE = ".metadata"
+
+class _MEM_FORMAT_ENCODING(Enum):
+    """The number that stands for a memory format."""
+
+    TORCH_CONTIGUOUS_FORMAT = 0
+    TORCH_CHANNELS_LAST = 1
+    TORCH_PRESERVE_FORMAT = 2
 
 
 @dataclass
 class ChunkStorageMetadata:
-    """A piece of a tensor: where it begins, how large it is; the file in which it lies, from where, how long."""
+    """A piece of a tensor: where it begins, and how large it is."""
 
-    offsets: list[int]
-    sizes: list[int]
-    path: str = ""
-    offset: int = 0
-    length: int = 0
+    offsets: Any
+    sizes: Any
+
+
+@dataclass
+class TensorProperties:
+    """What is kept of a tensor besides its size."""
+
+    dtype: Any = field(default_factory=dt.get_default_dtype)
+    layout: Any = strided
+    requires_grad: bool = False
+    memory_format: Any = contiguous_format
+    pin_memory: bool = False
+
+    def __getstate__(self) -> Any:
+        encoded = _MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT
+        return self.dtype, self.layout, self.requires_grad, encoded, self.pin_memory
+
+    def __setstate__(self, state: Any) -> None:
+        self.dtype, self.layout, self.requires_grad, _, self.pin_memory = state
+        self.memory_format = contiguous_format
+
+    @staticmethod
+    def create_from_tensor(tensor: Tensor) -> TensorProperties:
+        """Those of a tensor."""
+        return TensorProperties(tensor.dtype, tensor.layout, tensor.requires_grad)
 
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor: its dtype, its size, its pieces."""
+    """A tensor: its size, and its pieces."""
 
-    dtype: str
-    size: list[int]
-    chunks: list[ChunkStorageMetadata] = field(default_factory=list)
+    properties: TensorProperties
+    size: Any
+    chunks: list[ChunkStorageMetadata]
 
 
 @dataclass
 class BytesStorageMetadata:
-    """An object that is no tensor: where it lies."""
+    """An object that is no tensor."""
 
-    path: str = ""
-    offset: int = 0
-    length: int = 0
+
+@dataclass
+class StorageMeta:
+    """Of where a checkpoint lies, and of the call that wrote it."""
+
+    checkpoint_id: str | os.PathLike[str] | None = None
+    save_id: str | None = None
+    load_id: str | None = None
+    modules: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Metadata:
     """What is in a checkpoint, by the names that nested keys make when they are joined by dots."""
 
-    state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata] = field(default_factory=dict)
-
-    def files(self) -> set[str]:
-        """The files that it speaks of."""
-        found: set[str] = set()
-        for entry in self.state_dict_metadata.values():
-            found.update(chunk.path for chunk in getattr(entry, "chunks", [entry]))
-        return found
+    state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
+    planner_data: Any = None
+    storage_data: Any = None
+    storage_meta: StorageMeta | None = None
+    version: str | None = None
 
 
-for _cls in (ChunkStorageMetadata, TensorStorageMetadata, BytesStorageMetadata, Metadata):
+@dataclass(frozen=True)
+class MetadataIndex:
+    """An object, or the piece of a tensor that begins somewhere; `index` says where to look for it first."""
+
+    fqn: str
+    offset: Any = None
+    index: int | None = field(hash=False, compare=False, default=None)
+
+
+for _cls in (
+    ChunkStorageMetadata, TensorProperties, TensorStorageMetadata, BytesStorageMetadata, StorageMeta, Metadata,
+    MetadataIndex, _MEM_FORMAT_ENCODING,
+):  # fmt: skip
     bear_name(_cls, "torch.distributed.checkpoint.metadata")
-    _cls.__reduce_ex__ = reduce_ex  # type: ignore[method-assign]
-
-
-def write_whole(folder: Path, metadata: Metadata) -> None:
-    """Write what makes the files in a folder a checkpoint: all at once, when everything else is on the disk."""
-    text = json.dumps({name: asdict(entry) for name, entry in metadata.state_dict_metadata.items()})
-    beside = folder / f"{FILE}.tmp"
-    with beside.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(folder / FILE)
-
-
-def read(folder: Path) -> Metadata:
-    """What a folder holds, if a checkpoint in it was written to its end."""
-    entries = json.loads((folder / FILE).read_text())
-    found = Metadata()
-    for name, entry in entries.items():
-        if "chunks" in entry:
-            chunks = [ChunkStorageMetadata(**chunk) for chunk in entry["chunks"]]
-            found.state_dict_metadata[name] = TensorStorageMetadata(entry["dtype"], entry["size"], chunks)
-        else:
-            found.state_dict_metadata[name] = BytesStorageMetadata(**entry)
-    return found
+    _cls.__reduce_ex__ = reduce_member if issubclass(_cls, Enum) else reduce_ex  # type: ignore[assignment]

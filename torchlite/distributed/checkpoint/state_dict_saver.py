@@ -3,39 +3,58 @@
 from __future__ import annotations
 
 import copy
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from enum import Enum
 from typing import Any
 
-from ...absent import placeholders
 from ...core.machine import Tensor
+from ...core.values import warn
+from ...core.values.pickling import bear_name
 from ...utils._pytree import tree_map
+from ..objects import broadcast_object_list
 from ..world import _get_default_group, is_initialized, new_group
-from .filesystem import pieces_of, write
-from .flattening import places
+from .api import together
+from .default_planner import DefaultSavePlanner
+from .filesystem import FileSystemWriter
 from .metadata import Metadata
+from .planner import SavePlanner
 from .stateful import Stateful
+from .storage import StorageWriter
 
-__all__ = ["async_save", "save"]
-globals().update(placeholders("torch.distributed.checkpoint.state_dict_saver", "save_state_dict"))
+__all__ = ["AsyncCheckpointerType", "async_save", "save", "save_state_dict"]
 
 
-def group_for(process_group: Any, no_dist: bool) -> Any:
+class AsyncCheckpointerType(Enum):
+    """Who writes while the program goes on; here it is a thread of this process."""
+
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+bear_name(AsyncCheckpointerType, "torch.distributed.checkpoint.state_dict_saver")
+
+
+def group_for(process_group: Any, no_dist: bool, intent: str) -> Any:
     """The processes that work together, None for this one alone."""
     if no_dist or not is_initialized():
+        if not no_dist:
+            warn(f"torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to {intent} in "
+                 "a single process.")  # fmt: skip
         return None
     return process_group or _get_default_group()
 
 
-def folder_for(checkpoint_id: Any, storage: Any, planner: Any = None) -> Path:
-    if planner is not None:
-        raise NotImplementedError("torchlite's torch.distributed.checkpoint has no planners")
-    if checkpoint_id is None and storage is None:
+def storage_for(kind: Any, checkpoint_id: Any, storage: Any, intent: str) -> Any:
+    """The storage that was given, or that of the folder that was named."""
+    if storage is not None:
+        storage.reset(checkpoint_id)
+        return storage
+    if not checkpoint_id:
         raise RuntimeError(
-            "Cannot determine, from the checkpoint_id (None), where the checkpoint is: give checkpoint_id, the path of "
-            "a folder"
+            "`checkpoint_id` must be specificed if storage_reader/storage_writer is None."
         )
-    return Path(checkpoint_id) if checkpoint_id is not None else storage.path
+    return kind(checkpoint_id)
 
 
 def plain_state(state_dict: dict[str, Any]) -> dict[str, Any]:
@@ -46,48 +65,87 @@ def plain_state(state_dict: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def said_by_first(value: Any, group: Any) -> Any:
+    """What the first process has."""
+    if group is None:
+        return value
+    holder = [value]
+    broadcast_object_list(holder, group=group, group_src=0)
+    return holder[0]
+
+
 def save(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id: Any = None,
-    storage_writer: Any = None,
-    planner: Any = None,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
     process_group: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
-    """Save the state of all processes into a folder; each writes a file. All call this.
+    """Save the state of all processes; each writes its part. All call this.
 
     The folder holds a checkpoint when this has returned; until then, the one that was there before.
     """
-    group = group_for(process_group, no_dist)
-    pieces = [
-        piece for name, (get, _) in places(plain_state(state_dict)).items() for piece in pieces_of(name, get())
-    ]  # fmt: skip
-    return write(folder_for(checkpoint_id, storage_writer, planner), pieces, group)
+    group = group_for(process_group, no_dist, "save")
+    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer, "save")
+    return _save(plain_state(state_dict), writer, group, planner)
+
+
+def _save(state: dict[str, Any], writer: StorageWriter, group: Any, planner: SavePlanner | None) -> Metadata:
+    planner = planner or DefaultSavePlanner()
+    rank = 0 if group is None else group.rank()
+    with together(group) as plans:
+        planner.set_up_planner(state, writer.storage_meta(), rank == 0)
+        writer.set_up_storage_writer(rank == 0)
+        plans.append(writer.prepare_local_plan(planner.create_local_plan()))
+    metadata: Any = None
+    with together(group) as central:
+        if rank == 0:
+            planned, metadata = planner.create_global_plan([plan for [plan] in plans])
+            central += writer.prepare_global_plan(planned)
+    with together(group) as results:
+        done = writer.write_data(planner.finish_plan(central[0][rank]), planner)
+        results.append(done.wait())
+    with together(group):
+        if rank == 0:
+            writer.finish(metadata, [each for [each] in results])
+    return said_by_first(metadata, group)
 
 
 def async_save(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id: Any = None,
-    storage_writer: Any = None,
-    planner: Any = None,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
     process_group: Any = None,
-    async_checkpointer_type: Any = None,
+    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
     async_stager: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[Metadata]:
     """Save a copy of the state that is made now, while the program goes on; a future of what `save` returns."""
-    kept = tree_map(lambda each: each.detach().clone() if isinstance(each, Tensor) else copy.deepcopy(each),
-                    plain_state(state_dict))  # fmt: skip
-    folder_for(checkpoint_id, storage_writer, planner)
-    group = group_for(process_group, no_dist)
+    state = plain_state(state_dict)
+    kept = tree_map(_kept, state) if async_stager is None else async_stager.stage(state)
+    writer = storage_for(FileSystemWriter, checkpoint_id, storage_writer, "save")
+    group = group_for(process_group, no_dist, "save")
     own = None if group is None else new_group(group._ranks)  # whose collectives are not among the program's
     executor = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
-    future = executor.submit(
-        save, kept, checkpoint_id=checkpoint_id, storage_writer=storage_writer, process_group=own, no_dist=own is None
-    )
+    future = executor.submit(_save, kept, writer, own, planner)
     executor.shutdown(wait=False)
     return future
+
+
+def _kept(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
+
+
+def save_state_dict(
+    state_dict: dict[str, Any], storage_writer: StorageWriter, process_group: Any = None, coordinator_rank: int = 0,
+    no_dist: bool = False, planner: SavePlanner | None = None,
+) -> Metadata:  # fmt: skip
+    """`save`, as it was called before: objects with a state of their own are not asked for it."""
+    storage_writer.reset()
+    return _save(state_dict, storage_writer, group_for(process_group, no_dist, "save"), planner)
