@@ -109,7 +109,7 @@ def rows_of(xp: Namespace, starts: Array, count: int) -> Any:
 
 
 def _product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
-    """A matrix of so many rows, with these values at these places, times a dense one."""
+    """A matrix of so many rows, with these values at these places, times a dense one or a vector."""
     kind, sparse = values.dtype.kind, library(xp)
     if kind in "fV" and values.dtype.itemsize <= 2:
         wide = product(xp, rows, columns, values.astype(xp.float32), dense.astype(xp.float32), count)
@@ -144,14 +144,14 @@ def _matrix(sparse: Any, starts: Array, columns: Array, values: Array, shape: tu
 
 def _by_runs(xp: Namespace, starts: Array, columns: Array, values: Array, dense: Array) -> Any:
     """The same, some rows at a time."""
-    rows, width = starts.size - 1, dense.shape[1]
-    made = xp.zeros((rows, width), dense.dtype)
+    rows, rest = starts.size - 1, dense.shape[1:]
+    made = xp.zeros((rows, *rest), dense.dtype)
     filled = xp.flatnonzero(starts[1:] > starts[:-1])
-    step = max(1, _AT_ONCE * max(rows, 1) // max(1, values.size * width))
+    step = max(1, _AT_ONCE * max(rows, 1) // max(1, values.size * (*rest, 1)[0]))
     for at in range(0, filled.size, step):
         some = filled[at : at + step]
         low, high = int(starts[some[0]]), int(starts[some[-1] + 1])
-        products = values[low:high, None] * dense[columns[low:high]]
+        products = values[low:high].reshape((-1, *(1,) * len(rest))) * dense[columns[low:high]]
         made[some] = sum_runs(xp, products, starts[some] - low)
     return made
 

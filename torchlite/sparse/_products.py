@@ -12,7 +12,7 @@ from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import sparse_bsr, sparse_coo, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
-from ..operations.products.matmul import H
+from ..operations.products.matmul import H, adjoint
 from ..operations.vocabulary import scaled
 from ._compressed import as_coo, major
 from ._coo import coalesced
@@ -22,7 +22,7 @@ from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, t
 
 
 def _product(rows: Array, columns: Array, values: Array, dense: Array, count: int, backend: Backend) -> Tensor:
-    """A matrix of so many rows, with these values at these places, times a dense one."""
+    """A matrix of so many rows, with these values at these places, times a dense one or a vector."""
     return tensor(quiet(kernels.product, backend.xp, rows, columns, values, dense, count), backend)
 
 
@@ -51,9 +51,10 @@ def _by_rows(t: Tensor) -> Array:
 
 
 def _check(a: Tensor, b: Tensor) -> None:
-    if a.shape[1] != b.shape[0]:
+    rows, columns = a.array.shape
+    if columns != b.array.shape[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{columns} and {b.shape[0]}x{b.shape[1]})"
         )
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.legacy} but found {b.dtype.legacy}")
@@ -111,7 +112,9 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
 
 @rule("mm matmul")
 def product_of(a: Tensor, b: Tensor) -> Tensor:
-    if is_sparse(a) and is_sparse(b):
+    if not is_sparse(b):
+        return _sparse_dense(a, b)
+    if is_sparse(a):
         if is_coo(a) is not is_coo(b):
             names = [layout_name(t) for t in (a, b)]
             raise RuntimeError(
@@ -119,7 +122,7 @@ def product_of(a: Tensor, b: Tensor) -> Tensor:
             )
         made = _sparse_sparse(a, b)
         return made if is_coo(a) else made.to_sparse(layout=sparse_csr if a.layout is sparse_bsr else a.layout)
-    return _sparse_dense(a, b) if is_sparse(a) else _dense_sparse(a, b)
+    return _dense_sparse(a, b)
 
 
 @rule("addmm")
@@ -135,12 +138,11 @@ def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> T
 
 @rule("mv")
 def _mv(self: Tensor, vec: Tensor) -> Tensor:
-    if self.shape[1] != vec.shape[0]:
+    if self.array.shape[1] != vec.array.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     if is_sparse(vec):
         return product_of(self, vec.unsqueeze(1)).squeeze(1)
-    made = _times(self, _by_rows(vec).reshape((-1, 1)))
-    return tensor(made.array.reshape(-1), self.backend.home)
+    return _times(self, _by_rows(vec))
 
 
 @CompressedBackend.rule("addmv")
@@ -169,7 +171,8 @@ def sampled(a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
     """The values of `a @ b` where a sparse matrix has some."""
     backend = a.backend.home
     rows, columns, _ = _arrays(mask)
-    return tensor(quiet(kernels.samples, backend.xp, rows, columns, _by_rows(a), _by_rows(b.t())), backend)
+    across = backend.xp.ascontiguousarray(computed(b).array.T)
+    return tensor(quiet(kernels.samples, backend.xp, rows, columns, _by_rows(a), across), backend)
 
 
 def _pattern_of(t: Tensor) -> Tensor:
@@ -178,14 +181,14 @@ def _pattern_of(t: Tensor) -> Tensor:
 
 def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
     if not is_sparse(mat1):
-        return scaled(g.mm(H(mat2)), alpha)
+        return scaled(g.mm(adjoint(mat2)), alpha)
     if is_sparse(g) or is_sparse(mat2):
-        return scaled(g.mm(H(mat2)), alpha).sparse_mask(_pattern_of(mat1))
-    return sparse_samples.apply(g, H(mat2), _pattern_of(mat1), alpha)
+        return scaled(g.mm(adjoint(mat2)), alpha).sparse_mask(_pattern_of(mat1))
+    return sparse_samples.apply(g, adjoint(mat2), _pattern_of(mat1), alpha)
 
 
 def _of_mat2(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: Any) -> Tensor:
-    made = scaled(H(mat1).mm(g), alpha)
+    made = scaled(adjoint(mat1).mm(g), alpha)
     return made.sparse_mask(_pattern_of(mat2)) if is_sparse(mat2) else made
 
 
@@ -193,8 +196,8 @@ sparse_samples = OfTensors(
     "_sparse_samples(Tensor mat1, Tensor mat2, Tensor mask, Scalar alpha=1)",
     lambda a, b, mask, alpha: like(mask, mask.array.with_values(scaled(sampled(a, b, mask), alpha))),
     {
-        "mat1": lambda g, mat2, alpha: scaled(g.mm(H(mat2)), alpha),
-        "mat2": lambda g, mat1, alpha: scaled(H(mat1).mm(g), alpha),
+        "mat1": lambda g, mat2, alpha: scaled(g.mm(adjoint(mat2)), alpha),
+        "mat2": lambda g, mat1, alpha: scaled(adjoint(mat1).mm(g), alpha),
         "mask": None,
     },
 )  # fmt: skip
@@ -213,8 +216,8 @@ sparse_addmm = OfTensors(
 sparse_sparse_matmul = OfTensors(
     "_sparse_sparse_matmul(Tensor self, Tensor other)", product_of,
     {
-        "self": lambda g, self, other: g.mm(H(other)).sparse_mask(_pattern_of(self)),
-        "other": lambda g, self, other: H(self).mm(g).sparse_mask(_pattern_of(other)),
+        "self": lambda g, self, other: g.mm(adjoint(other)).sparse_mask(_pattern_of(self)),
+        "other": lambda g, self, other: adjoint(self).mm(g).sparse_mask(_pattern_of(other)),
     },
 )  # fmt: skip
 publish(sparse_sparse_matmul, method=False)

@@ -55,7 +55,14 @@ def _t(t: Tensor) -> Tensor:
             "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
             f"{t.sparse_dim()} sparse and {t.dense_dim()} dense dimensions"
         )
-    return t.transpose(0, 1) if t.dim() == 2 else t.alias()
+    if t.dim() < 2:
+        return t.alias()
+    if not is_coo(t):
+        return _transpose_compressed(t, 0, 1)
+    array = t.array
+    if not array.sparse_dim:
+        return permute(t, (1, 0))
+    return coo(tensor(array.indices.array[::-1], array.indices.backend.home), array.values, array.shape[::-1])
 
 
 _TRANSPOSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}

@@ -22,7 +22,8 @@ static PyObject *product_by(PyObject *const *a, N rows, SparseLoop *of_floats, S
     const int doubles = PyArray_CheckExact(a[3]) && PyArray_TYPE((PyArrayObject *)a[3]) == NPY_FLOAT64;
     const int type = doubles ? NPY_FLOAT64 : NPY_FLOAT32, compressed = rows < 0;
     PyArrayObject *values = line_of(a[3], type), *dense = values ? array_of(a[4], type) : NULL;
-    if (!dense || PyArray_NDIM(dense) != 2) return NULL;
+    const int ndim = dense ? PyArray_NDIM(dense) : 0;
+    if (ndim != 1 && ndim != 2) return NULL;
     PyArrayObject *at = places_of(a[1]), *columns = at ? places_of(a[2]) : NULL, *made = NULL;
     const N count = PyArray_SIZE(values);
     int fine = columns && PyArray_SIZE(columns) == count && PyArray_SIZE(at) >= 1 - !compressed;
@@ -30,11 +31,11 @@ static PyObject *product_by(PyObject *const *a, N rows, SparseLoop *of_floats, S
         if (compressed) rows = PyArray_SIZE(at) - 1;
         else fine = PyArray_SIZE(at) == count;
     }
-    const npy_intp shape[] = {rows, PyArray_DIM(dense, 1)};
+    const npy_intp shape[] = {rows, ndim == 2 ? PyArray_DIM(dense, 1) : 1};
     fine = fine && rows <= NPY_MAX_INTP / 8 / (shape[1] + 1);
     if (fine)
-        made = (PyArrayObject *)(compressed ? PyArray_SimpleNew(2, (npy_intp *)shape, type)
-                                            : PyArray_ZEROS(2, (npy_intp *)shape, type, 0));
+        made = (PyArrayObject *)(compressed ? PyArray_SimpleNew(ndim, (npy_intp *)shape, type)
+                                            : PyArray_ZEROS(ndim, (npy_intp *)shape, type, 0));
     if (made)
         WORK(count * shape[1], (doubles ? of_doubles : of_floats)(
             PyArray_DATA(at), PyArray_DATA(columns), PyArray_DATA(values), count, PyArray_DATA(dense),
