@@ -19,13 +19,15 @@ from .core.values import layout as _layout
 from .core.values.device import device, get_default_device, set_default_device
 from .core.values.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from .core.values.layout import layout, memory_format
+from .core.values.schemes import SCHEMES as _SCHEMES
+from .core.values.schemes import qscheme
 from .core.values.size import Size
 from .queries import *
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .torch_version import __version__
 
 faces.install()
-globals().update(_layout.NAMES)
+globals().update(_layout.NAMES, **_SCHEMES)
 globals().update(_functions)
 globals().update(_STORAGES, Storage=_STORAGES["FloatStorage"], _storage_classes={*_STORAGES.values(), UntypedStorage})
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
@@ -64,6 +66,22 @@ _NAMES_LATER = {
     "func": "vmap",
     "futures": "Future",
     "jit": "fork JITException ScriptFunction ScriptModule wait",
+    "_quantized": """
+        _empty_affine_quantized choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine
+        fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation
+        fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight
+        fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant quantize_per_channel
+        quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru_cell quantized_lstm_cell
+        quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell
+    """,
+    "operations.torch_names.libraries": """
+        batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
+        batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats cudnn_affine_grid_generator
+        cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
+        cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution
+        miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss
+        miopen_depthwise_convolution miopen_rnn mkldnn_convolution
+    """,
     "random": "thread_safe_generator",
     "serialization": "load save",
     "serialization.file_reader": "PyTorchFileReader",
@@ -88,7 +106,8 @@ def __getattr__(name: str) -> _Any:
     if name == "torch":
         return _sys.modules[__name__]
     if name in _HOME:
-        return getattr(_importlib.import_module(f".{_HOME[name]}", __name__), name)
+        room = _importlib.import_module(f".{_HOME[name]}", __name__)
+        return _functions[name] if name in _functions else getattr(room, name)
     if name.startswith(("_foreach_", "_amp_foreach_")):
         _importlib.import_module(".operations.torch_names.foreach", __name__)
         if name in _functions:

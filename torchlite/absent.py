@@ -13,9 +13,7 @@ from typing import Any, NoReturn
 
 _QUANTISED = """
     torch.ao.* torch.quantization.* torch.nn.quantized.* torch.nn.intrinsic.*
-    *quantize* quantized_* q_* qscheme int_repr choose_qparams_optimized fake_quantize_* empty_quantized
-    fused_moving_avg_obs_fake_quant per_channel_* per_tensor_* quantization ao qat
-    quantizable intrinsic
+    quantization ao qat quantizable intrinsic
 """
 _SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_sparse_semi_structured* _cslt_*"
 _LACKING = {
@@ -23,13 +21,10 @@ _LACKING = {
     "remote calls": "torch.distributed.rpc*",
     "graphs of functions (torch.compile and torch.jit run them as they are)":
         "torch.export.* torch._inductor.*",
-    "quantised tensors": _QUANTISED,
+    "modules of quantised tensors": _QUANTISED,
     "semi-structured sparse tensors": _SEMI_STRUCTURED,
-    "kernels of cuDNN, MIOpen, oneDNN and FBGEMM (torch.nn.functional computes the same)":
-        "cudnn_* miopen_* mkldnn_* to_mkldnn fbgemm_*",
+    "kernels of oneDNN (torch.nn.functional computes the same)": "mkldnn_* to_mkldnn",
     "TorchScript": "import_ir_module* parse_* merge_type_from_type_comment unify_type_list",
-    "symbolic numbers": "Sym*",
-    "batch norm across processes": "batch_norm_*",
     "such devices": "ipu mtia hpu",
 }
 

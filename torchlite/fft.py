@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .absent import lacking
+from .core.machine import Tensor as Tensor
 from .operations.signals.fourier import fft as _fft
 
 globals().update(_fft)

@@ -10,6 +10,7 @@ from builtins import int as _int
 from torchlite.core.values.layout import layout as _layout
 from builtins import str as _str
 
+from torchlite.core.machine.tensor import Tensor as Tensor
 
 def fft(input: _Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: _Tensor | None = None) -> _Tensor: ...
 def fft2(input: _Tensor, s: _Sequence[_int] | _int | None = None, dim: _Sequence[_int] | _int = ..., norm: _str | None = None, *, out: _Tensor | None = None) -> _Tensor: ...

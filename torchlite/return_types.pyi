@@ -46,6 +46,12 @@ class cummax(_NamedTuple):
 class cummin(_NamedTuple):
     values: _Tensor
     indices: _Tensor
+class fake_quantize_per_channel_affine_cachemask(_NamedTuple):
+    output: _Tensor
+    mask: _Tensor
+class fake_quantize_per_tensor_affine_cachemask(_NamedTuple):
+    output: _Tensor
+    mask: _Tensor
 class frexp(_NamedTuple):
     mantissa: _Tensor
     exponent: _Tensor

@@ -16,10 +16,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.glob("with_*.py"))
-NEEDS = {"skorch": ["sklearn"], "timm": ["torchvision"], "stable_baselines3": ["gymnasium"]}
+NEEDS = {
+    "skorch": ["sklearn"], "timm": ["torchvision"], "stable_baselines3": ["gymnasium"], "jaxtyping": ["beartype"],
+    "torch_pruning": ["torchvision"], "opt_einsum_fx": ["opt_einsum"],
+}  # fmt: skip
 _DISTRIBUTIONS = {
     "ignite": "pytorch-ignite", "pyro": "pyro-ppl", "whisper": "openai-whisper", "higher": "higher",
-    "lightning_fabric": "lightning",
+    "lightning_fabric": "lightning", "torchcrf": "pytorch-crf", "laplace": "laplace-torch",
+    "backpack": "backpack-for-pytorch",
+    "curvlinops": "curvlinops-for-pytorch",
 }  # fmt: skip
 
 

@@ -18,6 +18,9 @@ from ..core.machine import Node, TensorBase, functions, name_of
 from ..core.machine.registry import registry
 from ..core.state import Mode, Switch, leaving, local
 from ..core.values import warn
+from .profiler_records import EnforceUnique as EnforceUnique
+from .profiler_records import KinetoStepTracker as KinetoStepTracker
+from .profiler_records import MemRecordsAcc as MemRecordsAcc
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from torchlite.core.values.device import get_backend as get_backend
 from torchlite.backends import lazy as lazy
 from torchlite.backends import meta as meta
 from torchlite.backends import numpy as numpy
+from torchlite.backends import of_integers as of_integers
 from torchlite.core.values.device import register_backend as register_backend
 from torchlite.backends import sparse as sparse
 

@@ -55,6 +55,7 @@ class Backend:
     level = 0  # 1: lazy backends, 2 and 3: sparse ones, 4: handed ones; more: running transforms, later begun the more
     owner: Any = None  # of a running transform's, the level
     handed = False  # whether ops are handed to the tensors' classes, see _library/instances.py
+    quantized = False  # whether integers stand for numbers, see of_integers.py
     lazy = False  # whether values are yet to be computed from those in memory, see lazy.py
     bits = 0  # how: whether the values are conjugates, negatives, or both
     bare = True  # whether an array and its dtype are all there is to say about a tensor

@@ -35,6 +35,10 @@ _ELSEWHERE = {
         "default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all",
         "seed", "seed_all", "set_rng_state", "set_rng_state_all",
     ),
+    "storages": (
+        "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
+        "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage",
+    ),
     "unsupported": (
         "CUDAPluggableAllocator", "GreenContext", "MemPool", "change_current_allocator", "clock_rate",
         "current_blas_handle", "current_solver_handle", "device_memory_used", "ipc_collect", "memory_usage",

@@ -19,6 +19,7 @@ from torchlite.cuda import memory as memory
 from torchlite.core.values.device import no_cuda as no_cuda
 from torchlite.cuda import nvtx as nvtx
 from torchlite.cuda import random as random
+from torchlite.cuda import storages as storages
 from torchlite.cuda import streams as streams
 from torchlite.cuda import unsupported as unsupported
 

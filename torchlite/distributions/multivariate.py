@@ -38,7 +38,7 @@ def identity(like: Tensor) -> Tensor:
     return torch.eye(like.shape[-1], dtype=like.dtype, device=like.device)
 
 
-def factor_of_inverse(precision: Tensor) -> Tensor:
+def _precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse of a matrix."""
     factor = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
     return _solve_lower(torch.flip(factor, (-2, -1)).mT, identity(precision))
@@ -132,7 +132,7 @@ def factor_of(name: str, matrix: Tensor) -> Tensor:
     """The Cholesky factor of the covariance matrix, from the matrix given under a name."""
     if name == "scale_tril":
         return matrix
-    return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else factor_of_inverse(matrix)
+    return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
 
 
 class LowRankMultivariateNormal(_Normal):

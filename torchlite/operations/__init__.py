@@ -72,7 +72,7 @@ try:
         view_copies,
     )
     from .signals import fourier, spectral
-    from .torch_names import absent_kinds, aten_forms, half_complex, older_methods
+    from .torch_names import absent_kinds, aten_forms, half_complex, older_methods, quantized
 finally:
     if _collects:
         gc.enable()

@@ -16,6 +16,7 @@ from typing import Any
 from ..core.memory import STORAGES
 from ..core.values import warn
 from ..core.values.device import device
+from ..operations.making.legacy_types import TYPES
 from ..types import Storage
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .calls import _get_layout
@@ -49,7 +50,7 @@ __all__ = [
     "validate_cuda_device", "validate_hpu_device", "LoadEndianness", "get_default_load_endianness",
     "set_default_load_endianness", "get_default_mmap_options", "set_default_mmap_options", "get_crc32_options",
     "set_crc32_options", "skip_data", "StorageType", "SourceChangeWarning", "normalize_storage_type",
-    "check_module_version_greater_or_equal",
+    "check_module_version_greater_or_equal", "storage_to_tensor_type", "mkdtemp",
 ]  # fmt: skip
 
 
@@ -81,5 +82,10 @@ def normalize_storage_type(storage_type: Any) -> Any:
     return STORAGES[storage_type.__name__]
 
 
-for _name in (*__all__, "_get_layout"):
+def storage_to_tensor_type(storage: Any) -> Any:
+    """The class of tensors that have the dtype of a storage, and its device."""
+    return TYPES[f"torch.{'cuda.' * (storage.device.type == 'cuda')}{storage.dtype.legacy}Tensor"]
+
+
+for _name in (*__all__[:-1], "_get_layout"):
     globals()[_name].__module__ = "torch.serialization"

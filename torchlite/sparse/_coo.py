@@ -192,6 +192,15 @@ def values(self: Tensor) -> Tensor:
 # ---- changing sizes
 
 
+_INSTEAD = """
+You could try the following options:
+1. If you need an empty sparse tensor of this size, call `x = torch.sparse_coo_tensor(size)`.
+2. If you need to resize this tensor, you have the following options:
+    1. For both sparse and dense dimensions, keep the number of them constant and the size of them non-shrinking, \
+and then try the same call again.
+    2. Or, create a new sparse tensor with the correct indices and values from this sparse tensor."""
+
+
 def _check_resized(array: Coo, size: Sequence[int], sparse: int, dense_: int) -> None:
     if sparse + dense_ != len(size):
         raise RuntimeError(
@@ -206,7 +215,7 @@ def _check_resized(array: Coo, size: Sequence[int], sparse: int, dense_: int) ->
         )
         raise RuntimeError(
             f"changing the number of {which} dimensions (from {have} to {to}) on a non-empty sparse tensor is not "
-            "supported."
+            f"supported.{_INSTEAD}"
         )
     for which, own, new in (
         ("sparse", array.shape[:sparse], tuple(size[:sparse])), ("dense", array.shape[sparse:], tuple(size[sparse:])),
@@ -214,7 +223,7 @@ def _check_resized(array: Coo, size: Sequence[int], sparse: int, dense_: int) ->
         if any(n < have for n, have in zip(new, own, strict=True)):
             raise RuntimeError(
                 f"shrinking the size of {which} dimensions (from {list(own)} to {list(new)}) on a non-empty sparse "
-                "tensor is not supported."
+                f"tensor is not supported.{_INSTEAD}"
             )
 
 

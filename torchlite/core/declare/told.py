@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -56,16 +57,17 @@ def _overloads(signatures: Sequence[Signature], method: bool) -> str:
 def dwell(call: Any, name: str, method: bool = False) -> None:
     """Give a public function its name, and the place where PyTorch's users find it."""
     call.__name__ = name
-    call.__module__ = "torchlite"
+    root = sys.modules["torchlite"].__name__  # "torch" while the alias is on
+    call.__module__ = root
     if method:
         call.__qualname__ = "Tensor." + name
         return
     call.__qualname__ = name
     if name in _FUNCTIONAL:
-        call.__module__ = "torchlite.functional"
+        call.__module__ = f"{root}.functional"
     elif name.startswith(_ROOMS):
         room, _, call.__qualname__ = name.partition("_")
-        call.__module__ = f"torchlite.{room}"
+        call.__module__ = f"{root}.{room}"
 
 
 def tell(

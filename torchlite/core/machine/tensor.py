@@ -201,7 +201,7 @@ class Tensor(TensorBase):
         """Whether the layout is `torch.sparse_csr`."""
         return self.backend.layout is sparse_csr
 
-    is_mkldnn = is_quantized = is_nested = is_mps = is_xpu = is_xla = is_vulkan = is_ipu = is_mtia = is_maia = False
+    is_mkldnn = is_nested = is_mps = is_xpu = is_xla = is_vulkan = is_ipu = is_mtia = is_maia = False
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers (real ones)."""

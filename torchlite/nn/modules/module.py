@@ -378,3 +378,6 @@ for _base in (ModuleTree, ModuleState, ModuleMoves, ModuleHooks):
         if inspect.isfunction(_method):
             _method.__qualname__ = f"Module.{_method.__name__}"  # as errors name it
 
+
+# Packages evaluate the annotations of modules where the names in them mean nothing.
+Module.__annotations__ = {_name: eval(_type) for _name, _type in Module.__annotations__.items()}

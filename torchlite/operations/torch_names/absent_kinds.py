@@ -1,13 +1,14 @@
-"""What is asked of tensors of other kinds (quantised, symbolic, or on devices that there are not)."""
+"""What is asked of tensors of other kinds (symbolic, or on devices that there are not)."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ...core.declare import method, publish_python
+from ...core.declare import method, publish_python, published
 from ...core.machine import Tensor
+from ...core.values.errors import missing_kernel_of
 
-# ---- what tells of tensors of other kinds: none is quantized, symbolic or made of zeros alone
+# ---- what tells of tensors of other kinds: none is symbolic or made of zeros alone
 
 Tensor._has_symbolic_sizes_strides = False
 Tensor._cdata = property(id)  # type: ignore[assignment, method-assign]
@@ -21,12 +22,6 @@ def _is_zerotensor(self: Tensor) -> bool:
 
 publish_python("_is_all_true(Tensor self)", lambda self: self.all())
 publish_python("_is_any_true(Tensor self)", lambda self: self.any())
-
-
-@method("dequantize")
-def dequantize(self: Tensor) -> Tensor:
-    """The values in float32, which a tensor that is not quantized has."""
-    return self.float()
 
 
 @method("const_data_ptr")
@@ -44,6 +39,12 @@ def _conj_physical(self: Tensor) -> Tensor:
 def is_distributed(self: Tensor) -> bool:
     """Whether this tensor is spread over processes: none is."""
     return False
+
+
+@published("to_padded_tensor(Tensor self, float padding, int[]? output_size=None)", function=False)
+def _to_padded_tensor(self: Tensor, padding: float, output_size: Any) -> NoReturn:
+    """Raises an error: nested tensors, which have this, are of classes of their own."""
+    raise missing_kernel_of("to_padded_tensor", self.backend.real)
 
 
 for _name in ("xpu", "ipu", "mtia"):

@@ -22,7 +22,6 @@ publish(slice_, function=False, method=False)
 publish_python(
     "slice_inverse(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)",
     lambda self, src, *_: self.as_strided(src.shape, src.stride(), src.storage_offset()),
-    method=False,
 )
 
 # ---- chunks of several tensors, side by side

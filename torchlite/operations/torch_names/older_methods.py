@@ -106,6 +106,21 @@ def __setstate__(self: Tensor, state: tuple[Any, ...]) -> None:
     self._backward_hooks = hooks
 
 
+@method("reinforce")
+def reinforce(self: Tensor, reward: Any) -> NoReturn:
+    """Raises an error: distributions of `torch.distributions` have a `log_prob` to go backward from."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead.\n"
+        "See https://pytorch.org/docs/main/distributions.html\n\nInstead of:\n\n"
+        "probs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\n"
+        "action.reinforce(reward)\naction.backward()\n\nUse:\n\n"
+        "probs = policy_network(state)\n"
+        "# NOTE: categorical is equivalent to what used to be called multinomial\n"
+        "m = torch.distributions.Categorical(probs)\naction = m.sample()\n"
+        "next_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\nloss.backward()\n"
+    )
+
+
 def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
     def call(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError(

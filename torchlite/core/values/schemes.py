@@ -1,0 +1,36 @@
+"""How tensors can be quantized: `torch.per_tensor_affine` and its kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .pickling import bear_name
+
+
+class qscheme:
+    """A way of quantizing a tensor."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_name, (self.name,)
+
+
+SCHEMES = {
+    name: qscheme(name)
+    for name in (
+        "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+        "per_channel_affine_float_qparams",
+    )
+}  # fmt: skip
+bear_name(qscheme, "torch")
+
+
+def _of_name(name: str) -> qscheme:
+    return SCHEMES[name]
