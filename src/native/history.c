@@ -61,7 +61,7 @@ static PyObject *edges_of(const History *history, const Met *met, int *live)
         PyObject *from = PyTuple_GET_ITEM(history->edges_from, i);
         Tensor *t = from == Py_None ? NULL : met->tensors[PyLong_AsSsize_t(from)];
         PyObject *edge = t == NULL ? Py_None : edge_in(t);
-        if (edge == NULL || (history->reshaped && t != NULL && !is_as_recorded(edge, (PyArrayObject *)t->array))) {
+        if (edge == NULL || (history->reshaped && t != NULL && !is_as_recorded(edge, t))) {
             Py_CLEAR(edges);
             break;
         }
@@ -71,24 +71,35 @@ static PyObject *edges_of(const History *history, const Met *met, int *live)
     return edges;
 }
 
+static PyObject *form_in(Tensor *t)
+{
+    if (PyArray_CheckExact(t->array))
+        return form_of((PyArrayObject *)t->array, t->dtype);
+    PyObject *shape = shape_in(t), *form = shape == NULL ? NULL : PyTuple_Pack(3, shape, t->dtype, t->backend);
+    Py_XDECREF(shape);
+    return form;
+}
+
 // The forms of the results that have a history: those of the last call where they are the same.
 static PyObject *forms_for(History *history, PyObject *const *results)
 {
     int same = history->forms != NULL;
     for (Py_ssize_t i = 0; same && i < history->through; i++)
-        same = has_shape((PyArrayObject *)((Tensor *)results[i])->array,
+        same = PyArray_CheckExact(((Tensor *)results[i])->array) &&
+               has_shape((PyArrayObject *)((Tensor *)results[i])->array,
                          PyTuple_GET_ITEM(PyTuple_GET_ITEM(history->forms, i), 0));
     if (same)
         return Py_NewRef(history->forms);
     PyObject *forms = PyTuple_New(history->through);
     for (Py_ssize_t i = 0; forms != NULL && i < history->through; i++) {
-        PyObject *form = form_of((PyArrayObject *)((Tensor *)results[i])->array, ((Tensor *)results[i])->dtype);
+        PyObject *form = form_in((Tensor *)results[i]);
         if (form == NULL)
             Py_CLEAR(forms);
         else
             PyTuple_SET_ITEM(forms, i, form);
     }
-    Py_XSETREF(history->forms, Py_XNewRef(forms));
+    if (history->through == 0 || PyArray_CheckExact(((Tensor *)results[0])->array))  // a level's would keep that
+        Py_XSETREF(history->forms, Py_XNewRef(forms));
     return forms;
 }
 
@@ -99,6 +110,9 @@ int record(History *history, const Met *met, PyObject *made, PyObject *const *re
         live |= met->tensors[i]->edge != Py_None;
         plain = plain && counts_plainly(met->tensors[i]);
     }
+    for (Py_ssize_t i = 0; plain && i < history->through; i++)  // of a level, only floats and doubles are known here
+        plain = PyArray_CheckExact(((Tensor *)results[i])->array) || slot_of(((Tensor *)results[i])->dtype) == FLOAT32 ||
+                slot_of(((Tensor *)results[i])->dtype) == FLOAT64;
     if (!live)
         return 0;
     PyObject *edges = plain ? edges_of(history, met, &live) : NULL;

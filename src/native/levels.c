@@ -75,20 +75,7 @@ static PyObject *wrapped(Level *level, PyObject *array, Tensor *main)
     return made;
 }
 
-// The same as a view of `source`, which may be of another dtype, as are the parts of complex numbers.
-static PyObject *wrapped_view(Level *level, PyObject *array, Tensor *main, Tensor *source, PyObject *step, PyObject *edge,
-                              int grad)
-{
-    PyObject *made = wrapped(level, array, main), *view = made == NULL ? NULL : view_of(source, Py_NewRef(array), step, edge, grad);
-    if (view != NULL) {
-        Py_SETREF(((Tensor *)view)->backend, Py_NewRef(((Tensor *)made)->backend));
-        Py_SETREF(((Tensor *)view)->dtype, Py_NewRef(main->dtype));
-    }
-    Py_XDECREF(made);
-    return view;
-}
-
-static PyObject *shape_in(Tensor *t)
+PyObject *shape_in(Tensor *t)
 {
     return PyArray_CheckExact(t->array) ? shape_of((PyArrayObject *)t->array) : PyObject_GetAttrString(t->array, "shape");
 }
@@ -108,24 +95,47 @@ static PyObject *batched(Tensor *main)
     return (PyObject *)array;
 }
 
-int go_inside(const Met *met, int top, Met *inside)
+static PyObject *nested(PyObject *main, PyObject *twin)
+{
+    Nested *array = (Nested *)new_of(known.Nested);
+    if (array == NULL)
+        return NULL;
+    array->main = Py_NewRef(main);
+    array->twin = Py_NewRef(twin);
+    array->shape = shape_in((Tensor *)(twin == Py_None ? main : twin));
+    if (array->shape == NULL)
+        Py_CLEAR(array);
+    return (PyObject *)array;
+}
+
+// The tensor inside one of a level; NULL: for Python, as a `vmap`'s with a history there is.
+static PyObject *taken_inside(Level *level, Tensor *t)
+{
+    const int batch = (PyObject *)Py_TYPE(level) == known.BatchLevel;
+    PyObject *kind = (PyObject *)Py_TYPE(t->array), *main = NULL;
+    if (kind == known.Batched)
+        main = ((Batched *)t->array)->main;
+    else if (kind == known.Nested)
+        main = ((Nested *)t->array)->main;
+    if (main == NULL || main == Py_None || backend_over(level, (Tensor *)main) != t->backend)
+        return (PyObject *)t;
+    return batch && !has_no_history(t) ? NULL : main;
+}
+
+int go_inside(const Met *met, int top, Met *inside, int grad)
 {
     Level *level = level_at(met->levels, top);
-    if ((PyObject *)Py_TYPE(level) != known.BatchLevel)
+    PyObject *kind = (PyObject *)Py_TYPE(level);
+    if (kind != known.BatchLevel && (kind != known.NestedLevel || level->always != Py_False ||
+                                     (grad && ((Mode *)level->outer)->grad != Py_True)))
         return 0;
     inside->count = 0;
     inside->levels = NULL;
     for (int i = 0; i < met->count; i++) {
-        Tensor *t = met->tensors[i];
-        if ((PyObject *)Py_TYPE(t->array) == known.Batched) {
-            Tensor *main = (Tensor *)((Batched *)t->array)->main;
-            if (backend_over(level, main) == t->backend) {
-                if (!has_no_history(t))
-                    break;
-                t = main;
-            }
-        }
-        inside->tensors[inside->count++] = (Tensor *)Py_NewRef(t);
+        PyObject *main = taken_inside(level, met->tensors[i]);
+        if (main == NULL)
+            break;
+        inside->tensors[inside->count++] = (Tensor *)Py_NewRef(main);
     }
     if (inside->count == met->count)
         return 1;
@@ -134,23 +144,33 @@ int go_inside(const Met *met, int top, Met *inside)
     return 0;
 }
 
-PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, int grad)
+// A tensor of a level, taken over, as a view of `source`, which may be of another dtype, as are parts of complex numbers.
+static PyObject *as_view(PyObject *made, Tensor *source, PyObject *step, int grad)
+{
+    Tensor *t = (Tensor *)made;
+    PyObject *view = view_of(source, Py_NewRef(t->array), step, t->edge, grad);
+    if (view != NULL) {
+        Py_SETREF(((Tensor *)view)->backend, Py_NewRef(t->backend));
+        Py_SETREF(((Tensor *)view)->dtype, Py_NewRef(t->dtype));
+    }
+    Py_DECREF(made);
+    return view;
+}
+
+PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, History *history, int grad)
 {
     Level *level = level_at(met->levels, top);
-    PyObject *result = NULL, *array;
-    if ((PyObject *)Py_TYPE(made) != known.Tensor || backend_over(level, (Tensor *)made) == NULL) {
+    Tensor *main = (Tensor *)made;
+    PyObject *result;
+    if ((PyObject *)Py_TYPE(made) != known.Tensor || backend_over(level, main) == NULL)
         result = PyObject_CallMethod((PyObject *)level, "above", "O", made);  // which makes the backend
-        Py_DECREF(made);
-        if (result == NULL || step == Py_None)
-            goto done;
-        made = Py_NewRef(((Batched *)((Tensor *)result)->array)->main);
-        Py_CLEAR(result);
-    }
-    array = batched((Tensor *)made);
-    result = step == Py_None ? wrapped(level, array, (Tensor *)made)
-                             : wrapped_view(level, array, (Tensor *)made, met->tensors[0], step, Py_None, grad);
+    else
+        result = wrapped(level, (PyObject *)Py_TYPE(level) == known.BatchLevel ? batched(main) : nested(made, Py_None), main);
     Py_DECREF(made);
-done:
+    if (result != NULL && grad && history->general != NULL && record(history, met, result, &result, 1) < 0)
+        Py_CLEAR(result);
+    if (result != NULL && step != Py_None)
+        result = as_view(result, met->tensors[0], step, grad);
     if (result != NULL && top != PyTuple_GET_SIZE(met->levels))
         Py_SETREF(result, PyObject_CallOneArg(known.dated, result));
     return result;
@@ -205,19 +225,6 @@ static PyObject *twin_of(PyObject *value, Level *level, int *own)
     return edge == Py_None && is_bare(array->main) ? Py_NewRef(array->main) : NULL;
 }
 
-static PyObject *nested(PyObject *main, PyObject *twin)
-{
-    Nested *array = (Nested *)new_of(known.Nested);
-    if (array == NULL)
-        return NULL;
-    array->main = Py_NewRef(main);
-    array->twin = Py_NewRef(twin);
-    array->shape = shape_of((PyArrayObject *)((Tensor *)(twin == Py_None ? main : twin))->array);
-    if (array->shape == NULL)
-        Py_CLEAR(array);
-    return (PyObject *)array;
-}
-
 static PyObject *call_in(State *state, PyObject *mode, PyObject *f, PyObject *const *args, size_t given, PyObject *kwnames)
 {
     PyObject *outer = state->mode;
@@ -249,12 +256,15 @@ static PyObject *above_view(Tensor *source, Tensor *twin, PyObject *inside, Leve
     if ((PyObject *)Py_TYPE(inside) != known.Tensor || backend_over(level, (Tensor *)inside) == NULL ||
         PyTuple_GET_SIZE(view->path) != 1 || !counts_plainly(source))
         return NULL;
-    PyObject *step = Py_NewRef(PyTuple_GET_ITEM(view->path, 0)), *edge = Py_NewRef(view->edge);
-    Py_SETREF(twin->edge, Py_NewRef(edge));  // it is the view of this level that follows its base
-    PyObject *array = nested(inside, PyTuple_CheckExact(edge) ? (PyObject *)twin : Py_None);
-    PyObject *made = wrapped_view(level, array, (Tensor *)inside, source, step, edge, grad);
+    PyObject *step = Py_NewRef(PyTuple_GET_ITEM(view->path, 0));
+    Py_SETREF(twin->edge, Py_NewRef(view->edge));  // it is the view of this level that follows its base
+    const int recorded = PyTuple_CheckExact(twin->edge);
+    PyObject *made = wrapped(level, nested(inside, recorded ? (PyObject *)twin : Py_None), (Tensor *)inside);
+    if (made != NULL) {
+        Py_SETREF(((Tensor *)made)->edge, Py_NewRef(twin->edge));
+        made = as_view(made, source, step, grad);
+    }
     Py_DECREF(step);
-    Py_DECREF(edge);
     return made;
 }
 

@@ -205,7 +205,7 @@ int count_write(Tensor *t);
 int hang(PyObject *result, Node *node, Py_ssize_t nr);   // makes it an output of the node
 int hung(PyObject *result, Node *node, int failed);
 PyObject *saved_output(Tensor *result, PyObject *nr);    // the entry for a result that its node keeps
-int is_as_recorded(PyObject *edge, PyArrayObject *array);
+int is_as_recorded(PyObject *edge, Tensor *t);
 int record_unary(const Recipe *recipe, Tensor *a, PyObject *result);
 int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result);
 
@@ -271,8 +271,10 @@ State *transforming(void);                               // borrowed: NULL where
 Tensor *innermost(Tensor *t, PyObject *levels, uint64_t *lifts);  // the tensor of the CPU inside; NULL: not for C
 // A call on tensors of an only `grad`, by their twins; NULL, without an error, where it is not for C.
 PyObject *by_twins(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames, State *state);
-int go_inside(const Met *met, int top, Met *inside);     // the tensors inside, held; 0: not for C
-PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, int grad);  // of the level; takes `made` over
+PyObject *shape_in(Tensor *t);
+int go_inside(const Met *met, int top, Met *inside, int grad);  // the tensors inside, held; 0: not for C
+// A result of the level, with its history, for one found inside, which it takes over; with a step, a view.
+PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, History *history, int grad);
 
 // ---- plan.c
 

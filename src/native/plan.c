@@ -281,15 +281,16 @@ static PyObject *run_on_levels(Plan *plan, const Met *met, State *state)
 {
     Met inside;
     const int top = plan->form.top;
-    if (plan->kind != STEPS || !go_inside(met, top, &inside))
-        return NULL;
-    PyObject *outer = state->mode, *levels = Py_NewRef(met->levels);
+    PyObject *outer = state->mode, *levels = met->levels;
     const int grad = ((Mode *)outer)->grad == Py_True;
+    if (plan->kind != STEPS || !go_inside(met, top, &inside, grad))
+        return NULL;
+    Py_INCREF(levels);
     plan->holders++;
     state->mode = Py_NewRef(top == 1 ? ((Mode *)outer)->beneath : outer);  // what is inside are tensors of a device
     PyObject *made = run_steps(plan, &inside);
     Py_SETREF(state->mode, outer);
-    PyObject *result = made == NULL ? NULL : above(met, top, made, plan->viewed, grad);
+    PyObject *result = made == NULL ? NULL : above(met, top, made, plan->viewed, &plan->history, grad);
     for (int i = 0; i < inside.count; i++)
         Py_DECREF(inside.tensors[i]);
     Py_DECREF(levels);
@@ -437,8 +438,10 @@ static int read_kernel(Plan *plan, PyObject *data)
 static int read_steps(Plan *plan, PyObject *data)
 {
     int tensors;
+    PyObject *recorder = Py_None, *bound = Py_None;
     plan->viewed = Py_None;
-    if (!PyArg_ParseTuple(data, "O!i|O", &PyTuple_Type, &plan->steps, &tensors, &plan->viewed))
+    if (!PyArg_ParseTuple(data, "O!i|OOO", &PyTuple_Type, &plan->steps, &tensors, &plan->viewed, &recorder, &bound) ||
+        read_history(&plan->history, recorder, bound) < 0)
         return -1;
     const Py_ssize_t count = PyTuple_GET_SIZE(plan->steps);
     plan->kind = tensors == plan->form.count && count > 0 && count <= MOST_ARGUMENTS ? STEPS : IN_PYTHON;

@@ -69,13 +69,21 @@ PyObject *version_pair(Tensor *t)
 }
 
 // Whether the operand behind an edge has the shape that the edge says, as a view reshaped in place has not.
-int is_as_recorded(PyObject *edge, PyArrayObject *array)
+int is_as_recorded(PyObject *edge, Tensor *t)
 {
     if (!PyTuple_CheckExact(edge))
         return 1;
     PyObject *forms = ((Node *)PyTuple_GET_ITEM(edge, 0))->output_forms;
     const Py_ssize_t nr = PyLong_AsSsize_t(PyTuple_GET_ITEM(edge, 1));
-    return has_shape(array, PyTuple_GET_ITEM(PyTuple_GET_ITEM(forms, nr), 0));
+    PyObject *recorded = PyTuple_GET_ITEM(PyTuple_GET_ITEM(forms, nr), 0);
+    if (PyArray_CheckExact(t->array))
+        return has_shape((PyArrayObject *)t->array, recorded);
+    PyObject *shape = shape_in(t);
+    const int same = shape == NULL ? -1 : PyObject_RichCompareBool(shape, recorded, Py_EQ);
+    Py_XDECREF(shape);
+    if (same < 0)
+        PyErr_Clear();
+    return same > 0;
 }
 
 PyObject *form_of(PyArrayObject *array, PyObject *dtype)
@@ -141,7 +149,8 @@ static int by_python(const Recipe *recipe, PyObject *a, PyObject *b, PyObject *r
 // The entry for a result that its node keeps: an alias without history, or the result itself if it can have none.
 PyObject *saved_output(Tensor *result, PyObject *nr)
 {
-    const int type = PyArray_TYPE((PyArrayObject *)result->array);
+    const int of_level = !PyArray_CheckExact(result->array);
+    const int type = of_level ? NPY_FLOAT : PyArray_TYPE((PyArrayObject *)result->array);  // history.c sees to that
     if (PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type))
         return version_pair(result);
     SavedOutput *saved = (SavedOutput *)new_of(known.SavedOutput);
@@ -156,6 +165,8 @@ PyObject *saved_output(Tensor *result, PyObject *nr)
         Py_DECREF(saved);
         return NULL;
     }
+    if (of_level)
+        Py_SETREF(((Tensor *)alias)->backend, Py_NewRef(result->backend));
     Py_SETREF(((Tensor *)alias)->counter, Py_NewRef(result->counter));
     saved->tensor = alias;
     saved->version = PyLong_FromSsize_t(((Counter *)result->counter)->n);
@@ -227,8 +238,8 @@ int record_binary(const Recipe *recipe, Tensor *a, PyObject *b, PyObject *result
     PyObject *first = edge_in(a), *second = other == NULL ? Py_None : edge_in(other);
     PyArrayObject *x = (PyArrayObject *)a->array, *y = other == NULL ? x : (PyArrayObject *)other->array;
     if (!recipe->flat || first == NULL || second == NULL || (first == Py_None && second == Py_None) ||
-        !counts_plainly(a) || (other != NULL && !counts_plainly(other)) || !is_as_recorded(first, x) ||
-        !is_as_recorded(second, y))
+        !counts_plainly(a) || (other != NULL && !counts_plainly(other)) || !is_as_recorded(first, a) ||
+        (other != NULL && !is_as_recorded(second, other)))
         return by_python(recipe, (PyObject *)a, b, result);
     Node *node = new_node(other == NULL ? recipe->number_class : recipe->node_class);
     if (node == NULL)

@@ -26,8 +26,10 @@ from ..core.machine import (
     last_edge,
     requires_grad,
     resolve,
+    tensors_in,
     wrap,
 )
+from ..core.machine.recipe import Bound, Record, recorder
 from ..core.parts import NestedParts, know, whole
 from ..core.state import GRAD, Mode, State, local, with_grad
 from ..core.values import dt
@@ -45,6 +47,12 @@ class Nested(NestedParts, Lifted):
         self._main = inside
         self.twin = twin
         self.shape = (twin if inside is None else inside).array.shape  # type: ignore[union-attr]
+
+    mark = "grad"
+
+    def over(self, inside: Tensor) -> Nested:
+        """The same of another tensor."""
+        return Nested(inside)
 
     @property
     def main(self) -> Tensor:  # type: ignore[override]
@@ -81,6 +89,7 @@ class NestedLevel(Level):
     def _set(self, state: State, kept: Any) -> None:
         super()._set(state, kept)
         state.hooks_refused = _NO_HOOKS
+        self.plans = self.depth > 1 and not self.always  # the outermost has twins
 
     def mode_inside(self, mode: Mode) -> Mode:
         return with_grad(super().mode_inside(mode), True)
@@ -95,6 +104,25 @@ class NestedLevel(Level):
             twin = made.array.twin = made.edge = t.alias()  # the leaf that it stands for
             twin.edge = LEAF
         return made
+
+    def steps(self, op: Any, values: Sequence[Any], insides: Sequence[Tensor]) -> Sequence[Any] | None:
+        if any([tensors_in(v) for v in values if not isinstance(v, TensorBase)]):  # in a sequence
+            return None
+        return [(op, [self.inside(v) for v in values])]
+
+    def run_inside(self, state: State, run: Any, insides: Sequence[Tensor]) -> Tensor:
+        if self.outer.grad or not state.mode.grad:
+            return super().run_inside(state, run, insides)
+        return state.within(with_grad(state.mode, False), super().run_inside, state, run, insides)  # type: ignore[no-any-return]
+
+    def above(self, inside: Tensor) -> Tensor:
+        return self.wrap(Nested(inside))
+
+    def recorder(self, op: Any, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
+        def general(tensors: Sequence[Tensor], bound: Bound, result: Tensor) -> None:
+            result.backend.record(op, bound(tensors), (result,))
+
+        return recorder(op, values, operands, tensors, result, general) if op.rules else None
 
     def expose(self, edges: Sequence[Any]) -> None:
         if self.has_twins:

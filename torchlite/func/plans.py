@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.declare import Op, ViewOp
 from ..core.machine import NO_TENSOR, PLAIN, UNVERSIONED, Tensor, TensorBase, dated, form_of_call, wrap
-from ..core.machine.plan import UNKNOWN, Made, Plans, plan_steps
+from ..core.machine.plan import UNKNOWN, Made, Plans, filler, places, plan_steps
+from ..core.machine.recipe import Bound, Record
 from ..core.machine.view import NO_GRAD, view_of
 from ..core.native import native
 from ..core.state import State, local
@@ -87,29 +88,36 @@ def _plan(find: Callable[..., Any], level: Level, args: Any, kwargs: Any) -> Any
         steps = level.steps(op, values, insides)
     except Unplannable:
         return None
-    run = steps and plan_steps(steps, insides)
-    return run and lifting(op, values, run)
+    operands = places(values, tensors)
+    run = steps and operands and plan_steps(steps, insides)
+    if not run or not operands:
+        return None
+    made = level.run_inside(local.state, run, insides)
+    if made.__class__ is not Tensor:
+        return None
+    record = level.recorder(op, values, operands, tensors, level.above(made))
+    return lifting(op, values, filler(values, operands, len(tensors)), run, record)
 
 
-def lifting(op: Any, values: Sequence[Any], run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def lifting(
+    op: Any, values: Sequence[Any], bound: Bound, run: Callable[..., Tensor], record: Record | None
+) -> Callable[..., Tensor]:
     """The plan that makes what `run` gives of the tensors inside one of the level: for a view op, a view."""
     view, tail = isinstance(op, ViewOp), tuple(values[1:])
 
     def plan(state: State, level: Level, tensors: Sequence[Tensor]) -> Tensor:
-        serial, mode = level.serial, state.mode
+        serial, grad = level.serial, state.mode.grad
         insides = [t.array.main if t.backend.level == serial else t for t in tensors]
-        if level.depth == 1:
-            made = state.within(mode.beneath, run, state, mode, insides)
-        else:
-            made = run(state, mode, insides)
-        result = level.above(made)
+        result = level.above(level.run_inside(state, run, insides))
+        if record is not None and grad:
+            record(tensors, bound, result)
         if view:
-            edge = result.edge = view_of(tensors[0], None, op.kind if mode.grad else NO_GRAD, op, tail)
+            edge = result.edge = view_of(tensors[0], result.edge, op.kind if grad else NO_GRAD, op, tail)
             result.counter = edge.base.counter
         return result if state.levels[-1] is level else dated(result)
 
     if not (view and (op.reinterprets or op.name == "as_strided")):  # whose views may be settled anew
-        plan.native = (*run.native, (op, tail) if view else None)  # type: ignore[attr-defined]
+        plan.native = (*run.native, (op, tail) if view else None, record, bound)  # type: ignore[attr-defined]
     return plan
 
 

@@ -17,6 +17,8 @@ from ..backends.base import Backend
 from ..core.machine.node import clock, dated
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
+from ..core.machine.plan import Plan
+from ..core.machine.recipe import Record
 from ..core.machine.tangent import moves
 from ..core.machine.tensor import Tensor, wrap
 from ..core.machine.tensor_parts import TensorBase
@@ -84,9 +86,20 @@ class Level(LevelParts, Context):
         """Whether a plan will do for these tensors."""
         return True
 
+    def run_inside(self, state: State, run: Plan, insides: Sequence[Tensor]) -> Tensor:
+        """What a plan makes of the tensors inside."""
+        mode = state.mode
+        if self.depth > 1:
+            return run(state, mode, insides)  # type: ignore[no-any-return]
+        return state.within(mode.beneath, run, state, mode, insides)  # type: ignore[no-any-return, arg-type]
+
     def above(self, inside: Tensor) -> Tensor:
         """The result of this level for what a plan made of the tensors inside."""
         raise NotImplementedError
+
+    def recorder(self, op: Any, values: Sequence[Any], operands: Any, tensors: Any, result: Tensor) -> Record | None:
+        """What records calls of the form of this one; None where this level records none."""
+        return None
 
     def draws(self) -> int | None:
         """For how many elements random numbers are to be drawn here; None if they are the same for all."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..values import Backend
 from .node import LEAF, sequence
 from .operands import NOWHERE, described, differentiable, edge_of
 from .saved import SavedList, SavedNumber, entries_of, keep_output
@@ -20,31 +19,37 @@ Record = Callable[[Sequence[Tensor], Bound, Any], None]
 
 
 def recorder(
-    op: Any, values: Sequence[Any], operands: Sequence[tuple[int, Any]], tensors: Sequence[Tensor], results: Any
+    op: Any, values: Sequence[Any], operands: Sequence[tuple[int, Any]], tensors: Sequence[Tensor], results: Any,
+    other: Record | None = None,
 ) -> Record:
-    """`op.record` for calls of one form, of which `values`, with `tensors` at the places `operands`, gave `results`."""
+    """`op.record` for calls of one form, of which `values`, with `tensors` at the places `operands`, gave `results`.
+
+    Where these are of a level, `other` records in general, and operands from below are constants.
+    """
 
     def general(tensors: Sequence[Tensor], bound: Bound, results: Any) -> None:
         op.record(bound(tensors), results if results.__class__ is tuple else (results,))
 
     listed = results if results.__class__ is tuple else (results,)
     if any([r is None for r in listed]) or not differentiable(op, listed) or op.node_class_for(values).fails:
-        return general
+        return other or general
     notes = _notes(op, values, listed)
     if notes is None:
-        return general
-    return _by_recipe(op, values, dict(operands), tensors[0].backend, results, notes, general)
+        return other or general
+    constant = [k for k, t in enumerate(tensors) if t.backend.level != listed[0].backend.level]
+    return _by_recipe(op, values, dict(operands), constant, results, notes, other or general)
 
 
 def _by_recipe(
-    op: Any, values: Sequence[Any], places: dict[int, Any], backend: Backend, results: Any, notes: Any, general: Record
+    op: Any, values: Sequence[Any], places: dict[int, Any], constant: Sequence[int], results: Any, notes: Any,
+    general: Record,
 ) -> Record:
     node_class = op.node_class_for(values)
     single = results.__class__ is not tuple
     listed = (results,) if single else results
     through = differentiable(op, listed)
     outputs = slice(through[-1] + 1)
-    edges_from = _edge_sources(op, values, places)
+    edges_from = [None if k in constant else k for k in _edge_sources(op, values, places)]
     keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
     operand_forms = op.operand_forms(values, listed, [None] * len(edges_from))
     reshaped = op.follows_edges and operand_forms is not None
@@ -64,6 +69,7 @@ def _by_recipe(
         if not live:
             return None
         listed = (results,) if single else results
+        backend = listed[0].backend.home
         node = _new(node_class)
         node.next_edges = tuple(edges)
         node.sequence_nr = next(sequence)
