@@ -110,6 +110,21 @@ torch.angle(torch.ones(4), out=torch.ones(3, dtype=torch.float64))
 torch.abs(torch.ones(4) * 1j, out=torch.ones(3, dtype=torch.complex64))
 """
 
+DTYPES = """
+torch.dot(torch.ones(2, 2), torch.ones(3), out=torch.ones((), dtype=torch.float64))
+torch.maximum(torch.ones(2) * 1j, torch.ones(3), out=torch.ones(2, dtype=torch.float64))
+torch.lerp(torch.ones(2), torch.ones(3, dtype=torch.int64), 0.5, out=torch.ones(2, dtype=torch.float64))
+torch.ones(3, dtype=torch.complex64).scatter_reduce(0, torch.tensor([0]), torch.ones(1, dtype=torch.complex64), "amax")
+torch.ones(3, dtype=torch.complex64).index_reduce(0, torch.tensor([0]), torch.ones(1, dtype=torch.complex64), "mean")
+F.silu(x * 1j)
+torch.median(x[:0] * 1j)
+torch.select_scatter(x * 1j, x[0] * 1j, 0, 0)
+torch.slice_scatter(x * 1j, x * 1j)
+torch.kthvalue(x * 1j, 1)
+torch.cummax(torch.ones(0, requires_grad=True), 3)[0].sum().backward()
+y = x ** torch.tensor(True); y.mul_(2); y.sum().backward()
+"""
+
 ANOMALIES = """
 y = torch.ones(2, requires_grad=True); y.register_post_accumulate_grad_hook(lambda t: 1); y.sum().backward()
 y = torch.ones(2, requires_grad=True); y.register_hook(fails); y.exp().sum().backward()
@@ -121,7 +136,7 @@ y = torch.ones(2, requires_grad=True).exp().sum(); y.backward(); y.backward()
 """
 
 
-@pytest.mark.parametrize("program", (HISTORIES + WORDS + PLACES + OUTS).strip().splitlines())
+@pytest.mark.parametrize("program", (HISTORIES + WORDS + PLACES + OUTS + DTYPES).strip().splitlines())
 def test_what_is_said_first(program):
     assert outcome(torchlite, program) == outcome(torch, program)
 
@@ -136,6 +151,21 @@ def test_anomaly_mode_tells_where_a_pass_failed(program):
         steps = program.split("; ")
         text = watched.format("; ".join(steps[:-1]), steps[-1])
         assert outcome(torchlite, text) == outcome(torch, text)
+
+
+def test_hooks_see_what_would_be_kept_of_a_call_that_is_refused():
+    """PyTorch keeps operands before it computes."""
+    for call in ("y * torch.ones(3)", "torch.mv(torch.ones(2, 2), y.double())", "torch.maximum(y * 1j, y)"):
+        seen = {torch: [], torchlite: []}
+        for library, shapes in seen.items():
+            pack = lambda t, shapes=shapes: shapes.append((tuple(t.shape), str(t.dtype).partition(".")[2])) or t
+            y = library.ones(2, requires_grad=True)
+            with (
+                library.autograd.graph.saved_tensors_hooks(pack, lambda t: t),
+                pytest.raises((RuntimeError, NotImplementedError)),
+            ):
+                eval(call, {"torch": library, "y": y})
+        assert seen[torchlite] == seen[torch]
 
 
 def test_anomaly_mode_tells_of_passes_within_passes():

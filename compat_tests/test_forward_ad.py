@@ -612,3 +612,30 @@ def test_modes_are_restored_after_errors():
                 torchlite.igamma(d, d)
         assert fw.unpack_dual(d * 2).tangent.tolist() == [2.0, 2.0]
     assert torchlite.is_grad_enabled() and fw._is_fwd_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * 2, lambda x: x / 3, lambda x: 2 * x + 3, lambda x: x + 1, lambda x: x.clone().mul_(2),
+        lambda x: -x, lambda x: (x * x).sum(), lambda x: x.cumsum(0), lambda x: x.where(x > 0, x.new_ones(2)),
+        lambda x: x.clamp(0, 1), lambda x: x.lerp(x.new_ones(2), 0.3), lambda x: x.new_ones(2, 2).mv(x),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["jvp", "jacfwd", "hessian"])
+def test_tangents_of_products_have_the_history_of_what_moves(f, name):
+    """PyTorch multiplies the zeros of operands that do not move with those that do."""
+
+    @same_story
+    def program(torch, tell):
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        made = {
+            "jvp": lambda: torch.func.jvp(f, (x,), (torch.ones(2),))[1],
+            "jacfwd": lambda: torch.func.jacfwd(f)(x),
+            "hessian": lambda: torch.func.hessian(lambda x: f(x).sum())(x),
+        }[name]()
+        tell(made.detach(), made.requires_grad)
+        if made.requires_grad:
+            tell(torch.autograd.grad(made.sum(), x)[0] + 0.0)  # which may be zeros without memory
+
+    program()

@@ -126,13 +126,19 @@ class Shaken(Run):
         super().__init__(torch, program)
 
     def step(self, step: Step) -> Exception | None:
+        before = {id(t): t._version for t in self.fresh()}
         error = super().step(step)
         made = None if error else self.namespace.get(step.name)
         if "{data}" in step.op and made is not None and not step.mode:
             self.shake(made.detach())
-        elif self.everything and isinstance(made, self.torch.Tensor) and is_fresh(made):
-            self.shake(made.data)
+        elif self.everything and not error:
+            for t in self.fresh():
+                if before.get(id(t)) != t._version:  # it was made, or written to
+                    self.shake(t.data)
         return error
+
+    def fresh(self) -> list[Tensor]:
+        return [t for t in self.tensors().values() if is_fresh(t)] if self.everything else []
 
     def shake(self, made: Tensor) -> None:
         data = made.view(-1)

@@ -185,22 +185,35 @@ def forward(
     if op.node_class.fails:
         raise NotImplementedError(f"Trying to use forward AD with aten::{op.signature.name} that does not support it.")
     if op.linear:
-        return _with_batches(op, tangents, results, _apply_linear(op, primals, tangents))
+        return _beside_zeros(op, tangents, results, _apply_linear(op, primals, tangents))
     try:
         if isinstance(op, Elementwise) and op.diagonal and op.joint is None and len(results) == 1:
             found = _diagonal(op, moving, primals, tangents, results)
             if found is not None:
-                return _with_batches(op, tangents, results, [found])
+                return _beside_zeros(op, tangents, results, [found])
         return _transposed(op, primals, tangents, results)
     except NotImplementedError as error:  # so a formula says that there is none
         raise forward_not_implemented(op.signature.name, in_place) from error
 
 
-def _with_batches(op: Any, tangents: Sequence[Any], results: Sequence[Any], found: list[Tensor]) -> list[Tensor]:
-    """Tangents by formulas of several operands: PyTorch adds zeros for those that do not move, with their batches."""
-    if op.linear is not True and any([tangents[i] is None for i, _ in op.rules]):
-        return list(map(widened, found, results))
-    return found
+def _beside_zeros(op: Any, tangents: Sequence[Any], results: Sequence[Any], found: list[Tensor]) -> list[Tensor]:
+    """Tangents by formulas of several operands: PyTorch adds zeros for those that do not move, with their batches.
+
+    In products and quotients, these are multiplied by what moves, whose history they have.
+    """
+    resting = [rule for i, rule in op.rules if tangents[i] is None]
+    if op.linear is True or not resting:
+        return found
+    found = list(map(widened, found, results))
+    multiplied = op.linear == "each" or (op.formulas is True and any([rule.saved for rule in resting]))
+    return [_reaching(t, r) for t, r in zip(found, results)] if multiplied else found
+
+
+def _reaching(tangent: Tensor, primal: Tensor) -> Tensor:
+    """A tangent whose gradient reaches the primal, too: as zeros."""
+    if not local.state.mode.grad or requires_grad(tangent) or not requires_grad(primal):
+        return tangent
+    return tangent.where(tangent.new_ones((), dtype=dt.bool_), primal)
 
 
 def _any_moves(tangents: Any) -> bool:

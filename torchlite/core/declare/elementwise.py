@@ -271,11 +271,13 @@ class Elementwise(Op):
         check_no_overlap(out)
         for other in read:
             check_apart(out, other)
-        shape = errors.broadcast_shapes(*[t.array.shape for t in read])
-        if out.array.shape != shape and any([other is out for other in read]):
-            raise RuntimeError(
-                f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
-            )
+        if any([other is out for other in read]) and not out.backend.lazy:
+            shape = errors.broadcast_shapes(*[t.array.shape for t in read])
+            if out.array.shape != shape:
+                self.apply(*values)  # which may be refused
+                raise RuntimeError(
+                    f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
+                )
         made = super().into(out, values)
         cast = self.result == "bool" and not self.converts and out.dtype is not dt.bool_ and not out.dtype.is_complex
         if cast and result_type(*read).is_complex:  # the dtype in which PyTorch has zeros and ones

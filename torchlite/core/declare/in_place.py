@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..machine.operands import tensors_in
-from ..machine.saved import SavedOutput, SavedWrite, announce_write
+from ..machine.saved import SavedOutput, SavedWrite, announce_write, check_keepable
 from ..machine.tangent import hold
 from ..machine.tensor_parts import TensorBase
 from ..machine.view import View, check_writable, follow_bases, requires_grad, resolve, set_history
@@ -66,7 +66,10 @@ class InPlace(Recording):
         if moving:
             hold(before, values)
         if edges is not None:
-            self.check_kept(edges, [None, *values[1:]])  # before anything is written
+            if not self.complex_gradients:
+                self.refuse_complex((before, *values[1:]))
+            for value in self.to_keep(edges, [None, *values[1:]]):  # before anything is written
+                check_keepable(value)
             if state.mode.saved_hooks:  # which see operands as they are before the write
                 values = [self_, *[as_now(v, self_) for v in values[1:]]]
             name = self.signature.params[self.rules[0][0]].name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..machine.node import FIRST, UNVERSIONED
 from ..machine.operands import NO_TENSOR, NOWHERE, described, differentiable, edge_of, form_of, tensors_in
 from ..machine.overrides import PLAIN
-from ..machine.saved import Hooked, SavedOutput, check_keepable, entries_of, keep, keep_output
+from ..machine.saved import Hooked, SavedOutput, entries_of, keep, keep_output
 from ..machine.tensor_parts import TensorBase
 from ..machine.view import ask_for_histories
 from ..state import local
@@ -36,7 +36,11 @@ class Recording(Declaration):
     def record(self, values: Sequence[Any], results: Sequence[Any]) -> OpNode | None:
         """Give `results` a node, when some operand that has a derivative requires grad."""
         edges = self.edges(values)
-        return None if edges is None else self.record_on(edges, values, results)
+        if edges is None:
+            return None
+        if not self.complex_gradients:
+            self.refuse_complex(values)
+        return self.record_on(edges, values, results)
 
     def edges(self, values: Sequence[Any]) -> list[Any] | None:
         """Where the gradients of the operands go; None when no operand that has a derivative requires grad."""
@@ -59,8 +63,6 @@ class Recording(Declaration):
                 edges.append(None if value.__class__ in PLAIN and value.edge is None else edge_of(value))
         for edge in edges:
             if edge is not None:
-                if not self.complex_gradients:
-                    self.refuse_complex(values)
                 return self.recordable(edges, values)
         return None
 
@@ -87,13 +89,12 @@ class Recording(Declaration):
             ask_for_histories(values)
         edges = self.edges(values)
         if edges is not None:
-            self.check_kept(edges, values)
+            for value in self.to_keep(edges, values):
+                keep(value, local.state.mode.saved_hooks)
 
-    def check_kept(self, edges: Sequence[Any], values: Sequence[Any]) -> None:
-        """Refuse operands that backward needs and could not rely on."""
-        for is_result, at, users in self._to_save:
-            if not is_result and not self.spared(users, edges):
-                check_keepable(values[at])
+    def to_keep(self, edges: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """The operands that backward needs."""
+        return [values[at] for is_result, at, users in self._to_save if not (is_result or self.spared(users, edges))]
 
     def node_class_for(self, values: Sequence[Any]) -> type[OpNode]:
         node_class = self.node_class
@@ -170,13 +171,13 @@ class Recording(Declaration):
             if g is None and all(other is None for other in grads):
                 return [None] * len(node.next_edges)
             count = len(saved)
-            results: list[Any] = []
+            calls: list[Any] = []  # all that was kept is read before anything is computed
             edges = (next((e for e in node.next_edges if e is not None), None),) if together else node.next_edges
             for (fn, sources, kept), edge in zip(rules, edges):
                 if edge is None:
                     for s in kept:  # what was kept must not be stale, needed or not
                         node.read(saved[s])
-                    results.append(None)
+                    calls.append(None)
                     continue
                 arguments = []
                 for s in sources:
@@ -196,7 +197,8 @@ class Recording(Declaration):
                     else:
                         of_all = [*grads, *[None] * (named - len(grads))]
                         arguments.append(of_all if s == -2 else tuple([e is not None for e in node.next_edges]))
-                results.append(fn(*arguments))
+                calls.append((fn, arguments))
+            results: Any = [None if call is None else call[0](*call[1]) for call in calls]
             if together:
                 results = [None] * len(node.next_edges) if edges[0] is None else results[0]
             return op.fit(node, results)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.declare import OnBackend, Op, describe, function, publish, publish_python, signatures_of
 from ...core.machine import NOT_IMPLEMENTED, RANDOM, Tensor, drawn, into, public
-from ...core.state import NO_GRAD, local
+from ...core.state import local
 from ...core.values import Backend, broadcast_shapes, dt
 from ..vocabulary import undifferentiable, zero_gradient
 from .draws import _flat, _floating, array_drawn, bernoulli_each, normal_, stream_of
@@ -38,13 +38,6 @@ class FromParameters(OnBackend, Op):
 
         return drawn(make, above)
 
-
-    def refuse_complex(self, values: Sequence[Any]) -> None:
-        try:
-            super().refuse_complex(values)
-        except RuntimeError:  # PyTorch refuses what it has drawn
-            local.state.within(NO_GRAD, self.run_bound, *values)
-            raise
 
 
 def sampler(schema: str, draw: Callable[..., np.ndarray], vjp: Any, **words: Any) -> FromParameters:
@@ -79,6 +72,7 @@ bernoulli = sampler(
     lambda stream, p: stream.bernoulli_tensor(p),
     {"self": zero_gradient},
     into=_into_any,
+    complex_gradients=False,
 )
 bernoulli_like = sampler(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None)",

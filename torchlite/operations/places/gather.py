@@ -222,8 +222,8 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: st
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     _check_scatter(self, dim, index, src)
-    if reduce == "mean" and self.dtype is dt.bool_:
-        raise not_implemented_for("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
+    if (reduce == "mean" and self.dtype is dt.bool_) or (reduce in ("amax", "amin") and self.dtype.is_complex):
+        raise not_implemented_for(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
 
 
 def _scatter_reduce(
@@ -248,6 +248,7 @@ scatter_reduce = Writing(
     constant=("index",),
     check=_check_reduce,
     batch=LEADING,
+    complex_gradients=False,
 )
 publish(scatter_reduce, inplace=True)
 

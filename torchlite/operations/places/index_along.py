@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.declare import describe, publish
 from ...core.machine import Tensor, TensorBase, fitting_array
-from ...core.values import Array, Backend, Namespace, dt, warn_once, wrap_dim
+from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, warn_once, wrap_dim
 from ..reductions.reduce_at import into_mean, reduce_backward, start_of, ufunc_of
 from ..shapes.shape import along_dim, at_least_1d
 from ..vocabulary import scaled
@@ -296,6 +296,8 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     _check_same_slices("index_reduce_")(self, dim, index, source)
     warn_once("index_reduce() is in beta and the API may change at any time.")
+    if self.dtype.is_complex:
+        raise not_implemented_for("index_func_", self.dtype)
 
 
 def _index_reduce(

@@ -331,7 +331,7 @@ silu_backward: Elementwise = Elementwise(
 )  # fmt: skip
 silu_ = Unary(
     "silu", lambda xp, x: x / (1 + xp.exp(-x)), lambda g, self: silu_backward.apply(g, self),
-    dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide",
+    dtypes=dt.FLOATS | dt.COMPLEXES, halves="wide", complex_gradients=False, direct=dt.FLOATS,
     on_arrays=by_kernel(silu_backward),
 )  # fmt: skip
 silu, silu_in_place = publish(silu_, function=False, method=False), silu_.inplace()

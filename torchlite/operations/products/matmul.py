@@ -303,6 +303,11 @@ def _check_dot(self: Tensor, tensor: Tensor) -> None:
         raise errors.not_implemented_for("dot", self.dtype)
 
 
+def _check_dot_out(out: Any, values: Sequence[Any]) -> None:
+    if isinstance(out, TensorBase):
+        check_out_dtype("dot", values[0].dtype, out.dtype, exact=True)
+
+
 def _dot(xp: Namespace, self: Array, tensor: Array) -> Any:
     return product(xp, self.reshape((1, -1)), tensor.reshape((-1, 1))).reshape(())
 
@@ -323,7 +328,7 @@ def _dot_of_conjugates(*bits: int) -> Callable[..., Any]:
 dot = Exact(
     "dot(Tensor self, Tensor tensor)", _dot,
     {"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
-    check_form=_check_dot,
+    check_form=_check_dot, check_out=_check_dot_out,
     linear="each",
     batch=Leading(call=lambda self, tensor: (self * tensor).sum(-1)), run_lazily=_dot_of_conjugates(CONJ, CONJ),
 )  # fmt: skip

@@ -247,12 +247,15 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
         result=INDICES,
         check_form=has_elements(name),
         node=f"{name.capitalize()}Backward1",
+        complex_gradients=False,
     )
 
     def by_rows(self: Tensor) -> Tensor:
         return by_dim.apply(self.reshape(-1), 0, False)[0]
 
-    publish(Reduction(f"{name}(Tensor self)", whole, _share_all, batch=by_rows), by_dim)
+    publish(
+        Reduction(f"{name}(Tensor self)", whole, _share_all, batch=by_rows, complex_gradients=False), by_dim
+    )
 
 
 _declare_median("median", ignore_nan=False)

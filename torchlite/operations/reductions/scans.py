@@ -150,16 +150,24 @@ def _scalar_dim(name: str) -> Callable[..., None]:
     return check
 
 
+def _prepare_running(op: Along, values: Sequence[Any], backend: Backend) -> tuple[list[Any], Any]:
+    """Of no elements, any dimension is as good."""
+    return Along.prepare(op, values if values[0].numel() else (values[0], 0), backend)
+
+
 for _name, _combine in (("cummax", "maximum"), ("cummin", "minimum")):
     publish(
         Along(
             f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             _running_extreme(_combine),
-            lambda g, indices, self, dim: g.new_zeros(self.shape).scatter_add(dim, indices, g),
+            lambda g, indices, self, dim: (
+                g.new_zeros(self.shape).scatter_add(dim, indices, g) if g.numel() else g
+            ),
             result=("same", dt.int64),
             refuse=refused(f"{_name}_cpu", *dt.COMPLEXES),
             check_form=_scalar_dim(_name),
             exact_out=True,
+            prepare=_prepare_running,
         )
     )
 

@@ -89,6 +89,7 @@ select_scatter: LaidOp = LaidOp(
     linear=True,
     batch=LEADING,
     shows="dim index",
+    complex_gradients=False,
 )
 publish(select)
 publish(select_scatter)
@@ -138,6 +139,7 @@ slice_scatter: LaidOp = LaidOp(
     exact_out=True,
     batch=LEADING,
     shows="dim start end step",
+    complex_gradients=False,
 )
 publish(slice_scatter)
 
