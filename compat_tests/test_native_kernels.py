@@ -165,7 +165,8 @@ def test_unary(isa, name, n):
         angle = name in ("sin", "cos") and not (np.abs(x) <= 1e6).all()  # too large a one, for which the twin is better
         for laid, taken in layouts(x):
             pair.agree((laid, *rest), 1e-5, atol(name), taken and not angle)
-    pair.agree((numbers(n).astype(np.float64), *rest), taken=name in WIDE)
+    if name not in WIDE:
+        pair.agree((numbers(n).astype(np.float64), *rest), taken=False)
 
 
 @pytest.mark.parametrize("name", SLOPES)

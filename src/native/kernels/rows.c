@@ -35,9 +35,26 @@ static PyObject *along(PyObject *gradient, PyObject *operand, PyObject *axis, in
     return (PyObject *)y;
 }
 
-static PyObject *softmax(PyObject *const *a, Py_ssize_t count) { return count >= 2 ? along(NULL, a[0], a[1], 0) : NULL; }
+// Of doubles along the last dimension.
+static PyObject *wide_along(PyObject *operand, PyObject *axis, int logarithm)
+{
+    PyArrayObject *x = array_of(operand, NPY_FLOAT64);
+    if (!x || !is_last(axis, x) || !PyArray_SIZE(x)) return NULL;
+    const N n = PyArray_DIM(x, PyArray_NDIM(x) - 1);
+    PyArrayObject *y = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT64);
+    if (y) WORK(PyArray_SIZE(x), loops->wide_softmax(PyArray_DATA(x), PyArray_DATA(y), PyArray_SIZE(x) / n, n, logarithm));
+    return (PyObject *)y;
+}
 
-static PyObject *log_softmax(PyObject *const *a, Py_ssize_t count) { return count >= 2 ? along(NULL, a[0], a[1], 1) : NULL; }
+static PyObject *soft(PyObject *const *a, Py_ssize_t count, int logarithm)
+{
+    if (count < 2) return NULL;
+    PyObject *made = along(NULL, a[0], a[1], logarithm);
+    return made || PyErr_Occurred() ? made : wide_along(a[0], a[1], logarithm);
+}
+
+static PyObject *softmax(PyObject *const *a, Py_ssize_t count) { return soft(a, count, 0); }
+static PyObject *log_softmax(PyObject *const *a, Py_ssize_t count) { return soft(a, count, 1); }
 
 static PyObject *softmax_backward(PyObject *const *a, Py_ssize_t count)
 {

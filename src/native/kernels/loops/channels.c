@@ -5,23 +5,20 @@ void IN_ISA(channel_statistics)(const float *restrict x, double *restrict mean, 
                                 N size)
 {
     for (N c = 0; c < channels; c++) {
-        double sum = 0, squares = 0, left = 0, part;
+        double sum = 0, squares = 0, part;
         for (N i = 0; i < n; i++) {
             const float *row = x + (i * channels + c) * size;
-            SUM_IN_PARTS(part, size, row[i])
+            WIDE_SUM(part, size, row[i])
             sum += part;
         }
-        float m = (float)(sum / (n * size));
+        const double m = sum / (n * size);
         for (N k = 0; k < n; k++) {
             const float *row = x + (k * channels + c) * size;
-            SUM_IN_PARTS(part, size, (row[i] - m) * (row[i] - m))
+            WIDE_SUM(part, size, (row[i] - m) * (row[i] - m))
             squares += part;
-            SUM_IN_PARTS(part, size, row[i] - m)
-            left += part;
         }
-        left /= n * size;
-        mean[c] = m + left;
-        var[c] = squares / (n * size) - left * left;
+        mean[c] = m;
+        var[c] = squares / (n * size);
     }
 }
 
@@ -47,9 +44,9 @@ void IN_ISA(channel_sums)(const float *restrict g, const float *restrict x, cons
         for (N k = 0; k < n; k++) {
             const float *of = g + (k * channels + c) * size, *row = x + (k * channels + c) * size;
             double part;
-            SUM_IN_PARTS(part, size, of[i])
+            WIDE_SUM(part, size, of[i])
             total[c] += part;
-            SUM_IN_PARTS(part, size, of[i] * (row[i] - m))
+            WIDE_SUM(part, size, of[i] * (row[i] - m))
             along[c] += part;
         }
     }

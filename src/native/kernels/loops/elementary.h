@@ -170,7 +170,7 @@ INLINE float erf_of(float x)
     float p;
     POLYNOMIAL(p, s, -8.6478718e-8f, 1.436865063e-6f, -1.459241467e-5f, 1.20225013e-4f, -8.546301111e-4f, 5.22390102e-3f,
                -2.686615394e-2f, 1.128379149e-1f, -3.76126389e-1f, 1.283791671e-1f)
-    const float step = 0.296984848f * size, sum = 1.0f + step, share = 1.0f / sum, lost = step - (sum - 1.0f);
+    const float step = 0.296984848f * bounded(size, 0.0f, 10.0f), sum = 1.0f + step, share = 1.0f / sum, lost = step - (sum - 1.0f);
     const float small = p * x + x, large = 1.0f - 2.0f * exp_of(-s) * tail_at(share - share * share * lost);
     return copysignf(size < 1.0f ? small : large, x);
 }

@@ -22,6 +22,7 @@ typedef ptrdiff_t N;
     X(to_brain, (const void *from, void *to, N n)) \
     /* rows.c: each row of n numbers by itself */ \
     X(softmax, (const float *x, float *y, N rows, N n)) \
+    X(wide_softmax, (const double *x, double *y, N rows, N n, int logarithm)) \
     X(log_softmax, (const float *x, float *y, N rows, N n)) \
     X(softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \
     X(log_softmax_slope, (const float *g, const float *y, float *to, N rows, N n)) \

@@ -1,6 +1,8 @@
 // Sums of products in registers: see product.h.
 #include "product.h"
 
+enum { SOME = 72 };  // products that are added up one after the other
+
 // One stretch of so many vectors.
 INLINE void stretch(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, N at,
                     const int outs, const int wide)
@@ -9,8 +11,7 @@ INLINE void stretch(const Source *s, const float *factors, const float *bias, in
     const float *w = factors;
     for (int o = 0; o < outs; o++)
         for (int v = 0; v < wide; v++)
-            if (added) total[o][v] = ((Vector *)(to + o * apart + at))[v];
-            else total[o][v] = (Vector){0} + (bias ? bias[o] : 0);
+            total[o][v] = (Vector){0} + (bias ? bias[o] : 0);
     for (N c = 0; c < s->channels; c++) {
         const float *plane = s->from + c * s->plane + at;
         for (N t = 0; t < s->taps; t++, w += outs) {
@@ -20,7 +21,11 @@ INLINE void stretch(const Source *s, const float *factors, const float *bias, in
         }
     }
     for (int o = 0; o < outs; o++)
-        for (int v = 0; v < wide; v++) ((Vector *)(to + o * apart + at))[v] = total[o][v];
+        for (int v = 0; v < wide; v++) {
+            Vector *result = (Vector *)(to + o * apart + at) + v;
+            if (added) *result += total[o][v];
+            else *result = total[o][v];
+        }
 }
 
 INLINE void stretches(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, const int outs)
@@ -32,15 +37,26 @@ INLINE void stretches(const Source *s, const float *factors, const float *bias, 
     else if (outs == OUT && s->length > at) stretch(s, factors, bias, added, to, apart, at, outs, 1);
 }
 
-void IN_ISA(correlate)(const Source *s, const float *factors, const float *bias, int added, float *to, N apart, int outs)
+// Sums of many products are made of those of some, which keeps more of their digits.
+void IN_ISA(correlate)(const Source *all, const float *factors, const float *bias, int added, float *to, N apart, int outs)
 {
-    switch (outs) {
+    const N some = all->taps < SOME ? SOME / all->taps : 1;
+    Source part = *all;
+    for (N c = 0; c == 0 || c < all->channels; c += some) {
+        const Source *s = &part;
+        part.from = all->from + c * all->plane;
+        part.channels = all->channels - c < some ? all->channels - c : some;
+        switch (outs) {
 #if defined(__AVX512F__)
-    case 8: stretches(s, factors, bias, added, to, apart, 8); break;
+        case 8: stretches(s, factors, bias, added, to, apart, 8); break;
 #endif
-    case 4: stretches(s, factors, bias, added, to, apart, 4); break;
-    case 2: stretches(s, factors, bias, added, to, apart, 2); break;
-    default: stretches(s, factors, bias, added, to, apart, 1);
+        case 4: stretches(s, factors, bias, added, to, apart, 4); break;
+        case 2: stretches(s, factors, bias, added, to, apart, 2); break;
+        default: stretches(s, factors, bias, added, to, apart, 1);
+        }
+        factors += part.channels * all->taps * outs;
+        bias = NULL;
+        added = 1;
     }
 }
 

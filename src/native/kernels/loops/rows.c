@@ -1,4 +1,4 @@
-// Softmax and its logarithm, normalization: each row by itself. Sums of parts are in single precision, the sum of those in double.
+// Softmax and its logarithm, normalization: each row by itself. Sums are in double precision.
 #include <string.h>
 
 #include "elementary.h"
@@ -10,6 +10,23 @@ INLINE float largest(const float *x, N n)
     float m = -INFINITY;
     _Pragma("omp simd reduction(max : m)") for (N i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
     return m;
+}
+
+// Of doubles.
+void IN_ISA(wide_softmax)(const double *restrict x, double *restrict y, N rows, N n, int logarithm)
+{
+    for (N r = 0; r < rows; r++, x += n, y += n) {
+        double m = -INFINITY, sum = 0;
+        _Pragma("omp simd reduction(max : m)") for (N i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
+        TOTAL(sum) for (N i = 0; i < n; i++) {
+            const double e = wide_exp_of_sum(x[i] - m, 0);
+            y[i] = e;
+            sum += e;
+        }
+        const double log_sum = log(sum);
+        if (logarithm) SIMD for (N i = 0; i < n; i++) y[i] = x[i] - m - log_sum;
+        else SIMD for (N i = 0; i < n; i++) y[i] /= sum;
+    }
 }
 
 void IN_ISA(softmax)(const float *restrict x, float *restrict y, N rows, N n)
@@ -27,9 +44,9 @@ void IN_ISA(softmax)(const float *restrict x, float *restrict y, N rows, N n)
 
 INLINE float log_of_sum(const float *x, float m, N n)
 {
-    float sum = 0;
-    TOTAL(sum) for (N i = 0; i < n; i++) sum += exp_of(x[i] - m);
-    return logf(sum);
+    double sum;
+    WIDE_SUM(sum, n, exp_of(x[i] - m))
+    return (float)log(sum);
 }
 
 void IN_ISA(log_softmax)(const float *restrict x, float *restrict y, N rows, N n)
@@ -51,8 +68,9 @@ void IN_ISA(logsumexp)(const float *restrict x, float *restrict y, N rows, N n)
 void IN_ISA(softmax_slope)(const float *restrict g, const float *restrict y, float *restrict to, N rows, N n)
 {
     for (N r = 0; r < rows; r++, g += n, y += n, to += n) {
-        float sum = 0;
-        TOTAL(sum) for (N i = 0; i < n; i++) sum += g[i] * y[i];
+        double total;
+        WIDE_SUM(total, n, g[i] * y[i])
+        const float sum = (float)total;
         SIMD for (N i = 0; i < n; i++) to[i] = y[i] * (g[i] - sum);
     }
 }
@@ -60,8 +78,9 @@ void IN_ISA(softmax_slope)(const float *restrict g, const float *restrict y, flo
 void IN_ISA(log_softmax_slope)(const float *restrict g, const float *restrict y, float *restrict to, N rows, N n)
 {
     for (N r = 0; r < rows; r++, g += n, y += n, to += n) {
-        float sum = 0;
-        TOTAL(sum) for (N i = 0; i < n; i++) sum += g[i];
+        double total;
+        WIDE_SUM(total, n, g[i])
+        const float sum = (float)total;
         SIMD for (N i = 0; i < n; i++) to[i] = g[i] - exp_of(y[i]) * sum;
     }
 }
@@ -71,9 +90,9 @@ void IN_ISA(layer_norm)(const float *restrict x, const float *restrict w, const 
 {
     for (N r = 0; r < rows; r++, x += n, y += n) {
         double sum, squares;
-        SUM_IN_PARTS(sum, n, x[i])
+        WIDE_SUM(sum, n, x[i])
         float m = (float)(sum / n);
-        SUM_IN_PARTS(squares, n, (x[i] - m) * (x[i] - m))
+        WIDE_SUM(squares, n, (x[i] - m) * (x[i] - m))
         float v = (float)(1.0 / sqrt(squares / n + eps));
         mean[r] = m;
         rstd[r] = v;
@@ -94,14 +113,14 @@ void IN_ISA(layer_norm_slope)(const float *restrict g, const float *restrict x, 
     for (N r = 0; r < rows; r++, g += n, x += n, dx += n) {
         float m = mean[r], v = rstd[r];
         double sum, along, left;
-        SUM_IN_PARTS(left, n, x[i] - m)  // what the mean was rounded by
+        WIDE_SUM(left, n, x[i] - m)  // what the mean was rounded by
         left /= n;
         if (w) {
-            SUM_IN_PARTS(sum, n, g[i] * w[i])
-            SUM_IN_PARTS(along, n, g[i] * w[i] * (x[i] - m))
+            WIDE_SUM(sum, n, g[i] * w[i])
+            WIDE_SUM(along, n, g[i] * w[i] * (x[i] - m))
         } else {
-            SUM_IN_PARTS(sum, n, g[i])
-            SUM_IN_PARTS(along, n, g[i] * (x[i] - m))
+            WIDE_SUM(sum, n, g[i])
+            WIDE_SUM(along, n, g[i] * (x[i] - m))
         }
         double slope = (along - left * sum) / n * v * v;
         float a = (float)(sum / n - left * slope), c = (float)slope;
@@ -127,7 +146,7 @@ void IN_ISA(layer_norm_sums)(const float *restrict g, const float *restrict x, c
         for (N r = first; r < after; r++, g += n, x += n) {
             float m = mean[r], v = rstd[r];
             double left;
-            SUM_IN_PARTS(left, n, x[i] - m)
+            WIDE_SUM(left, n, x[i] - m)
             float k = (float)(left / n * v);
             SIMD for (N i = 0; i < n; i++) {
                 w[i] += g[i] * ((x[i] - m) * v - k);

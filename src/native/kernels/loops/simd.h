@@ -82,15 +82,9 @@ static inline void collect(const float *restrict phases, N n, N at, N stride, fl
     }
 }
 
-// `sum` of `term` for i below n: of so many at a time in single precision, of those in double.
-#define PART 256
-#define SUM_IN_PARTS(sum, n, term) \
+// `sum` of `term` for i below n, in double precision.
+#define WIDE_SUM(sum, n, term) \
     sum = 0; \
-    for (N from_ = 0; from_ < (n); from_ += PART) { \
-        N to_ = from_ + PART < (n) ? from_ + PART : (n); \
-        float part_ = 0; \
-        TOTAL(part_) for (N i = from_; i < to_; i++) part_ += term; \
-        sum += part_; \
-    }
+    TOTAL(sum) for (N i = 0; i < (n); i++) sum += (double)(term);
 
 #endif

@@ -1,4 +1,4 @@
-// Sums, of parts in single precision and of those in double.
+// Sums, in double precision but for a few at a time.
 #include "simd.h"
 
 // Whether all are at most so far from 0.
@@ -17,7 +17,7 @@ void IN_ISA(add_to)(const float *restrict x, float *restrict y, N n)
 void IN_ISA(add_up)(const float *restrict x, int squared, double *restrict total, N n)
 {
     double sum;
-    if (squared) { SUM_IN_PARTS(sum, n, x[i] * x[i]) } else { SUM_IN_PARTS(sum, n, x[i]) }
+    if (squared) { WIDE_SUM(sum, n, x[i] * x[i]) } else { WIDE_SUM(sum, n, x[i]) }
     *total = sum;
 }
 
