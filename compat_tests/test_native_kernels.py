@@ -1180,6 +1180,8 @@ def equal(one, other):
     if one is None or other is None:
         return one is other
     atol = 1e-3 * np.abs(other[np.isfinite(other)]).max(initial=1)
+    if one.shape == other.shape == () and abs(one) > 1e36:  # a sum in double precision, where the twin's may overflow
+        return bool(other) and np.sign(one) == np.sign(other)
     return one.shape == other.shape and np.allclose(one, other, 1e-3, atol, equal_nan=True)
 
 

@@ -77,6 +77,7 @@ publish(constant_pad_nd, method=False)
 
 
 @functools.lru_cache(256)
+@functools.lru_cache(256)
 def _padded(place: Place, size: int, before: int, after: int) -> Map | None:
     """The map of a dimension to the padded one.
 

@@ -40,7 +40,7 @@ INLINE void stretches(const Source *s, const float *factors, const float *bias, 
 // Sums of many products are made of those of some, which keeps more of their digits.
 void IN_ISA(correlate)(const Source *all, const float *factors, const float *bias, int added, float *to, N apart, int outs)
 {
-    const N some = all->taps < SOME ? SOME / all->taps : 1;
+    const N some = all->taps >= SOME ? 1 : SOME / (all->taps ? all->taps : 1);
     Source part = *all;
     for (N c = 0; c == 0 || c < all->channels; c += some) {
         const Source *s = &part;
