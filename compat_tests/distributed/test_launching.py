@@ -164,3 +164,53 @@ def test_output_goes_where_it_is_told(script, tmp_path):
     assert sorted(torchrun(*logs, "--tee", "1:1", "--local-ranks-filter", "1", file).split("\n")) == [
         "", "[default1]:out 1", "err 1",
     ]  # fmt: skip
+
+
+ELASTIC = """
+    import os, sys, torch.distributed as dist
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    def work(much, fails):
+        dist.init_process_group("gloo")
+        told = [None] * dist.get_world_size()
+        dist.all_gather_object(told, much * dist.get_rank())
+        if fails and dist.get_rank() == 1:
+            raise ArithmeticError("no such number")
+        dist.destroy_process_group()
+        return told, os.environ["LOCAL_RANK"], os.environ["TORCHELASTIC_RUN_ID"]
+
+    if __name__ == "__main__":
+        config = LaunchConfig(
+            min_nodes=1, max_nodes=1, nproc_per_node=2, run_id="a run", max_restarts=0, rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+        )
+        sys.stdout.write(f"{sorted(elastic_launch(config, work)(10, False).items())}\\n")
+        try:
+            elastic_launch(config, work)(10, True)
+        except ChildFailedError as error:
+            rank, first = error.get_first_failure()
+            sys.stdout.write(f"{error.name} failed: {rank} {first.exitcode} {first.local_rank}\\n")
+"""
+
+
+def test_functions_launched_by_a_program(script):
+    ours = started(sys.executable, "-m", "torchlite", script(ELASTIC))
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    theirs = started(sys.executable, script(ELASTIC))
+    lines = re.compile(r"^(?:\[\(0|work failed).*$", re.M)
+    assert lines.findall(ours) == lines.findall(theirs)
+    assert len(lines.findall(ours)) == 2 and "no such number" in ours
+
+
+def test_the_launcher_before_torchrun(script):
+    file = script("""
+        import os, sys
+        sys.stdout.write(f"rank {os.environ['RANK']} {sys.argv[1:]}\\n")
+    """)
+    command = [sys.executable, "-m", "torchlite.distributed.launch", "--launcher", "local", "--nproc-per-node=2"]
+    told = started(*command, "--master-port", "0", file, "--lr", "1")
+    assert "torch.distributed.launch is deprecated" in told
+    for rank in range(2):
+        assert f"rank {rank} ['--local-rank={rank}', '--lr', '1']" in told
+    assert "rank 0 []" in started(*command, "--standalone", "--use-env", file)

@@ -17,7 +17,7 @@ from .messages import *
 from .objects import *
 from .options import *
 from .process_group import ProcessGroup
-from .reduction import ReduceOp, supports_complex
+from .reduction import ReduceOp, _reduce_op, supports_complex
 from .reduction import make_premul_sum as _make_nccl_premul_sum
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .stores import *
@@ -26,14 +26,14 @@ from .world import *
 from .world import _get_default_group, _get_default_store, _get_process_group_name, _resolve_process_group, _world
 
 ProcessGroupGloo = placeholder("torch.distributed", "ProcessGroupGloo")
-reduce_op = ReduceOp
+reduce_op = _reduce_op()
 __all__ = [
     "ProcessGroup", "ProcessGroupGloo", "ReduceOp", "Work", "reduce_op", "register_rendezvous_handler", "rendezvous",
     "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
     *stores.__all__, *world.__all__,
 ]  # fmt: skip
 _MODULES = frozenset((  # loaded when first used
-    "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "nn", "optim", "run", "utils",
+    "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "launch", "nn", "optim", "run", "utils",
 ))  # fmt: skip
 _face = later(__name__)
 

@@ -141,7 +141,7 @@ def mpiexec() -> str | None:
 # ---- the processes of one attempt
 
 
-class _Attempt:
+class Attempt:
     """The processes that were started together."""
 
     def __init__(self, plan: Plan, number: int, port: int, folder: str) -> None:
@@ -168,19 +168,22 @@ class _Attempt:
         return f"{self.folder}/{local}.json"
 
     def _start(self, local: int, number: int) -> subprocess.Popen[bytes]:
-        command, environment = self.plan.command, self._texts(local)
+        command, environment = self._command(local), self._texts(local)
         if self.plan.by_mpi:
             command = self._with_mpi()
             environment = {}
         out, err = self._streams(local, number)
         process = subprocess.Popen(
             command, env={**os.environ, **environment}, stdout=out, stderr=err,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )  # fmt: skip
         for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr)):
             if pipe is not None:
                 self._copy(pipe, getattr(sys, name).buffer, local, number, name)
         return process
+
+    def _command(self, local: int) -> list[str]:
+        return [part.replace("${local_rank}", str(local)) for part in self.plan.command]
 
     def _texts(self, local: int) -> dict[str, str]:
         return {name: str(value) for name, value in self.environments[local].items()}
@@ -190,7 +193,7 @@ class _Attempt:
         parts = []
         for local in range(self.plan.count):
             said = [f"{name}={value}" for name, value in self._texts(local).items()]
-            parts += [":", "-n", "1", "env", *said, *self.plan.command]
+            parts += [":", "-n", "1", "env", *said, *self._command(local)]
         return [mpiexec() or "mpiexec", *parts[1:]]
 
     def _streams(self, local: int, number: int) -> tuple[Any, Any]:
@@ -261,28 +264,35 @@ class _Attempt:
         self.files.close()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
 
 
 # ---- all attempts
 
 
-def launch(plan: Plan, signals: Sequence[str] = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")) -> None:
-    """Start the processes, and once more as often as allowed when one fails; then ChildFailedError."""
+def launch(
+    plan: Plan,
+    signals: Sequence[str] = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"),
+    start: Callable[[Plan, int, int, str], Attempt] = Attempt,
+) -> Attempt:
+    """Start the processes, and once more as often as allowed when one fails; then ChildFailedError.
+
+    What is returned are those that ended well.
+    """
     with tempfile.TemporaryDirectory(prefix="torchelastic_") as folder, _forwarding(signals) as current:
         store = TCPStore("localhost", plan.port, None, True, wait_for_workers=False) if plan.nodes == 1 else None
         for number in range(plan.max_restarts + 1):
             place = f"{folder}/{number}"
             os.mkdir(place)
-            attempt = _Attempt(plan, number, store.port if store else plan.port, place)
+            attempt = start(plan, number, store.port if store else plan.port, place)
             current.append(attempt)
             try:
                 failures = attempt.wait()
             finally:
                 attempt.end()
             if not failures:
-                return
+                return attempt
             if number < plan.max_restarts:
                 ranks = "" if plan.by_mpi else f"rank {', '.join(map(str, failures))} "
                 print(f"{ranks}failed; starting all again ({number + 1}/{plan.max_restarts})", file=sys.stderr)
@@ -290,9 +300,9 @@ def launch(plan: Plan, signals: Sequence[str] = ("SIGTERM", "SIGINT", "SIGHUP", 
 
 
 @contextlib.contextmanager
-def _forwarding(names: Sequence[str]) -> Iterator[list[_Attempt]]:
+def _forwarding(names: Sequence[str]) -> Iterator[list[Attempt]]:
     """Hand signals on to the processes, and end with them."""
-    current: list[_Attempt] = []
+    current: list[Attempt] = []
 
     def forward(number: int, _: Any) -> None:
         if current:

@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..alias.naming import SITE
 from .launching import ChildFailedError, Plan, launch, mpiexec
@@ -126,8 +126,13 @@ def run(args: argparse.Namespace) -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Start what is said on the command line; the exit status is 1 if a process failed."""
+    ended(run, parse_args(args))
+
+
+def ended(start: Callable[[argparse.Namespace], None], args: argparse.Namespace) -> None:
+    """Let this process end as those that are started do."""
     try:
-        run(parse_args(args))
+        start(args)
     except ChildFailedError as error:
         sys.exit(str(error))
 

@@ -63,7 +63,7 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.fsdp._fully_shard": ("", f"distributed.fsdp: {_COMPOSED}"),
     "distributed.fsdp.sharded_grad_scaler": ("ShardedGradScaler", ""),
     "distributed.launcher": ("", "distributed.launcher.api: *"),
-    "distributed.launcher.api": ("LaunchConfig elastic_launch launch_agent", ""),
+    "distributed.launcher.api": ("", "distributed.agent: *"),
     "distributed.pipelining": (
         """
         Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B ScheduleLoopedBFS SplitPoint build_stage
