@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
+
+from typing_extensions import deprecated
 
 from ..core.machine import Tensor
 from .call import Call, averaged, multiplied, split, split_by
@@ -112,7 +115,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     return None if pg is None else _all_reduce(pg, [tensor], op, async_op)
 
 
-def all_reduce_coalesced(
+def _all_reduce_coalesced(
     tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Reduce several tensors of all processes."""
@@ -175,13 +178,13 @@ def reduce_scatter(
     return _reduce_scatter(pg, call, output, pieces, _reduction(op, output), async_op)
 
 
-def reduce_scatter_tensor(
+def reduce_scatter_single(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Reduce a tensor, of which each process gets a part."""
     check_tensor(output, "output")
     check_tensor(input, "input")
-    pg = _member(group, "reduce_scatter_tensor")
+    pg = _member(group, "reduce_scatter_single")
     if pg is None:
         return None
     _check_multiple("reduce_scatter_tensor", input, output, pg.size())
@@ -237,7 +240,7 @@ def all_gather(
     return pg._do(call, async_op)
 
 
-def all_gather_coalesced(
+def _all_gather_coalesced(
     output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
@@ -260,13 +263,13 @@ def all_gather_coalesced(
     return pg._do(call, async_op)
 
 
-def all_gather_into_tensor(
+def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Give the tensors of all processes to all, one behind the other in one tensor."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
-    pg = _member(group, "all_gather_into_tensor")
+    pg = _member(group, "all_gather_single")
     if pg is None:
         return None
     _check_multiple("all_gather_into_tensor", output_tensor, input_tensor, pg.size())
@@ -402,16 +405,32 @@ def _limited(engine: Any, timeout: timedelta) -> Iterator[None]:
         engine.timeout = before
 
 
-def _alias(name: str, of: Callable[..., Any]) -> Callable[..., Any]:
+# ---- names that PyTorch advises against
+
+
+def _advised_against(name: str, by: Callable[..., Any], advice: str) -> Callable[..., Any]:
+    """Another name of a collective, which says at each call that it is on its way out."""
+
+    @functools.wraps(by)
     def function(*args: Any, **kwargs: Any) -> Any:
-        return of(*args, **kwargs)
+        return by(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__, function.__wrapped__ = of.__doc__, of  # type: ignore[attr-defined]
-    return function
+    return deprecated(f"`torch.distributed.{name}` {advice}", category=FutureWarning)(function)
 
 
-all_gather_single = _alias("all_gather_single", all_gather_into_tensor)
-reduce_scatter_single = _alias("reduce_scatter_single", reduce_scatter_tensor)
-_all_gather_base = _alias("_all_gather_base", all_gather_into_tensor)
-_reduce_scatter_base = _alias("_reduce_scatter_base", reduce_scatter_tensor)
+def _older(name: str, by: Callable[..., Any], why: str = "is deprecated") -> Callable[..., Any]:
+    return _advised_against(name, by, f"{why}. Please use `torch.distributed.{by.__name__}` instead.")
+
+
+_PRIVATE = "is a private function and will be deprecated"
+_REVISIT = (
+    "will be deprecated. If you must use it, please revisit our documentation later at "
+    "https://pytorch.org/docs/main/distributed.html#collective-functions"
+)
+all_gather_into_tensor = _older("all_gather_into_tensor", all_gather_single)
+reduce_scatter_tensor = _older("reduce_scatter_tensor", reduce_scatter_single)
+_all_gather_base = _older("_all_gather_base", all_gather_single, _PRIVATE)
+_reduce_scatter_base = _older("_reduce_scatter_base", reduce_scatter_single, _PRIVATE)
+all_reduce_coalesced = _advised_against("all_reduce_coalesced", _all_reduce_coalesced, _REVISIT)
+all_gather_coalesced = _advised_against("all_gather_coalesced", _all_gather_coalesced, _REVISIT)

@@ -102,12 +102,12 @@ def all_to_all_single(
 
 def all_gather_single(self: ProcessGroup, output: Tensor, input: Tensor, opts: Any = None) -> Work:
     """Begin to give the tensors of all processes to all, in one tensor."""
-    return _begun(collectives.all_gather_into_tensor(output, input, self, True))
+    return _begun(collectives.all_gather_single(output, input, self, True))
 
 
 def reduce_scatter_single(self: ProcessGroup, outputTensor: Tensor, inputTensor: Tensor, opts: Any = None) -> Work:
     """Begin to reduce a tensor, of which each process gets a part."""
-    return _begun(collectives.reduce_scatter_tensor(outputTensor, inputTensor, _op(opts), self, True))
+    return _begun(collectives.reduce_scatter_single(outputTensor, inputTensor, _op(opts), self, True))
 
 
 def barrier(self: ProcessGroup, opts: Any = None, timeout: timedelta | None = None) -> Work:

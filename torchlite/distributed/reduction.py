@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.values import Array, Namespace, dt
+from ..core.values import Array, Namespace, dt, warn
 from ..core.values.pickling import bear_name
 
 __all__ = ["ReduceOp", "Reduction", "fold", "reduction_of", "supports_complex"]
@@ -44,6 +44,21 @@ class ReduceOp:
 for _name, _cls in (("RedOpType", RedOpType), ("ReduceOp", ReduceOp)):
     bear_name(_cls, "torch.distributed")
 RedOpType.__qualname__ = "ReduceOp.RedOpType"
+
+
+class _reduce_op:
+    """The names of reductions, as an object of older programs."""
+
+    def __getattr__(self, name: str) -> Any:
+        members = {op.name: op for op in RedOpType if op is not RedOpType.UNUSED}
+        known = members | {"__members__": members}
+        if name not in known:
+            raise AttributeError(f"'_reduce_op' object has no attribute '{name}'")
+        warn(
+            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
+            FutureWarning,
+        )
+        return known[name]
 
 
 class _Rule(NamedTuple):

@@ -82,6 +82,10 @@ class Work:
 
     def source_rank(self) -> int:
         """The rank from which a receive got its tensor."""
+        if self._name != "recv":
+            raise RuntimeError(
+                "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call."
+            )
         return self._source
 
     _source_rank = source_rank

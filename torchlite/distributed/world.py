@@ -8,10 +8,11 @@ import logging
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from ..core.values import warn
 from ..core.values.pickling import bear_name
+from .backend import Backend, BackendConfig
 from .engines import available, connect, launched
 from .engines.base import Engine
 from .errors import DistBackendError
@@ -66,44 +67,7 @@ class GroupMember(metaclass=_WorldMeta):
     NON_GROUP_MEMBER = -100
 
 
-class Backend(str):
-    """The name of what processes talk by."""
-
-    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
-    backend_list: ClassVar = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
-    default_device_backend_map: ClassVar = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
-    backend_capability: ClassVar = {GLOO: ["cpu", "cuda"], NCCL: ["cuda"], MPI: ["cpu", "cuda"]}
-
-    def __new__(cls, name: str) -> str:  # type: ignore[misc]
-        if not isinstance(name, str):
-            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
-        return str(name).lower()
-
-
-class BackendConfig:
-    """Which backend serves which type of device."""
-
-    def __init__(self, backend: str) -> None:
-        pairs = [pair.partition(":") for pair in str(backend).lower().split(",")]
-        if backend == Backend.UNDEFINED:
-            self.device_backend_map = {"cpu": Backend.GLOO, "cuda": Backend.NCCL}
-        elif all(name for _, _, name in pairs):
-            self.device_backend_map = {device: name for device, _, name in pairs}
-        elif len(pairs) == 1:
-            serves = Backend.backend_capability.get(backend, ["cpu", "cuda"])
-            self.device_backend_map = dict.fromkeys(serves, backend)
-        else:
-            raise ValueError(f"Invalid backend argument: {backend!r}: a name, or pairs like 'cpu:gloo,cuda:nccl'")
-
-    def __repr__(self) -> str:
-        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
-
-    def get_device_backend_map(self) -> dict[str, str]:
-        """The backends by the types of device."""
-        return self.device_backend_map
-
-
-for _cls in (group, GroupMember, Backend, BackendConfig):
+for _cls in (group, GroupMember):
     bear_name(_cls, "torch.distributed.distributed_c10d")
 
 
@@ -202,8 +166,10 @@ def init_process_group(
     if store is None:
         store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout=timeout))
         store.set_timeout(timeout)
-    elif rank < 0 or world_size < 1:
-        raise AssertionError("rank and world_size must be given with a store")
+    elif world_size < 1:
+        raise AssertionError("world_size must be positive if using store")
+    elif rank < 0:
+        raise AssertionError("rank must be non-negative if using store")
     name = group_name or "0"
     made = _make(config, backend, list(range(world_size)), rank, name, "default_pg", PrefixStore("default_pg", store),
                  timeout)  # fmt: skip
@@ -224,8 +190,10 @@ def _check_available(config: BackendConfig, explicit: bool) -> None:
                 "'torchlite-numpy[mpi]', and start the program with mpiexec."
             )
         if not available(backend):
+            if backend not in Backend.backend_list:
+                raise AssertionError(f"Unknown backend type {backend}")
             if explicit:
-                raise RuntimeError(f"Distributed package doesn't have {backend.upper()} built in.")
+                raise RuntimeError(f"Distributed package doesn't have {backend.upper()} built in")
             del config.device_backend_map[device]
 
 
@@ -292,8 +260,12 @@ def new_group(
     chosen = list(world._ranks) if ranks is None else list(ranks)
     if sort_ranks:
         chosen.sort()
-    if len(set(chosen)) != len(chosen) or len(chosen) > world.size():
-        raise ValueError(f"the new group's ranks must be different ones of the {world.size()} there are: {chosen}")
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks or ())}")
+    if len(chosen) > world.size():
+        raise ValueError(
+            "the new group's world size should be less or equal to the world size set by init_process_group"
+        )
     for rank in chosen:
         if not 0 <= rank < world.size():
             raise ValueError(

@@ -13,7 +13,7 @@ from ...autograd.variable import Variable
 from ...core.machine import Tensor
 from ...core.state import local as thread
 from ...nn.modules.module import Module
-from ..collectives import all_gather_into_tensor, all_reduce, reduce_scatter_tensor
+from ..collectives import all_gather_single, all_reduce, reduce_scatter_single
 from ..reduction import ReduceOp
 
 __all__ = ["Course", "Handle", "Place"]
@@ -154,7 +154,7 @@ class Handle:
         if self.size == 1:
             return local.clone(), None
         whole = local.new_empty(local.numel() * self.size)
-        return whole, all_gather_into_tensor(whole, local, group=self.group, async_op=in_advance)
+        return whole, all_gather_single(whole, local, group=self.group, async_op=in_advance)
 
     def _ours(self) -> Tensor:
         """The shard, as it travels."""
@@ -235,7 +235,7 @@ class Handle:
         shard = packed
         if self.size > 1:
             shard = packed.new_empty(packed.numel() // self.size)
-            reduce_scatter_tensor(shard, packed, group=self.group)
+            reduce_scatter_single(shard, packed, group=self.group)
         if self.replicas is not None and self.replicas.size() > 1 and self.syncs_replicas:
             all_reduce(shard, ReduceOp.SUM, group=self.replicas)
         return shard

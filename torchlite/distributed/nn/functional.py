@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from typing_extensions import deprecated
 
 from ...autograd.function import Function
 from ...core.machine import Tensor, functions
+from ...core.values import warn
 from .. import collectives as plain
 from ..reduction import ReduceOp
 from ..world import get_rank, get_world_size
@@ -143,6 +147,26 @@ class _AllGather(Function):
         return None, _ReduceScatter.apply(ReduceOp.SUM, ctx.among, *grads)
 
 
+def _moved_to(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say at each call that the functional collectives have a function for it."""
+
+    def advised(function: Callable[..., Any]) -> Callable[..., Any]:
+        text = (
+            f"torch.distributed.nn.functional.{function.__name__} is deprecated, use "
+            f"torch.distributed._functional_collectives.{name} instead."
+        )
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            warn(text, FutureWarning)
+            return function(*args, **kwargs)
+
+        return call
+
+    return advised
+
+
+@_moved_to("broadcast")
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
     """What `src` has; its gradient there is the sum of all processes'."""
     return _Broadcast.apply(src, group, tensor)
@@ -163,6 +187,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
     return _Reduce.apply(dst, op, group, tensor)
 
 
+@_moved_to("reduce_scatter_single")
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
@@ -170,11 +195,17 @@ def reduce_scatter(
     return _ReduceScatter.apply(op, group, *input_list)
 
 
+@_moved_to("all_gather_single")
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     """The tensors of all processes."""
     return _AllGather.apply(group, tensor)
 
 
+@deprecated(
+    "`torch.distributed._all_gather_base` is a private function and will be deprecated. Please use "
+    "`torch.distributed.all_gather_single` instead.",
+    category=FutureWarning,
+)
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
     """The tensors of all processes, one behind the other."""
     return functions["cat"](list(_AllGather.apply(group, input_tensor))).reshape(output_tensor.shape)
@@ -187,6 +218,7 @@ def all_to_all(
     return _AllToAll.apply(group, [tensor.shape for tensor in output_tensor_list], *input_tensor_list)
 
 
+@_moved_to("all_to_all_single")
 def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None,
@@ -195,6 +227,7 @@ def all_to_all_single(
     return _AllToAllSingle.apply(group, output.shape, output_split_sizes, input_split_sizes, input)
 
 
+@_moved_to("all_reduce")
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
     """What the tensors of all processes come to."""
     return _AllReduce.apply(op, group, tensor)

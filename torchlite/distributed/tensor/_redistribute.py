@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.machine import Tensor, functions
-from ..collectives import all_gather_into_tensor, all_reduce, reduce_scatter_tensor
+from ..collectives import all_gather_single, all_reduce, reduce_scatter_single
 from ..device_mesh import DeviceMesh
 from ..reduction import ReduceOp
 from ._dtensor_spec import DTensorSpec, compute_local_shape_and_global_offset
@@ -75,7 +75,7 @@ def _whole(local: Tensor, placements: Sequence[Placement], spec: DTensorSpec, me
     rows = -(-size // count)
     piece = _padded(local, dim, rows)
     gathered = piece.new_empty((count, *piece.shape))
-    all_gather_into_tensor(gathered, piece, group=group)
+    all_gather_single(gathered, piece, group=group)
     shape = list(piece.shape)
     shape[dim] = rows * count
     return gathered.movedim(0, dim).reshape(shape).narrow(dim, 0, size).contiguous()
@@ -101,6 +101,6 @@ def _scattered(local: Tensor, now: Sequence[Placement], shard: Any, spec: DTenso
     rows = -(-size // count)
     pieces = _padded(local, dim, rows * count).movedim(dim, 0).contiguous()
     mine = pieces.new_empty((rows, *pieces.shape[1:]))
-    reduce_scatter_tensor(mine, pieces, _OPS[partial.reduce_op], group=group)  # type: ignore[attr-defined]
+    reduce_scatter_single(mine, pieces, _OPS[partial.reduce_op], group=group)  # type: ignore[attr-defined]
     start, stop = shard.span(size, count, group.rank())
     return mine[: stop - start].movedim(0, dim).contiguous()

@@ -1,0 +1,83 @@
+"""Warnings and errors in the words of PyTorch's, of one process alone."""
+
+import importlib
+import sys
+import warnings
+from functools import partial
+
+import pytest
+
+from .ranks import same, start
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+
+
+def outcome(call):
+    """The warnings of a call, and its error."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        error = None
+        try:
+            call()
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {str(raised).partition('.')[0]}"
+    return [f"{each.category.__name__}: {each.message}" for each in given], error
+
+
+def advised_against(torch, tell):
+    dist = start(torch)
+    f = importlib.import_module(f"{torch.__name__}.distributed.nn.functional")
+    x = torch.ones(2)
+    for call in (
+        lambda: dist.all_gather_into_tensor(torch.zeros(2), x), lambda: dist.all_gather_single(torch.zeros(2), x),
+        lambda: dist.reduce_scatter_tensor(torch.zeros(2), x), lambda: dist.reduce_scatter_single(torch.zeros(2), x),
+        lambda: dist._all_gather_base(torch.zeros(2), x), lambda: dist._reduce_scatter_base(torch.zeros(2), x),
+        lambda: dist.all_reduce_coalesced([x]), lambda: dist.all_gather_coalesced([[x]], [x]),
+        lambda: dist.reduce_op.MAX, lambda: dist.all_to_all_single(torch.zeros(2), x),
+        lambda: f.all_reduce(x), lambda: f.broadcast(x, 0), lambda: f.all_gather(x), lambda: f.gather(x),
+        lambda: f.reduce_scatter(x, [x]), lambda: f.all_to_all_single(x, x), lambda: f._all_gather_base(x, x),
+        lambda: f.all_to_all([x], [x]), lambda: f.reduce(x, 0), lambda: f.scatter([x]),
+        lambda: dist.all_reduce(x, group=dist.GroupMember.NON_GROUP_MEMBER),
+    ):  # fmt: skip
+        tell(outcome(call))
+    own = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    tell(outcome(lambda: own(x).sum().backward()))
+
+
+def refused(torch, tell):
+    dist = start(torch)
+    x, limit = torch.ones(2), "3 seconds"
+    for call in (
+        lambda: dist.new_group([0, 0]), lambda: dist.new_group([0, 1]), lambda: dist.new_group([1]),
+        lambda: dist.new_group([0], backend="foo"), lambda: dist.new_group([0], timeout=limit),
+        lambda: dist.split_group(None, []), lambda: dist.init_process_group("gloo"),
+        lambda: dist.batch_isend_irecv([3]), lambda: dist.get_group_rank(dist.new_group([0]), 5) and None,
+        lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG),
+        lambda: dist.all_reduce(x, async_op=True).source_rank(), lambda: dist.destroy_process_group(),
+        lambda: dist.get_rank(), lambda: dist.all_reduce(x), lambda: dist.destroy_process_group(),
+    ):  # fmt: skip
+        told = outcome(call)
+        tell(told[0], told[1] and told[1].partition(" part of group ")[0])
+    alone = {"rank": 0, "world_size": 1}
+    for backend, how in (
+        ("foo", alone), ("cpu:gloo,cuda", alone), (3, alone), ("gloo", {}), ("gloo", {"world_size": 1}),
+        ("cpu:gloo,cpu:gloo", alone), ("gloo", {"init_method": "tcp://nowhere:1"}),
+    ):  # fmt: skip
+        told = outcome(partial(dist.init_process_group, backend, store=dist.HashStore(), **how))
+        tell(told[0], " ".join(told[1].split()))
+    for method, how in (
+        ("zzz://somewhere", alone), (None, alone), ("file:///a/b", {}), ("tcp://localhost", alone),
+        ("tcp://localhost:1", {"rank": 0}), (3, {}),
+    ):  # fmt: skip
+        tell(outcome(partial(dist.init_process_group, "gloo", init_method=method, **how)))
+    dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    tell(dist.get_backend(), dist.get_world_size(), dist.get_process_group_ranks(None))
+
+
+def words(torch, tell):
+    advised_against(torch, tell)
+    refused(torch, tell)
+
+
+def test_warnings_and_errors():
+    same(words, 1)
