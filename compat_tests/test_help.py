@@ -100,6 +100,10 @@ def test_every_public_name_has_a_signature(namespace: str) -> None:
     assert not silent
 
 
+# Classes that torch hands on from where Python finds their sources.
+_IN_THEIR_FILES = ("Future", "PyTorchFileReader", "ScriptModule")
+
+
 # Of other namespaces, files are not as PyTorch has them.
 @pytest.mark.parametrize(
     "namespace",
@@ -116,12 +120,21 @@ def test_names_live_where_pytorch_has_them(namespace: str) -> None:
         theirs = getattr(model, "__module__", None) or ""
         if not (inspect.isroutine(value) or inspect.isclass(value)) or not is_ours(value):
             continue
-        if namespace == "torch" and name not in functions:  # what is loaded when first used
+        if name in _IN_THEIR_FILES:
             continue
         if theirs.startswith("torch") and "._" not in theirs:
             ours = "torch" + value.__module__.removeprefix("torchlite").removeprefix("torch")
             elsewhere |= {name: (ours, theirs)} if ours != theirs else {}
     assert not elsewhere
+
+
+@pytest.mark.parametrize("name", sorted({*torch.distributions.__all__} - {*torch.distributions.transforms.__all__}))
+def test_distributions_live_where_pytorch_has_them(name: str) -> None:
+    ours, theirs = getattr(torchlite.distributions, name), getattr(torch.distributions, name)
+    assert ours.__module__ == "torchlite" + theirs.__module__.removeprefix("torch")
+    assert ours.__qualname__ == theirs.__qualname__
+    assert pickle.loads(pickle.dumps(ours)) is ours
+    assert f"class {name}" in inspect.getsource(ours)
 
 
 def test_under_the_alias_functions_bear_pytorchs_names() -> None:

@@ -19,10 +19,12 @@ from .core.values import layout as _layout
 from .core.values.device import device, get_default_device, set_default_device
 from .core.values.dtype import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from .core.values.layout import layout, memory_format
+from .core.values.pickling import live_here as _live_here
 from .core.values.schemes import SCHEMES as _SCHEMES
 from .core.values.schemes import qscheme
 from .core.values.size import Size
 from .queries import *
+from .queries import __all__ as _queries
 from .random import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .torch_version import __version__
 
@@ -31,6 +33,11 @@ globals().update(_layout.NAMES, **_SCHEMES)
 globals().update(_functions)
 globals().update(_STORAGES, Storage=_STORAGES["FloatStorage"], _storage_classes={*_STORAGES.values(), UntypedStorage})
 globals().update(_dtype.NAMES, bool=_dtype.bool_)
+
+_live_here(
+    globals(), *_queries, "get_default_device", "get_default_dtype", "is_grad_enabled", "is_inference_mode_enabled",
+    "set_default_device", "set_default_dtype",
+)  # fmt: skip
 
 # Loaded when first used.
 _LATER = frozenset((
@@ -97,6 +104,9 @@ _NAMES_LATER = {
         sym_not sym_sqrt sym_sum SymBool SymFloat SymInt
     """,
 }
+_ROOMS = (  # whose functions are shown as torch's own
+    "amp.autocast_mode", "amp.legacy", "autograd.anomaly_mode", "compiler", "jit", "settings", "streams", "symbolic",
+)  # fmt: skip
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 
 
@@ -107,6 +117,8 @@ def __getattr__(name: str) -> _Any:
         return _sys.modules[__name__]
     if name in _HOME:
         room = _importlib.import_module(f".{_HOME[name]}", __name__)
+        if _HOME[name] in _ROOMS:
+            _live_here({"__name__": __name__, name: vars(room)[name]}, name)
         return _functions[name] if name in _functions else getattr(room, name)
     if name.startswith(("_foreach_", "_amp_foreach_")):
         _importlib.import_module(".operations.torch_names.foreach", __name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys as _sys
 
 from ..absent import lacking
+from ..core.values.pickling import bear_name
 from . import (
     categories,
     composed,
@@ -62,9 +63,18 @@ _ALSO = {
     multivariate: "lowrank_multivariate_normal multivariate_normal",
     matrices: "lkj_cholesky wishart",
 }
+_AND = {
+    "exp_family": "ExponentialFamily", "lkj_cholesky": "LKJCholesky",
+    "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+    "relaxed_bernoulli": "LogitRelaxedBernoulli RelaxedBernoulli",
+    "relaxed_categorical": "ExpRelaxedCategorical RelaxedOneHotCategorical",
+}  # fmt: skip
 for _module, _names in _ALSO.items():
     for _name in _names.split():
         globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _module
+        _plain = _name.replace("_", "").lower()
+        for _class in _AND.get(_name, "").split() or [n for n in vars(_module) if n.lower() == _plain]:
+            bear_name(vars(_module)[_class], f"{__name__}.{_name}")
 
 __all__ = [
     *transforms.__all__, "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli",

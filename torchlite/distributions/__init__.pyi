@@ -66,6 +66,7 @@ from torchlite.distributions.location_scale import Uniform as Uniform
 from torchlite.distributions.location_scale import VonMises as VonMises
 from torchlite.distributions.transformed import Weibull as Weibull
 from torchlite.distributions.matrices import Wishart as Wishart
+from torchlite.core.values.pickling import bear_name as bear_name
 from torchlite.distributions import categories as categories
 from torchlite.distributions import composed as composed
 from torchlite.distributions import constraint_registry as constraint_registry

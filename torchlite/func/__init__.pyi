@@ -22,6 +22,7 @@ from torchlite.core.values.pickling import live_here as live_here
 from torchlite.func import mapping as mapping
 from torchlite.func import nested as nested
 from torchlite.func import patterns as patterns
+from torchlite.func import plans as plans
 from torchlite.func.rearrange import rearrange as rearrange
 from torchlite.nn.utils.functional_call import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from torchlite.func import reverse as reverse

@@ -23,12 +23,12 @@ def bear_name(cls: type, module: str) -> None:
 def live_here(room: dict[str, Any], *names: str) -> None:
     """Let functions that a module hands on from files in it be shown, and pickled, as its own; all, or those named."""
     home = room["__name__"]
-    inside = home.partition(".")[2] + "."  # of torchlite, or of torch, as names are while the alias is on
+    _, dot, path = home.partition(".")  # of torchlite, or of torch, as names are while the alias is on
     for name in names or room:
         f = room[name]
         if isinstance(f, FunctionType) or hasattr(f, "general"):
             root, _, rest = f.__module__.partition(".")
-            if root in ("torchlite", "torch") and rest.startswith(inside):
+            if root in ("torchlite", "torch") and rest.startswith(path + dot):
                 f.__module__ = home
 
 
