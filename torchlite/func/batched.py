@@ -57,7 +57,7 @@ class BatchLevel(Level):
         if op.batch is not BROADCAST and not isinstance(op.batch, Leading):
             return None
         state = local.state
-        mode = state.mode.beneath if self.depth == 1 else state.mode
+        mode: Any = state.mode.beneath if self.depth == 1 else state.mode
         noted = Noted(insides, mode)
         backend = next(b for i in op.operands for t in tensors_in(values[i]) if (b := t.backend).level == self.serial)
         result = state.within(mode.but(kernels=noted), backend.compute, op, values)

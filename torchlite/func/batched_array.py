@@ -21,7 +21,7 @@ class Batched(BatchedParts, Lifted):
         self.shape = (*shape[:dim], *shape[dim + 1 :])
 
     @property
-    def mark(self) -> int:  # type: ignore[override]
+    def mark(self) -> int:
         return self.dim
 
     def over(self, inside: Tensor) -> Batched:
