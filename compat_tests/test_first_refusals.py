@@ -181,3 +181,14 @@ class Outer(torch.autograd.Function):
 with torch.autograd.detect_anomaly(): Outer.apply(x).sum().backward()
 """
     assert outcome(torchlite, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("call", ["y.index_add(0, i, s)", "y.scatter_add(0, i, s)", "torch.addcmul(y, o, o)", "o * y"])
+def test_what_keeps_nothing_runs_twice(call):
+    """Under hooks for saved tensors too, which are given nothing there."""
+    program = f"""
+y, o, i, s = torch.ones(3, requires_grad=True).clone(), torch.ones(3), torch.tensor([0]), torch.ones(1)
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): z = {call}
+z.sum().backward(inputs=[y]); z.backward(o, inputs=[y])
+"""
+    assert outcome(torchlite, program) == outcome(torch, program)

@@ -136,7 +136,8 @@ class Recording(Declaration):
             for entry in saved if entry.__class__ is tuple or entry.__class__ is SavedOutput
         ]  # fmt: skip
         odd = [b for b in [t.backend for t in kept] if b.lazy or b.handed or b.layout is not strided]
-        node.saved_entries = Hooked(saved) if stack or odd else entries_of(saved)
+        found = entries_of(saved)  # of which there may be none
+        node.saved_entries = Hooked(saved) if found and (stack or odd) else found
         if self._to_note:
             node.plain_values = self.noted(values, results)
 
