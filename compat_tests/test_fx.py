@@ -67,6 +67,50 @@ FUNCTIONS = {
     "losses": lambda lib, F: lambda x: F.mse_loss(x, x) + F.cross_entropy(x, x.argmax(1)),
     "padding": lambda lib, F: lambda x: F.pad(x, (1, 2), value=3.0),
     "interpolating": lambda lib, F: lambda x: F.interpolate(x[None], scale_factor=2.0),
+    "choices": lambda lib, F: lambda x: lib.where(x > 0, x, -x).clamp(min=-1, max=1),
+    "reductions": lambda lib, F: lambda x: (
+        (x.sum(), x.mean(0), x.max(dim=1).values, x.std(1, unbiased=False), x.var(0))
+    ),
+    "order": lambda lib, F: lambda x: (x.sort(dim=1)[0], lib.topk(x, 2)[1], x.argsort(1)),
+    "scattering": lambda lib, F: lambda x: lib.zeros(2, 3).scatter(1, x.argmax(1, keepdim=True), 1.0),
+    "gathering": lambda lib, F: lambda x: x.gather(1, x.argsort(1)),
+    "chunks": lambda lib, F: lambda x: lib.chunk(x, 2)[1] + x.unbind(0)[0],
+    "matrix products": lambda lib, F: lambda x: lib.matmul(x, x.T) @ x,
+    "batches of products": lambda lib, F: lambda x: lib.bmm(x[None], x.t()[None]).squeeze(0),
+    "convolution": lambda lib, F: lambda x: F.conv1d(x[None], lib.ones(2, 2, 2)),
+    "attention": lambda lib, F: lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "dropout": lambda lib, F: lambda x: F.dropout(x, 0.5, training=False),
+    "one-hot vectors": lambda lib, F: lambda x: F.one_hot(x.argmax(1), 3),
+    "unfolding": lambda lib, F: lambda x: F.unfold(x[None, None], (1, 2)),
+    "scans": lambda lib, F: lambda x: x.cumsum(0).cumprod(1).flip(1).roll(1, 0),
+    "tensor products": lambda lib, F: lambda x: lib.tensordot(x, x, dims=([1], [1])),
+    "splitting": lambda lib, F: lambda x: lib.split(x, 1)[0],
+    "distances": lambda lib, F: lambda x: lib.cdist(x, x),
+    "sets": lambda lib, F: lambda x: lib.unique(x),
+    "grids": lambda lib, F: lambda x: lib.meshgrid(x[0], x[1], indexing="ij"),
+    "tensors like others": lambda lib, F: lambda x: lib.zeros_like(x) + lib.full_like(x, 2.0) + x.new_ones(2, 3),
+    "arithmetic of shapes": lambda lib, F: lambda x: x.reshape(x.shape[0] * x.shape[1]).view(x.size(1), -1),
+    "numbers of dimensions": lambda lib, F: lambda x: x.sum(x.ndim - 1) + x.dim(),
+    "getattr": lambda lib, F: lambda x: x.T.requires_grad,
+    "conversions": lambda lib, F: lambda x: x.to(lib.float64).to(device="cpu", dtype=lib.float32).type(lib.float16),
+    "keywords alone": lambda lib, F: lambda x, *, scale=2.0: x * scale,
+    "nested tuples": lambda lib, F: lambda x: (x, (x, [x, {"k": x}])),
+    "slices": lambda lib, F: lambda x: x[slice(None), slice(0, 2)][..., -1],
+    "truth values": lambda lib, F: lambda x: lib.logical_and(x > 0, x < 1).any().logical_not(),
+    "activations": lambda lib, F: lambda x: (
+        F.silu(x) + F.elu(x) + F.selu(x) + F.mish(x) + F.hardswish(x) + F.logsigmoid(x) + F.tanhshrink(x)
+    ),
+    "resizing": lambda lib, F: lambda x: (
+        F.interpolate(x[None, None], size=(4, 4), mode="bilinear", align_corners=False)
+    ),
+    "sampling": lambda lib, F: lambda x: F.grid_sample(x[None, None], lib.zeros(1, 2, 2, 2), align_corners=False),
+    "adaptive pooling": lambda lib, F: lambda x: (
+        F.adaptive_avg_pool1d(x[None], 2) + F.adaptive_max_pool1d(x[None], 2) + F.lp_pool1d(x[None], 2.0, 2)
+    ),
+    "layers in place": lambda lib, F: lambda x: F.relu(x.clone(), inplace=True).add_(1),
+    "bits": lambda lib, F: lambda x: x.int() << 1 | x.int() >> 1 & 3 ^ 1,
+    "powers": lambda lib, F: lambda x: x ** 2 + 2 ** x + abs(x) - -x + +x,
+    "what is reflected and whole": lambda lib, F: lambda x: 2 // (x + 9) + 2 % (x + 9) + (lib.ones(3, 2) @ x).sum(),
 }  # fmt: skip
 ERRORS = {
     "a condition": lambda lib, F: lambda x: x if x.sum() > 0 else -x,
@@ -76,7 +120,27 @@ ERRORS = {
     "membership": lambda lib, F: lambda x: x in [1, 2],
     "int": lambda lib, F: lambda x: int(x),
     "range": lambda lib, F: lambda x: range(x),
+    "a float": lambda lib, F: lambda x: float(x),
+    "keywords": lambda lib, F: lambda x: dict(**x),
+    "a set": lambda lib, F: lambda x: {*x},
+    "a chain of comparisons": lambda lib, F: lambda x: 0 < x < 1,
+    "what a list holds": lambda lib, F: lambda x: 1 in x,
+    "an index": lambda lib, F: lambda x: [1, 2][x],
 }
+CONCRETE = {
+    "containers": (
+        lambda inp, inp2: inp["a"] + inp["z"][0] + inp2[0]["b"] + inp2[1],
+        lambda PH: {"inp": {"a": PH, "z": [PH, True]}, "inp2": [{"b": PH}, PH]},
+        lambda o: ({"a": o, "z": [o, True]}, [{"b": o}, o]),
+    ),
+    "nested results": (
+        lambda pair: (pair[0] * 2, {"s": pair[1] + 1}), lambda PH: {"pair": (PH, PH)}, lambda o: ((o, o),),
+    ),
+    "a flag": (lambda x, flag: x + 1 if flag else x - 1, lambda PH: {"flag": True}, lambda o: (o, True)),
+    "a default": (lambda x, flag=None: x + 1 if flag is None else x - 1, lambda PH: {"flag": None}, lambda o: (o,)),
+    "a number": (lambda x, n: x.view(n, -1), lambda PH: {"n": 2}, lambda o: (o, 2)),
+    "another number": (lambda x, n: x.view(n, -1), lambda PH: {"n": 2}, lambda o: (o, 3)),
+}  # fmt: skip
 
 
 def plain(text, lib):
@@ -126,6 +190,21 @@ def test_functions_become_the_graphs_that_they_become_in_pytorch(program, capsys
     assert found[1][0] == found[0][0]
     for mine, real in zip(found[1][1:], found[0][1:], strict=True):
         assert close(mine, real)
+
+
+@pytest.mark.parametrize(("program", "concrete", "given"), CONCRETE.values(), ids=CONCRETE)
+def test_arguments_that_are_known_and_containers(program, concrete, given, capsys):
+    found = []
+    for lib in (torch, torchlite):
+        fx = fx_of(lib)
+        module = fx.symbolic_trace(program, concrete_args=concrete(fx.PH))
+        try:
+            result = values(lib, module(*given(lib.ones(4))))
+            again = values(lib, fx.Interpreter(module).run(*given(lib.ones(4))))
+        except Exception as error:
+            result = again = type(error).__name__, str(error)
+        found.append((module.code, plain(str(module.graph), lib), result, again))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("program", ERRORS.values(), ids=ERRORS)

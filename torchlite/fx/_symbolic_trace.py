@@ -7,6 +7,7 @@ import copy
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import operator
 import sys
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core.machine import Tensor
+from ..core.values import warn
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -24,6 +26,7 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node
 from .proxy import ParameterProxy, Proxy, TracerBase
+from .pytree_codegen import flattened
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
@@ -85,7 +88,9 @@ def _as_node(orig: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         found = next((p for p in _pytree.tree_leaves((args, kwargs)) if isinstance(p, Proxy)), None)
         if found is not None:
-            return found.tracer.create_proxy("call_function", orig, args, kwargs)
+            made = found.tracer.create_proxy("call_function", orig, args, kwargs)
+            made.node.meta["is_wrapped"] = True
+            return made
         return orig(*args, **kwargs)
 
     return wrapped
@@ -249,14 +254,13 @@ class Tracer(TracerBase):
                     f"Tracing expected {len(names)} arguments but got {len(concrete_args)} concrete arguments"
                 )
             concrete_args = dict(zip(names, concrete_args, strict=True))
-        flat = bool(concrete_args) and any(isinstance(v, (dict, list, tuple)) for v in concrete_args.values())
 
         def argument(name: str) -> Any:
             kind = annotations.get(name)
             kind = None if isinstance(kind, str) or name.startswith("*") else kind
-            if concrete_args and name in concrete_args:
-                return self._concrete(name, concrete_args[name], kind)
             given = () if name not in defaults else (defaults[name],)
+            if concrete_args and name in concrete_args:
+                return self._concrete(name, concrete_args[name], given)
             return self.create_proxy("placeholder", name, given, {}, type_expr=kind)
 
         args.extend([argument(name) for name in names])
@@ -265,22 +269,36 @@ class Tracer(TracerBase):
             args.append(argument("*" + code.co_varnames[count]))
         if code.co_flags & inspect.CO_VARKEYWORDS:
             args.append(argument("**" + code.co_varnames[count + bool(code.co_flags & inspect.CO_VARARGS)]))
-        if flat:
-            raise NotImplementedError("concrete arguments with containers of placeholders are not traced")
-        return _called_with(root_fn, names, positional - is_module, is_module, code), args
+        called = _called_with(root_fn, names, positional - is_module, is_module, code)
+        if not concrete_args:
+            return called, args
+        called, args, codegen = flattened(called, list(code.co_varnames[:count]), args)
+        if codegen is not None:
+            self.graph.set_codegen(codegen)
+        return called, args
 
-    def _concrete(self, name: str, value: Any, kind: Any) -> Any:
-        """A value that an argument has, with a placeholder that checks it."""
-        if value is PH:
-            return self.create_proxy("placeholder", name, (), {}, type_expr=kind)
-        made = self.create_proxy("placeholder", name, (), {}, type_expr=kind)
-        message = f"{name} has been specialized to have value {value} but got another value"
-        if value is None:
-            self.create_proxy("call_function", _assert_is_none, (made, message), {})
-        elif isinstance(value, (bool, int, float)):
-            same = self.create_proxy("call_function", operator.eq, (made, value), {})
-            self.create_proxy("call_function", importlib.import_module(_ROOT)._assert, (same, message), {})
-        return value
+    def _concrete(self, name: str, value: Any, default: Any) -> Any:
+        """A value that an argument has, with a placeholder that checks it; containers may hold some of both."""
+        numbers = itertools.count(1)
+
+        def placed(leaf: Any) -> Any:
+            made = self.create_proxy("placeholder", f"{name}_{next(numbers)}", default, {})
+            if leaf is PH:
+                return made
+            message = f"{name} has been specialized to have value {leaf} but got another value"
+            if leaf is None:
+                self.create_proxy("call_function", _assert_is_none, (made, message), {})
+            elif isinstance(leaf, (bool, int, float, str)):
+                same = self.create_proxy("call_function", operator.eq, (made, leaf), {})
+                self.create_proxy("call_function", importlib.import_module(_ROOT)._assert, (same, message), {})
+            else:
+                warn(
+                    f"Was not able to add assertion to verify correct input {name} to specialized function. It is up "
+                    "to the user to make sure that your inputs match the inputs you specialized the function with."
+                )
+            return leaf
+
+        return _pytree.tree_map(placed, value)
 
     # ---- the run
 

@@ -14,6 +14,7 @@ from ..core.values.device import device
 from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format
 from ..utils import _pytree
+from . import _pytree as fx_pytree
 from .node import Node, _get_qualified_name, _type_repr, map_arg, nodes_in
 
 _ROOT = __package__.partition(".")[0]
@@ -50,7 +51,7 @@ def _builtins() -> dict[str, Any]:
     torch = importlib.import_module(_ROOT)
     return {
         "inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": device,
-        "fx_pytree": _pytree, "pytree": _pytree,
+        "fx_pytree": fx_pytree, "pytree": _pytree,
     }  # fmt: skip
 
 
@@ -98,7 +99,8 @@ class CodeGen:
         text = "".join([*writing.renamed, *body])
         indented = "\n".join(["    " + line for line in text.split("\n")])
         used = dict(writing.globals)
-        return PythonCode(f"\n\n\n{head}\n{indented}", used)
+        wrapped = "\n".join([f'torch.fx._symbolic_trace.wrap("{name}")' for name in writing.wrapped])
+        return PythonCode(f"\n{wrapped}\n\n{head}\n{indented}", used)
 
 
 class _Writing:
@@ -111,6 +113,7 @@ class _Writing:
         self.lines: list[str] = []
         self.renamed: list[str] = []  # what gives arguments the names of their nodes
         self.returns = ""
+        self.wrapped: dict[str, None] = {}  # functions whose calls are nodes when the code is traced again
         if namespace is not None:
             for name, value in _builtins().items():
                 self.named(name, value)
@@ -240,6 +243,8 @@ class _Writing:
             return f"{written};  {made} = {self.argument(node.args[0])}"
         qualified = _get_qualified_name(target)
         called = qualified if home == "builtins" and "." not in qualified else self.named(qualified, target)
+        if node.meta.get("is_wrapped", False):
+            self.wrapped[called] = None
         if called == "getattr" and isinstance(node.args, tuple) and isinstance(node.args[1], str):
             attribute = node.args[1]
             if attribute.isidentifier() and len(node.args) == 2:

@@ -16,6 +16,7 @@ from typing import Any
 from ..nn.modules.module import Module
 from .codegen import PythonCode
 from .graph import Graph
+from .pytree_codegen import _PyTreeCodeGen
 
 __all__ = ["GraphModule", "reduce_graph_module", "reduce_package_graph_module"]
 
@@ -203,6 +204,9 @@ class GraphModule(Module):
         made = self._graph.python_code(root_module="self")
         self._code = made.src
         type(self).forward = _forward_from_src(self._code, made.globals)
+        if isinstance(self._graph._codegen, _PyTreeCodeGen):
+            self._in_spec = self._graph._codegen.pytree_info.in_spec
+            self._out_spec = self._graph._codegen.pytree_info.out_spec
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

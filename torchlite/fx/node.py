@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,12 @@ def _get_qualified_name(func: Any) -> str:
     home = getattr(func, "__module__", None) or "torch"
     if functions.get(name) is func and home.partition(".")[0] in (_ROOT, "torch"):
         return f"torch.functional.{name}" if home.endswith(".functional") else f"torch.{name}"
+    if vars(sys.modules[_ROOT]).get(name) is func:
+        return f"torch.{name}"
+    if name in _NATIVE_NN and getattr(functional, name.replace("log_", "log"), None) is func:
+        return f"torch._C._nn.{name}"
     if getattr(functional, name, None) is func:
-        return f"torch._C._nn.{name}" if name in _NATIVE_NN else f"torch.nn.functional.{name}"
+        return f"torch.nn.functional.{name}"
     if getattr(Tensor, name, None) is func:
         return f"torch.Tensor.{name}"
     if name == "<lambda>":
@@ -58,7 +63,7 @@ def _get_qualified_name(func: Any) -> str:
 
 # Functions of `torch.nn.functional` that PyTorch has in its compiled core.
 _NATIVE_NN = frozenset((
-    "avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "leaky_relu_", "linear", "logsigmoid", "one_hot",
+    "avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "leaky_relu_", "linear", "log_sigmoid", "one_hot",
     "scaled_dot_product_attention", "softplus", "softshrink",
 ))  # fmt: skip
 

@@ -214,16 +214,42 @@ class Proxy:
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=_named(tracer, orig_method))
 
 
+def _signature(parameters: str) -> inspect.Signature:
+    return inspect.signature(eval(f"lambda {parameters}: None"))
+
+
+# Functions that PyTorch has in Python, with its parameters.
+_HANDED_ON = {
+    f"torch.functional.{name}": _signature(parameters)
+    for name, parameters in {
+        "cdist": "x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'",
+        "lu": "A, pivot=True, get_infos=False, out=None",
+        "norm": "input, p='fro', dim=None, keepdim=False, out=None, dtype=None",
+        "split": "tensor, split_size_or_sections, dim=0",
+        "stft": "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', "
+        "normalized=False, onesided=None, return_complex=None, align_to_window=None",
+        "tensordot": "a, b, dims=2, out=None",
+        "unique": "input, sorted=True, return_inverse=False, return_counts=False, dim=None",
+        "unique_consecutive": "input, return_inverse=False, return_counts=False, dim=None",
+    }.items()
+}
+
+
 def _as_handed_on(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call as PyTorch's functions in Python hand it on: what has a default is named."""
-    if not _get_qualified_name(function).startswith("torch.nn.functional."):
+    name = _get_qualified_name(function)
+    if name in _HANDED_ON:
+        signature = _HANDED_ON[name]
+    elif name.startswith("torch.nn.functional."):
+        signature = inspect.signature(function)
+    else:
         return args, kwargs
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    params = inspect.signature(function).parameters
+    params = signature.parameters
     given = [value for name, value in bound.arguments.items() if params[name].default is inspect.Parameter.empty]
     named = {name: v for name, v in bound.arguments.items() if params[name].default is not inspect.Parameter.empty}
-    if named.get("out", ...) is None:
+    if named.get("out", ...) is None and name not in _HANDED_ON and not name.endswith(".normalize"):
         del named["out"]
     return tuple(given), named
 
