@@ -13,18 +13,18 @@ def chosen(low: float, high: float, first: int, last: int, symmetric: bool = Fal
         steps = -((last - first) // 2 + 1), (last - first) // 2
         widest = max(abs(low / steps[0]), abs(high / steps[1]))
         low, high = widest * steps[0], widest * steps[1]
-    low, high = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
+    low, high = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))  # type: ignore[assignment]
     scale = (float(high) - float(low)) / (last - first)
     if np.float32(scale) == 0 or np.isinf(np.float32(1) / np.float32(scale)):
         scale = 0.1
     if scale < _SMALLEST:
         before, scale = scale, float(np.float32(_SMALLEST))
         if low == 0:
-            high = np.float32(scale * (last - first))
+            high = np.float32(scale * (last - first))  # type: ignore[assignment]
         elif high == 0:
-            low = np.float32(-scale * (last - first))
+            low = np.float32(-scale * (last - first))  # type: ignore[assignment]
         else:
-            low, high = low * np.float32(scale / before), high * np.float32(scale / before)
+            low, high = low * np.float32(scale / before), high * np.float32(scale / before)  # type: ignore[assignment]
     # Of the two ends, that counts from which the error of zero is the smaller.
     from_low, from_high = first - float(low) / scale, last - float(high) / scale
     errors = abs(first) - abs(float(low) / scale), abs(last) - abs(float(high) / scale)

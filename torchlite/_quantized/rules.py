@@ -15,7 +15,7 @@ rule = QuantizedBackend.rule
 
 
 def _is_quantized(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_quantized
+    return isinstance(value, Tensor) and value.is_quantized  # type: ignore[return-value]
 
 
 def _each(f: Callable[[Tensor], Any], value: Any) -> Any:

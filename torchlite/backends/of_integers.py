@@ -130,7 +130,7 @@ def quantized_backend(home: Backend) -> Any:
 
 def _twin(home: Backend) -> Backend:
     twin = copy.copy(home)
-    twin.__class__ = _quantized(type(home))
+    twin.__class__ = _quantized(type(home))  # type: ignore[arg-type]
     twin.__dict__.pop("guarded", None)
     twin.real, twin.layout, twin.Array = twin, strided, QuantizedArray
     return twin
@@ -165,7 +165,7 @@ def rounded(t: Tensor, quantizer: PerTensor | PerChannel, d: dt.dtype) -> Tensor
     if isinstance(quantizer, PerTensor):
         scale, zero_point = t.new_tensor(quantizer.scale, dtype=dt.float32), quantizer.zero_point
     else:
-        scale, zero_point = (_along(v, quantizer.axis, t.dim()) for v in (quantizer.scales, quantizer.zero_points))
+        scale, zero_point = (_along(v, quantizer.axis, t.dim()) for v in (quantizer.scales, quantizer.zero_points))  # type: ignore[assignment]
         scale = scale.float()
     kind = INTEGERS[d.name]
     limits = dt.iinfo(kind)

@@ -94,7 +94,7 @@ class _Functions(Attempt):
     def _start(self, local: int, number: int) -> Any:
         texts, mine = self._texts(local), self._context.get_start_method() != "forkserver"
         what = (self._entry, self._args, texts, self._result_file(local), mine)
-        return _Process(self._context.Process(target=_call, args=what))
+        return _Process(self._context.Process(target=_call, args=what))  # type: ignore[attr-defined]
 
     def _result_file(self, local: int) -> str:
         return f"{self.folder}/{local}.result"
@@ -147,4 +147,4 @@ def launch_agent(
 
 
 for _public in (LaunchConfig, elastic_launch, launch_agent):
-    bear_name(_public, "torch.distributed.launcher.api")
+    bear_name(_public, "torch.distributed.launcher.api")  # type: ignore[arg-type]

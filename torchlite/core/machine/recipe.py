@@ -49,7 +49,7 @@ def _by_recipe(
     listed = (results,) if single else results
     through = differentiable(op, listed)
     outputs = slice(through[-1] + 1)
-    edges_from = [None if k in constant else k for k in _edge_sources(op, values, places)]
+    edges_from: list[Any] = [None if k in constant else k for k in _edge_sources(op, values, places)]
     keeping = _keeping(op, values, places, len(op.rules) == len(edges_from))
     operand_forms = op.operand_forms(values, listed, [None] * len(edges_from))
     reshaped = op.follows_edges and operand_forms is not None

@@ -233,5 +233,5 @@ class FileSystemReader(StorageReader):
         return FileSystemWriter.validate_checkpoint_id(checkpoint_id)
 
 
-for _cls in (FileSystemReader, FileSystemWriter):
+for _cls in (FileSystemReader, FileSystemWriter):  # type: ignore[assignment]
     bear_name(_cls, "torch.distributed.checkpoint.filesystem")

@@ -22,7 +22,7 @@ def unflattened(flat: dict[str, Any], own: Sequence[Sequence[dict[str, Any]]]) -
     state: dict[str, Any] = {}
     groups = []
     for group in (group for several in own for group in several):
-        options = {}
+        options: dict[str, Any] = {}
         for name in group["params"]:
             start = f"state.{name}."
             found = {key.removeprefix(start): value for key, value in flat.items() if key.startswith(start)}

@@ -66,6 +66,7 @@ def _kind(model: Module, options: StateDictOptions) -> Iterator[bool]:
     if not FullyShardedDataParallel.fsdp_modules(model):
         yield False
         return
+    config: Any
     kind, config = StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig()
     if options.full_state_dict:
         kind, config = StateDictType.FULL_STATE_DICT, FullStateDictConfig()
@@ -81,7 +82,7 @@ def _handed_out(state: dict[str, Any], options: StateDictOptions) -> dict[str, A
 
     def given(value: Any) -> Any:
         if isinstance(value, DTensor) and options.full_state_dict:
-            value = value.detach().full_tensor()
+            value = value.detach().full_tensor()  # type: ignore[attr-defined]
         return value.cpu() if options.cpu_offload and isinstance(value, Tensor) else value
 
     found = tree_map(given, state)

@@ -78,7 +78,7 @@ class FSDPModule:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Making another of a sharded module's class makes one of the class that it was of."""
         plain = cls.__mro__[2]
-        made = plain.__new__(plain)
+        made = plain.__new__(plain)  # type: ignore[call-overload]
         made.__init__(*args, **kwargs)
         return made
 
@@ -206,7 +206,7 @@ def fully_shard(
             frees=reshard_after_forward is not False,
         )  # fmt: skip
     for each in modules:
-        each.__class__ = _class_of(type(each))
+        each.__class__ = _class_of(type(each))  # type: ignore[arg-type]
         each.__dict__[_STATE] = _State(each, group if each is modules[0] else None, mp_policy, reshard_after_forward)
     return module
 

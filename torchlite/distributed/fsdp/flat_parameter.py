@@ -53,12 +53,12 @@ class FlatHandle(Handle):
     def register(self) -> None:
         """Let the shards be the parameters that programs see."""
         if not self.original:
-            self.unit._parameters["_flat_param"] = self.pieces[0]
+            self.unit._parameters["_flat_param"] = self.pieces[0]  # type: ignore[assignment]
             self.leave()
             return
         for place, piece in zip(self.places, self.pieces):
             for owner, name in place.owners:
-                owner._parameters[name] = piece
+                owner._parameters[name] = piece  # type: ignore[assignment]
 
     def leave(self) -> None:
         """Take the parameters from their owners, who are left with the shapes unless they show the pieces."""
@@ -145,7 +145,7 @@ class FlatHandle(Handle):
     def _take(self, full: Tensor, with_grads: bool) -> None:
         """Let the shards be what the owners' whole parameters are now."""
         with no_grad():
-            shown = [place.owner._parameters[place.name] for place in self.places]
+            shown: list[Any] = [place.owner._parameters[place.name] for place in self.places]
             for place, param in zip(self.places, shown):  # a parameter may have been put in another's place
                 full[place.start : place.stop].view(place.shape).copy_(param)
             self.local.detach().copy_(full[self.begin : self.begin + self.step])

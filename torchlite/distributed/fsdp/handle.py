@@ -121,6 +121,8 @@ class Handle:
     ) -> None:
         self.group, self.replicas, self.device = group, replicas, device
         self.param_dtype, self.reduce_dtype = param_dtype, reduce_dtype
+        self.size: int
+        self.rank: int
         self.size, self.rank = (1, 0) if group is None else (group.size(), group.rank())
         self.frees, self.frees_after_backward = frees, True
         self.syncs = self.syncs_replicas = True

@@ -45,7 +45,7 @@ class DTensor(Tensor):
                 stacklevel=2,
             )
         shape, stride, dtype = spec.tensor_meta
-        made = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: Any = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
             cls, shape, strides=stride, dtype=dtype, device=local_tensor.device, layout=local_tensor.layout,
             requires_grad=requires_grad,
         )  # fmt: skip
@@ -248,7 +248,7 @@ class _Redistribute(Function):
         return _moved(whole, placements)
 
     @staticmethod
-    def backward(ctx: Any, grad: DTensor) -> Any:
+    def backward(ctx: Any, grad: Any) -> Any:
         grad = grad if ctx.dtype is None else grad.to(ctx.dtype)
         return _moved(grad, _reducible(ctx.placements)), None, None
 
@@ -291,7 +291,7 @@ def distribute_tensor(
         redistributed(local, spec, wanted), DTensorSpec(mesh, wanted, spec.tensor_meta),
         requires_grad=tensor.requires_grad,
     )  # fmt: skip
-    return Parameter(made, requires_grad=tensor.requires_grad) if isinstance(tensor, Parameter) else made
+    return Parameter(made, requires_grad=tensor.requires_grad) if isinstance(tensor, Parameter) else made  # type: ignore[return-value]
 
 
 def distribute_module(
@@ -336,7 +336,7 @@ def _factory(name: str) -> Callable[..., DTensor]:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"As `torch.{name}`, over a mesh."
-    bear_name(make, "torch.distributed.tensor")
+    bear_name(make, "torch.distributed.tensor")  # type: ignore[arg-type]
     return make
 
 

@@ -96,7 +96,7 @@ def _chosen(call: Call, in_place: bool) -> tuple[tuple[Placement, ...], list[tup
             fit = [each for each in known if each.output == each.inputs[0] == now[0]] or known[-1:]
         if nested:
             fit = known[-1:]
-        chosen.append(min(fit, key=lambda each, now=now: _cost(operands, now, each)))
+        chosen.append(min(fit, key=lambda each, now=now: _cost(operands, now, each)))  # type: ignore[misc]
     return tuple([each.output for each in chosen]), [
         tuple([each.inputs[at] for each in chosen]) for at in range(len(operands))
     ]
