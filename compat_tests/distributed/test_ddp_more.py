@@ -1,5 +1,6 @@
 """What DistributedDataParallel is used with: communication hooks, uneven inputs, batch norm over all processes."""
 
+import importlib
 import sys
 
 import pytest
@@ -12,8 +13,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work 
 
 
 def hooks(torch):
-    import importlib
-
     home = f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks"
     names = ("default_hooks", "powerSGD_hook", "post_localSGD_hook")
     return [importlib.import_module(f"{home}.{name}") for name in names]
@@ -98,8 +97,6 @@ def early_end(torch, dist, tell):
 
 
 def joined_collective(torch, dist, tell):
-    import importlib
-
     join = importlib.import_module(f"{torch.__name__}.distributed.algorithms.join")
 
     class Hook(join.JoinHook):
@@ -223,3 +220,86 @@ def stories(torch, tell):
 
 def test_hooks_and_uneven_inputs():
     same_numbers(stories)
+
+
+def net(torch):
+    made = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    with torch.no_grad():
+        for number, param in enumerate(made.parameters()):
+            param.copy_(torch.sin(torch.arange(param.numel()) + number).reshape(param.shape) / 2)
+    return made
+
+
+def inputs(torch, dist, step=0):
+    return torch.sin(torch.arange(12.0).reshape(4, 3) + step + 7 * dist.get_rank())
+
+
+def over_meshes(torch, dist, tell):
+    wrap, world = torch.nn.parallel.DistributedDataParallel, dist.group.WORLD
+    mesh, grid = dist.init_device_mesh("cpu", (2,)), dist.init_device_mesh("cpu", (1, 2), mesh_dim_names=("a", "b"))
+    made, plain = wrap(net(torch), device_mesh=mesh), net(torch)
+    made(inputs(torch, dist)).square().sum().backward()
+    tell([param.grad for param in made.parameters()])
+    weight = plain[0].weight
+    tell(*[str(attempt(call)).split(", but")[0] for call in (
+        lambda: wrap(plain, device_mesh=mesh, process_group=world), lambda: wrap(plain, device_mesh=grid),
+        lambda: wrap(plain, delay_all_reduce_named_params=[("0.weight", weight)]),
+        lambda: wrap(plain, param_to_hook_all_reduce=weight),
+    )])  # fmt: skip
+
+
+def reduced_later(torch, dist, tell):
+    plain = net(torch)
+    later = [("2.weight", plain[2].weight), ("2.bias", plain[2].bias)]
+    made = torch.nn.parallel.DistributedDataParallel(
+        plain, delay_all_reduce_named_params=later, param_to_hook_all_reduce=plain[0].weight
+    )
+    for step in range(2):
+        made(inputs(torch, dist, step)).square().sum().backward()
+        tell([param.grad for param in made.parameters()])
+        made.zero_grad()
+
+
+def told_of(torch, dist, tell):
+    made = torch.nn.parallel.DistributedDataParallel(net(torch))
+    for _ in range(3):
+        made(inputs(torch, dist)).sum().backward()
+    known = made._get_ddp_logging_data()
+    tell({name: known[name] for name in (
+        "world_size", "rank", "module_name", "backend_name", "bucket_sizes", "dtypes", "num_parameter_tensors",
+        "total_parameter_size_bytes", "bucket_cap_bytes", "broadcast_buffers", "find_unused_parameters", "has_sync_bn",
+        "gradient_as_bucket_view", "has_rebuilt_buckets", "num_buckets_reduced", "rebuilt_per_bucket_param_indices",
+    )})  # fmt: skip
+
+
+def newer_stories(torch, tell):
+    tell_all([over_meshes, reduced_later, told_of], torch, tell)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_meshes_delayed_gradients_and_what_is_told_are_pytorchs():
+    same_numbers(newer_stories)
+
+
+def low_precision(torch, tell):
+    """Computation in bfloat16: gradients are the means of those of processes that compute so by themselves."""
+    dist = start(torch)
+    parallel = importlib.import_module(f"{torch.__name__}.nn.parallel.distributed")
+    precision = parallel._MixedPrecision(torch.bfloat16, torch.float32, torch.float32)
+    plain = net(torch).bfloat16()
+    made = parallel.DistributedDataParallel(net(torch), mixed_precision=precision)
+    x = inputs(torch, dist)
+    out = made(x)
+    out.sum().backward()
+    plain(x.bfloat16()).sum().backward()
+    assert out.dtype is torch.bfloat16
+    for mine, alone in zip(made.parameters(), plain.parameters()):
+        assert mine.dtype is mine.grad.dtype is torch.float32
+        wanted = alone.grad.float() / 2
+        dist.all_reduce(wanted)
+        assert torch.allclose(mine.grad, wanted, rtol=1e-6)
+    dist.destroy_process_group()
+
+
+def test_parameters_are_computed_with_in_few_bits_and_kept_in_all():
+    run("torchlite", low_precision)

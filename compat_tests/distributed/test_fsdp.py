@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from .ranks import run, start
-from .stories import same_numbers, tell_all
+from .stories import attempt, same_numbers, tell_all
 from .test_ddp import data
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
@@ -111,8 +111,69 @@ def states(torch, dist, tell):
         steps(torch, dist, tell, again, optimizer, 2)
 
 
+def summoned_in_part(torch, dist, tell):
+    """Whole gradients, on the host, for the first process alone."""
+    home = fsdp(torch)
+    unit = home.FullyShardedDataParallel
+    made = sharded(torch, use_orig_params=True)
+    made(data(torch, dist.get_rank(), 0)[0]).square().sum().backward()
+    with unit.summon_full_params(made, with_grads=True):
+        tell([param.grad for param in made.parameters()])
+        with torch.no_grad():
+            for param in made.parameters():
+                param.grad *= 2
+    tell([param.grad for param in made.parameters()])
+    made = sharded(torch)
+    with unit.summon_full_params(made, writeback=False, rank0_only=True):
+        if dist.get_rank() == 0:
+            tell([param.detach() for param in made.parameters()])
+    for options in ({"rank0_only": True}, {"with_grads": True, "offload_to_cpu": True}):
+        tell(str(attempt(lambda options=options: unit.summon_full_params(made, **options).__enter__())))
+    tell(str(attempt(lambda: unit.summon_full_params(sharded(torch), with_grads=True).__enter__())))
+
+
+def with_options(torch, dist, tell):
+    home = fsdp(torch)
+    kinds, pre, post = home.ShardingStrategy, *home.BackwardPrefetch
+    mesh = dist.init_device_mesh("cpu", (2,))
+    pins = torch.__name__ == "torch"  # its offloaded shards want a GPU's memory
+    for options in (
+        {} if pins else {"cpu_offload": home.CPUOffload(offload_params=True)}, {"device_mesh": mesh},
+        {"process_group": dist.new_group()},
+        {"forward_prefetch": True, "backward_prefetch": post}, {"backward_prefetch": None}, {"backward_prefetch": pre},
+        {"sync_module_states": True, "sharding_strategy": kinds.SHARD_GRAD_OP},
+    ):  # fmt: skip
+        made = sharded(torch, **options)
+        steps(torch, dist, tell, made, torch.optim.SGD(made.parameters(), lr=0.1), 2)
+    tell(str(attempt(lambda: sharded(torch, device_mesh=mesh, process_group=dist.group.WORLD))))
+
+
+def left_alone(torch, dist, tell):
+    """Modules that are not to be sharded, frozen parameters, and those that two modules have."""
+    nn, unit = torch.nn, fsdp(torch).FullyShardedDataParallel
+    plain = model(torch)
+    made = unit(plain, device_id=torch.device("cpu"), ignored_modules=[plain[0]])
+    steps(torch, dist, tell, made, torch.optim.SGD(made.parameters(), lr=0.1), 2)
+    tell([list(param.shape) for param in made.parameters()])
+    plain = model(torch)
+    plain[0].requires_grad_(False)
+    made = unit(plain, device_id=torch.device("cpu"), use_orig_params=True)
+    steps(torch, dist, tell, made, torch.optim.SGD([p for p in made.parameters() if p.requires_grad], lr=0.1), 2)
+    tied = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+    tied[2].weight = tied[0].weight
+    with torch.no_grad():
+        for param in tied.parameters():
+            param.copy_(torch.linspace(-1, 1, param.numel()).reshape(param.shape))
+    made = unit(tied, device_id=torch.device("cpu"))
+    made(torch.ones(2, 4) * (1 + dist.get_rank())).sum().backward()
+    tell([param.grad for param in made.parameters()], sorted(made.state_dict()))
+
+
+PARTS = [trained, clipped, not_synced, summoned, states, summoned_in_part, with_options, left_alone]
+
+
 def stories(torch, tell):
-    tell_all([trained, clipped, not_synced, summoned, states], torch, tell)
+    tell_all(PARTS, torch, tell)
 
 
 @pytest.mark.filterwarnings("ignore")

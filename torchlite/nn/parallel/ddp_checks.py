@@ -26,10 +26,15 @@ def warn_of_buffers() -> None:
     warn(_DEPRECATED, FutureWarning)
 
 
-def refuse(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise NotImplementedError(f"DistributedDataParallel of torchlite has no {name}")
+def group_of(group: Any, mesh: Any) -> Any:
+    """The processes that are meant: those of a group, or of a mesh of one dimension; all, if none are named."""
+    if group is not None and mesh is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if mesh is not None and mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    if mesh is not None:
+        return mesh.get_group(mesh_dim=0)
+    return _get_default_group() if group is None else group
 
 
 def check_devices(named: Sequence[tuple[str, Tensor]], device_ids: Any, output_device: Any) -> None:

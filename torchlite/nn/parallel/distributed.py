@@ -17,16 +17,18 @@ from ...distributed.collectives import all_reduce
 from ...distributed.reducer import Reducer
 from ...distributed.utils import _AT_ONCE, _sync_module_states, _sync_params_and_buffers
 from ...distributed.utils import _verify_param_shape_across_processes as _check_the_same
-from ...distributed.world import _get_default_group
+from ...distributed.world import _get_default_group, get_backend
 from ...futures import Future
 from ...utils._pytree import tree_flatten, tree_unflatten
-from ..modules.batchnorm import SyncBatchNorm
 from ..modules.module import Module
 from ..modules.sparse import Embedding, EmbeddingBag
-from .ddp_checks import check_devices, check_group, check_hook, refuse, warn_of_buffers
+from .ddp_checks import check_devices, check_group, check_hook, group_of, warn_of_buffers
+from .ddp_delayed import delayed
+from .ddp_logging import logging_data
+from .ddp_precision import _MixedPrecision, cast_buffers, cast_inputs, low_precision, reducing_in
 from .scatter_gather import gather, scatter_kwargs
 
-__all__ = ["DistributedDataParallel"]
+__all__ = ["DistributedDataParallel", "_MixedPrecision"]
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -63,14 +65,12 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         super().__init__()
         Joinable.__init__(self)
-        refuse(
-            delay_all_reduce_named_params=delay_all_reduce_named_params, mixed_precision=mixed_precision,
-            device_mesh=device_mesh, param_to_hook_all_reduce=param_to_hook_all_reduce,
-        )  # fmt: skip
-        self.process_group = _get_default_group() if process_group is None else process_group
+        self.process_group = group_of(process_group, device_mesh)
         self.parameters_to_ignore = ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self._named = self._trained(module)
         check_devices(self._named, device_ids, output_device)
+        self.mixed_precision = mixed_precision
+        cast_buffers(module, mixed_precision)
         self.device_ids = None if not device_ids else list(device_ids)
         self.output_device = output_device if output_device is not None or not device_ids else device_ids[0]
         self.dim, self.module = dim, module
@@ -91,6 +91,9 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             _check_the_same(self.process_group, [param for _, param in self._named])
             _sync_module_states(module, self.process_group, _AT_ONCE, 0, ignored, self.broadcast_buffers)
+        self._delayed = delayed(delay_all_reduce_named_params, param_to_hook_all_reduce, self.process_group)
+        later = set() if self._delayed is None else set(self._delayed.params)
+        self._named = [(name, param) for name, param in self._named if param not in later]
         self._make_reducer()
 
     def _trained(self, module: Module) -> list[tuple[str, Tensor]]:
@@ -111,11 +114,13 @@ class DistributedDataParallel(Module, Joinable):
             params, [name for name, _ in self._named], self.process_group, [id(p) in sparse_ones for p in params],
             self._limits, self.find_unused_parameters, self.gradient_as_bucket_view, self.static_graph,
         )  # fmt: skip
+        if self.mixed_precision is not None:
+            self.reducer.hook = reducing_in(self.mixed_precision, self.process_group)
 
     def __getstate__(self) -> dict[str, Any]:
         check_group(self.process_group)
         state = copy.copy(self.__dict__)
-        for name in ("process_group", "reducer", "_named", "modules_buffers"):
+        for name in ("process_group", "reducer", "_named", "modules_buffers", "_delayed"):
             del state[name]
         return state
 
@@ -124,6 +129,7 @@ class DistributedDataParallel(Module, Joinable):
         self.process_group = _get_default_group()
         self._named = self._trained(self.module)
         self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._delayed = None
         self._make_reducer()
 
     # ---- forward
@@ -134,7 +140,9 @@ class DistributedDataParallel(Module, Joinable):
         if self.device_ids:
             given, named = scatter_kwargs(inputs, kwargs, self.device_ids[:1], self.dim)
             inputs, kwargs = (given[0], named[0]) if given else ((), {})
-        output = self.module(*inputs, **kwargs)
+        if self._delayed is not None:
+            self._delayed.syncs = syncs
+        output = self._run(inputs, kwargs)
         if not syncs:
             self.require_forward_param_sync = not is_grad_enabled() and self.require_forward_param_sync
             return output
@@ -149,6 +157,13 @@ class DistributedDataParallel(Module, Joinable):
         for at, leaf in zip(places, _Sink.apply(self.reducer, *[leaves[at] for at in places])):
             leaves[at] = leaf
         return tree_unflatten(leaves, spec)
+
+    def _run(self, inputs: Any, kwargs: Any) -> Any:
+        if self.mixed_precision is None:
+            return self.module(*inputs, **kwargs)
+        inputs, kwargs = cast_inputs((inputs, kwargs), self.mixed_precision)
+        with low_precision(self.module, self.mixed_precision, self.parameters_to_ignore):
+            return self.module(*inputs, **kwargs)
 
     def _before(self, syncs: bool) -> None:
         """What processes do together before the forward pass."""
@@ -263,23 +278,7 @@ class DistributedDataParallel(Module, Joinable):
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        params = [param for _, param in self._named]
-        return {
-            "module_name": type(self.module).__name__, "world_size": self.process_group.size(),
-            "rank": self.process_group.rank(), "iteration": self.reducer.iteration,
-            "num_parameter_tensors": len(params),
-            "total_parameter_size_bytes": sum(param.numel() * param.element_size() for param in params),
-            "bucket_cap_bytes": self.bucket_bytes_cap,
-            "bucket_sizes": ", ".join(
-                str(sum(param.numel() * param.element_size() for param in bucket.params))
-                for bucket in self.reducer.buckets
-            ),
-            "has_rebuilt_buckets": int(self.reducer._rebuilt),
-            "find_unused_parameters": int(self.find_unused_parameters), "static_graph": int(self.static_graph),
-            "broadcast_buffers": int(self.broadcast_buffers),
-            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
-            "has_sync_bn": int(any(isinstance(part, SyncBatchNorm) for part in self.module.modules())),
-        }  # fmt: skip
+        return logging_data(self, get_backend(self.process_group))
 
 
 bear_name(DistributedDataParallel, "torch.nn.parallel.distributed")

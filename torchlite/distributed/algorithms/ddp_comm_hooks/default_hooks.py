@@ -31,19 +31,20 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
     return mean_of(bucket.buffer(), process_group)
 
 
-def _compressed(kind: dtype, process_group: Any, bucket: GradBucket) -> Future:
+def compressed(kind: dtype, process_group: Any, bucket: GradBucket) -> Future:
+    """The mean of the gradients, which travel as another dtype."""
     buffer = bucket.buffer()
     return mean_of(buffer.to(kind), process_group).then(lambda future: buffer.copy_(future.value()))
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     """The mean of the gradients, which travel as float16."""
-    return _compressed(float16, process_group, bucket)
+    return compressed(float16, process_group, bucket)
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     """The mean of the gradients, which travel as bfloat16."""
-    return _compressed(bfloat16, process_group, bucket)
+    return compressed(bfloat16, process_group, bucket)
 
 
 def _wrapper(kind: dtype, hook: Callable[[Any, GradBucket], Future]) -> Callable[[Any, GradBucket], Future]:
