@@ -136,12 +136,12 @@ def with_options(torch, dist, tell):
     home = fsdp(torch)
     kinds, pre, post = home.ShardingStrategy, *home.BackwardPrefetch
     mesh = dist.init_device_mesh("cpu", (2,))
-    pins = torch.__name__ == "torch"  # its offloaded shards want a GPU's memory
+    pins = torch.__name__ == "torch"  # which offloads and broadcasts where there is a GPU only
     for options in (
         {} if pins else {"cpu_offload": home.CPUOffload(offload_params=True)}, {"device_mesh": mesh},
         {"process_group": dist.new_group()},
         {"forward_prefetch": True, "backward_prefetch": post}, {"backward_prefetch": None}, {"backward_prefetch": pre},
-        {"sync_module_states": True, "sharding_strategy": kinds.SHARD_GRAD_OP},
+        {"sync_module_states": not pins, "sharding_strategy": kinds.SHARD_GRAD_OP},
     ):  # fmt: skip
         made = sharded(torch, **options)
         steps(torch, dist, tell, made, torch.optim.SGD(made.parameters(), lr=0.1), 2)

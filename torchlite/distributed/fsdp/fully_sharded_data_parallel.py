@@ -94,8 +94,10 @@ class FullyShardedDataParallel(Module):
             module.to(device_id)
         if sync_module_states:
             for group in (self._inter_node_pg, self.process_group):
-                if group is not None:
-                    _sync_module_states(module, group)
+                if group is not None:  # modules inside that are sharded have seen to themselves
+                    states = (*module.named_parameters(), *module.named_buffers())
+                    inside = {name for name, _ in states if _WRAPPED in name.split(".")}
+                    _sync_module_states(module, group, params_and_buffers_to_ignore=inside)
         self._handle = self._flatten(module, ignored, _params(ignored_states))
         self._fsdp_wrapped_module = module
         if self.mixed_precision.buffer_dtype is not None:
@@ -214,10 +216,12 @@ class FullyShardedDataParallel(Module):
         if rank0_only and writeback:
             raise NotImplementedError("writeback=True and rank0_only=True is not supported yet")
         handles = _handles(module) if recurse else [module._handle] if module._handle else []
-        if with_grads and not all(handle.original for handle in handles):
-            raise NotImplementedError("with_grads=True is only supported when `use_orig_params=True`")
-        if with_grads and offload_to_cpu:
-            raise NotImplementedError("offload_to_cpu=True and with_grads=True is not supported yet")
+        original = all(handle.original for handle in handles)
+        if with_grads and (offload_to_cpu or not original):
+            raise NotImplementedError(
+                f"with_grads={with_grads}, use_orig_params={original}, offload_to_cpu={offload_to_cpu} "
+                "is not supported yet"
+            )
         with contextlib.ExitStack() as stack:
             for handle in handles:
                 stack.enter_context(handle.summoned(writeback, rank0_only, offload_to_cpu, with_grads))
