@@ -84,15 +84,15 @@ def test_sobol_draws_what_scrambles_from_the_default_generator():
 
 
 def test_placeholders_can_be_named_but_not_called():
-    tensors = torchlite.distributed.tensor
-    assert tensors.Shard is tensors.placement_types.Shard
-    assert tensors.DTensor.from_local is tensors.DTensor.from_local
-    assert not hasattr(tensors.DTensor, "from_local")  # a question is not a use
-    assert not isinstance(torchlite.nn.Linear(1, 1), tensors.DTensor)
+    style = torchlite.distributed.tensor.parallel.ParallelStyle
+    assert torchlite.distributed.tensor.Shard is torchlite.distributed.tensor.placement_types.Shard
+    assert style._apply is style._apply
+    assert not hasattr(style, "_apply")  # a question is not a use
+    assert not isinstance(torchlite.nn.Linear(1, 1), style)
     assert not isinstance(3, torchlite.SymInt)
-    derived = type("Derived", (tensors.DTensor,), {})
-    for cls in (tensors.DTensor, derived):
-        with pytest.raises(NotImplementedError, match=r"torch\.distributed\.tensor\..*: it has no tensors over meshes"):
+    derived = type("Derived", (style,), {})
+    for cls in (style, derived):
+        with pytest.raises(NotImplementedError, match=r"parallel\..*: it has no modules parallelised over"):
             cls()
 
 

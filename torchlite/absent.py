@@ -17,7 +17,7 @@ _QUANTISED = """
 """
 _SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_sparse_semi_structured* _cslt_*"
 _LACKING = {
-    "tensors over meshes": "torch.distributed.tensor* torch.distributed._tensor*",
+    "modules parallelised over meshes": "torch.distributed.tensor.parallel* torch.distributed.tensor.experimental*",
     "remote calls": "torch.distributed.rpc*",
     "graphs of functions (torch.compile and torch.jit run them as they are)":
         "torch.export.* torch._inductor.*",

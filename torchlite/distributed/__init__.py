@@ -33,7 +33,8 @@ __all__ = [
     *stores.__all__, *world.__all__,
 ]  # fmt: skip
 _MODULES = frozenset((  # loaded when first used
-    "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "launch", "nn", "optim", "run", "utils",
+    "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "launch", "nn", "optim", "run", "tensor",
+    "utils",
 ))  # fmt: skip
 _face = later(__name__)
 
