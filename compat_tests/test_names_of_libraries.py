@@ -79,3 +79,29 @@ def test_profilers_count(lib):
     steps.init_step_count("a")
     assert steps.increment_step("a") == before + 1 == steps.current_step()
     assert steps.erase_step_count("a") and not steps.erase_step_count("a")
+
+
+@pytest.mark.parametrize("lib", [torch, torchlite], ids=["torch", "torchlite"])
+def test_kernels_of_operators_are_called_by_hand(lib):
+    kernel = lib.library.get_kernel("aten::sin", "CPU")
+    assert kernel.call_boxed(lib._C.DispatchKeySet(lib._C.DispatchKey.CPU), lib.zeros(2)).tolist() == [0, 0]
+    assert lib.library.get_kernel(lib.ops.aten.add.Tensor, "CPU") is not None
+    for op, key, error in (
+        ("aten::sin", "NoSuchKey", ValueError), ("aten::nothing", "CPU", RuntimeError), ("sin", "CPU", RuntimeError),
+    ):  # fmt: skip
+        with pytest.raises(error, match=r"Invalid dispatch key: NoSuchKey|operator (aten::nothing|sin) does not exist"):
+            lib.library.get_kernel(op, key)
+
+
+def test_schemas_are_read():
+    text = "aten::add(Tensor a, int b=1) -> Tensor"
+    assert str(torchlite.parse_schema(text)) == str(torch.parse_schema(text))
+
+
+@pytest.mark.parametrize("lib", [torch, torchlite], ids=["torch", "torchlite"])
+def test_annotations_of_modules_mean_something_anywhere(lib):
+    class Net(lib.nn.Module):
+        def forward(self, x):
+            return x
+
+    assert all(not isinstance(kind, str) for kind in Net().__annotations__.values())

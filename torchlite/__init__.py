@@ -49,6 +49,7 @@ _LATER = frozenset((
     "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _NAMES_LATER = {
+    "_library.schema": "parse_schema",
     "_ops": "Tag",
     "amp": "GradScaler",
     "amp.autocast_mode": """

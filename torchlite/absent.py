@@ -24,7 +24,7 @@ _LACKING = {
     "modules of quantised tensors": _QUANTISED,
     "semi-structured sparse tensors": _SEMI_STRUCTURED,
     "kernels of oneDNN (torch.nn.functional computes the same)": "mkldnn_* to_mkldnn",
-    "TorchScript": "import_ir_module* parse_* merge_type_from_type_comment unify_type_list",
+    "TorchScript": "import_ir_module* parse_ir parse_type_comment merge_type_from_type_comment unify_type_list",
     "such devices": "ipu mtia hpu",
 }
 

@@ -13,12 +13,15 @@ from typing import Any
 
 from ._library.infer_schema import infer_schema
 from ._library.schema import parse_schema
-from ._ops import Operator, OpOverloadPacket, operator
+from ._ops import Namespace, Operator, OpOverloadPacket, operator
+from .core.machine import tensors_in
+from .core.state import local, silent
 from .core.values.device import device as device_of
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
-    "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
+    "impl_abstract", "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+    "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 
@@ -168,6 +171,60 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
     if device_type not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device type: {device_type}")
     _found("register_autocast", op).casts[device_type] = cast_inputs
+
+
+class _SafeKernelFunction:
+    """What computes an operator on a type of device, below autograd and modes."""
+
+    def __init__(self, op: Any, place: str) -> None:
+        self._op = op
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"SafeKernelFunction(debug='{self._op} on {self._place}')"
+
+    def call_boxed(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """The results for tensors of that device."""
+        found = next((t.device.type for t in tensors_in(args) if t.device.type != self._place), self._place)
+        if found != self._place:
+            raise RuntimeError(f"{self!r} is given a tensor on {found}")
+        state = local.state
+        return state.within(silent(state.mode), self._op, *args, **kwargs)
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
+    """What computes an operator on a type of device: its `call_boxed(keyset, *args)` may be used in another kernel."""
+    name = dispatch_key if isinstance(dispatch_key, str) else dispatch_key.name
+    if name not in ("CPU", "CUDA", "Meta"):
+        raise ValueError(f"Invalid dispatch key: {name}")
+    if isinstance(op, str):
+        return _SafeKernelFunction(_of_any(op), name.lower())
+    return _SafeKernelFunction(op._opoverload if isinstance(op, CustomOpDef) else op, name.lower())
+
+
+def _of_any(qualname: str) -> Any:
+    """An operator of a program's, or of torch."""
+    name, _, overload = qualname.partition(".")
+    if not name.startswith("aten::"):
+        return operator(qualname)
+    try:
+        return getattr(getattr(Namespace("aten"), name.removeprefix("aten::")), overload or "default")
+    except AttributeError:
+        raise RuntimeError(f"operator {qualname} does not exist") from None
+
+
+def triton_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None
+) -> Any:
+    """An operator that runs kernels of Triton: as `custom_op`, since nothing looks into it."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any, /) -> Any:
+    """A kernel of Triton, which runs as it is."""
+    if not type(triton_kernel).__module__.startswith("triton."):
+        raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
+    return triton_kernel
 
 
 # ---- libraries

@@ -11,6 +11,7 @@ saving, loading                          `save` and `load`
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import mkdtemp
 from typing import Any
 
 from ..core.memory import STORAGES
