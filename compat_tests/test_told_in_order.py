@@ -76,6 +76,8 @@ F.scaled_dot_product_attention(torch.ones(2, 3, 4), torch.ones(2, 3, 4), torch.o
 torch.tensor([True]).clamp(min=torch.tensor([False]))
 torch.tensor([True]).clamp(max=False)
 torch.tensor([True]).clamp_min(False)
+torch.cond({}, torch.sin, torch.cos, (x,))
+torch.eye(3).to_sparse().dim_order()
 """
 
 
@@ -93,6 +95,7 @@ def test_calls_that_were_accepted(call):
         "torch.masked.argmax(x, 0, dtype=x)",
         "torch.eye(3).new(torch.eye(3).to_sparse())",
         "torch.count_nonzero(x, out=torch.empty((), dtype=torch.int64))",
+        "torch.utils.checkpoint.set_device_states([], [], device_type=torch.device('cpu'))",
     ],
 )
 def test_calls_of_wrong_types_that_were_accepted(call):

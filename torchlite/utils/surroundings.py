@@ -49,6 +49,8 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
     """Let the random streams of these devices go on from these states."""
     kind = device_type or DefaultDeviceType.get_device_type()
+    if not isinstance(kind, str):
+        raise TypeError(f"attribute name must be string, not '{type(kind).__name__}'")
     if kind != "meta":
         for index, state in zip(devices, states, strict=False):
             default_generator(device(kind, index)).set_state(state)

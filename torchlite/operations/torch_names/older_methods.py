@@ -10,6 +10,7 @@ from ...core.declare import function, method
 from ...core.machine import Tensor
 from ...core.memory import STORAGES, storage_name
 from ...core.values import warn
+from ...core.values.layout import sparse_coo
 
 
 @method("is_nonzero")
@@ -21,6 +22,11 @@ def is_nonzero(self: Tensor) -> bool:
 @method("dim_order")
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions from the one with the greatest steps in memory to the one with the smallest."""
+    if self.layout is sparse_coo:
+        raise AttributeError(
+            f"Can't get dim order on sparse type: {self.type()} Use Tensor.to_dense() to convert to a dense tensor "
+            "first."
+        )
     strides = self.stride()
     return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
 
