@@ -2,7 +2,7 @@
 // Python's to say: a plan's steps for a `vmap`, twins for a `grad` of plain tensors. Here they are run.
 #include "native.h"
 
-enum { MOST_LEVELS = 7, BITS = 8, IS_NESTED = 0, DIMS = 30 };
+enum { MOST_LEVELS = 7, BITS = 8, IS_NESTED = 0, DIMS = 30, IS_DUAL = 31 };
 
 static Level *level_at(PyObject *levels, Py_ssize_t number) { return (Level *)PyTuple_GET_ITEM(levels, number - 1); }
 
@@ -37,6 +37,9 @@ static Tensor *inside_of(Tensor *t, int *dim)
         Nested *array = (Nested *)t->array;
         *dim = IS_NESTED;
         main = array->main == Py_None ? array->twin : array->main;
+    } else if (kind == known.Dual) {
+        *dim = IS_DUAL;
+        main = ((Dual *)t->array)->main;
     }
     return main != NULL && PyObject_TypeCheck(main, &TensorParts) ? (Tensor *)main : NULL;
 }
@@ -157,6 +160,14 @@ static PyObject *as_view(PyObject *made, Tensor *source, PyObject *step, int gra
     return view;
 }
 
+// A result, dated if others than its level were begun since.
+static PyObject *on_top(PyObject *result, int top)
+{
+    if (result != NULL && !top)
+        Py_SETREF(result, PyObject_CallOneArg(known.dated, result));
+    return result;
+}
+
 PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, History *history, int grad)
 {
     Level *level = level_at(met->levels, top);
@@ -171,9 +182,7 @@ PyObject *above(const Met *met, int top, PyObject *made, PyObject *step, History
         Py_CLEAR(result);
     if (result != NULL && step != Py_None)
         result = as_view(result, met->tensors[0], step, grad);
-    if (result != NULL && top != PyTuple_GET_SIZE(met->levels))
-        Py_SETREF(result, PyObject_CallOneArg(known.dated, result));
-    return result;
+    return on_top(result, top == PyTuple_GET_SIZE(met->levels));
 }
 
 // ---- twins
@@ -291,9 +300,9 @@ PyObject *by_twins(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *
     Level *level = level_at(state->levels, 1);
     const Py_ssize_t given = PyVectorcall_NARGS(nargsf), count = given + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
     PyObject *held[MOST_ARGUMENTS], *made = NULL, *result = NULL;
-    int own = 0;
-    if (PyTuple_GET_SIZE(state->levels) != 1 || (PyObject *)Py_TYPE(level) != known.NestedLevel || count > MOST_ARGUMENTS ||
-        level->always != Py_False || level->backends == NULL)
+    int own = 0, top = PyTuple_GET_SIZE(state->levels) == 1;
+    if ((PyObject *)Py_TYPE(level) != known.NestedLevel || count > MOST_ARGUMENTS || level->always != Py_False ||
+        level->backends == NULL)
         return NULL;
     for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "out") == 0)
@@ -314,19 +323,19 @@ PyObject *by_twins(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *
             insides(held, args, count, level))
             inside = call_in(state, below ? known.mode_without_grad : (PyObject *)mode, f, held, given, kwnames);
         if (inside != NULL)
-            result = above_view((Tensor *)args[0], (Tensor *)made, inside, level, grad);
+            result = on_top(above_view((Tensor *)args[0], (Tensor *)made, inside, level, grad), top);
         Py_XDECREF(inside);
     } else if (made != NULL && PyTuple_CheckExact(made)) {
         result = PyTuple_New(PyTuple_GET_SIZE(made));
         for (Py_ssize_t i = 0; result != NULL && i < PyTuple_GET_SIZE(made); i++) {
-            PyObject *item = above_twin(PyTuple_GET_ITEM(made, i), level);
+            PyObject *item = on_top(above_twin(PyTuple_GET_ITEM(made, i), level), top);
             if (item == NULL)
                 Py_CLEAR(result);
             else
                 PyTuple_SET_ITEM(result, i, item);
         }
     } else if (made != NULL) {
-        result = above_twin(made, level);
+        result = on_top(above_twin(made, level), top);
     }
     if (result != NULL)
         Py_SETREF(level->has_twins, Py_NewRef(Py_True));

@@ -46,6 +46,7 @@
 #define LEVEL_FIELDS(X) X(always, "always") X(backends, "backends") X(has_twins, "has_twins") X(outer, "outer")
 #define BATCHED_FIELDS(X) X(main, "main") X(shape, "shape") X(dim, "dim")
 #define NESTED_FIELDS(X) X(main, "_main") X(shape, "shape") X(twin, "twin")
+#define DUAL_FIELDS(X) X(main, "main") X(shape, "shape") X(tangent, "tangent")
 #define FIELD(field, name) PyObject *field;
 
 typedef struct { PyObject_HEAD TENSOR_FIELDS(FIELD) PyObject *dict, *weak; } Tensor;
@@ -59,6 +60,7 @@ typedef struct { PyObject_HEAD STATE_FIELDS(FIELD) } State;
 typedef struct { PyObject_HEAD LEVEL_FIELDS(FIELD) } Level;
 typedef struct { PyObject_HEAD BATCHED_FIELDS(FIELD) } Batched;
 typedef struct { PyObject_HEAD NESTED_FIELDS(FIELD) } Nested;
+typedef struct { PyObject_HEAD DUAL_FIELDS(FIELD) } Dual;
 
 extern PyTypeObject TensorParts;
 int add_parts(PyObject *module);
@@ -78,7 +80,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls); // lets a class be free
     X(Tensor) X(Node) X(View) X(Counter) X(State) X(SavedOutput) X(SavedNumber) X(LEAF) X(cpu) X(sequence) \
     X(ORDINARY) X(NO_GRAD) X(float32) X(float64) X(int64) X(bool_) X(sum) X(mean) X(mode_without_grad) X(make_task) \
     X(sum_to_shape) X(Size) X(UNVERSIONED) X(SavedList) X(lent) X(lend) X(defaults) X(overriding) X(leave_switch) X(let_go) \
-    X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested)
+    X(guarded) X(DatedCounter) X(dated) X(BatchLevel) X(NestedLevel) X(Batched) X(Nested) X(Dual)
 #define KNOWN_FIELD(name) PyObject *name;
 extern struct Known { KNOWN(KNOWN_FIELD) PyObject *zero, *one, *empty, *programs; } known;
 
@@ -264,12 +266,12 @@ int record(History *history, const Met *met, PyObject *made, PyObject *const *re
 // ---- levels.c: tensors of transforms of functions, which are made of others
 
 // What levels make of a tensor: for each that it belongs to, the one begun last lowest, a byte with the number of the
-// level, from 1 on, and 0 for a `grad`, or the batch's dimension and one; and whether the tensor inside is guarded.
+// level, from 1 on, and 0 for a `grad`, 31 for a `jvp`, or the batch's dimension and one; and whether the tensor inside is guarded.
 static inline int number_of_level(uint64_t lifts) { return (int)(lifts >> 5 & 7); }
 
 State *transforming(void);                               // borrowed: NULL where no calls on levels are for C
 Tensor *innermost(Tensor *t, PyObject *levels, uint64_t *lifts);  // the tensor of the CPU inside; NULL: not for C
-// A call on tensors of an only `grad`, by their twins; NULL, without an error, where it is not for C.
+// A call on tensors of an outermost `grad`, by their twins; NULL, without an error, where it is not for C.
 PyObject *by_twins(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *kwnames, State *state);
 PyObject *shape_in(Tensor *t);
 int go_inside(const Met *met, int top, Met *inside, int grad);  // the tensors inside, held; 0: not for C

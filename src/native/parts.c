@@ -22,6 +22,7 @@
 #define LEVEL_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Level, field)},
 #define BATCHED_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Batched, field)},
 #define NESTED_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Nested, field)},
+#define DUAL_MEMBER(field, name) {name, T_OBJECT_EX, offsetof(Dual, field)},
 
 static PyGetSetDef dict_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
 
@@ -190,6 +191,11 @@ FREED(Nested, nested, , 0)
 static PyMemberDef nested_members[] = {NESTED_FIELDS(NESTED_MEMBER){NULL}};
 static PyTypeObject NestedParts = PARTS_TYPE(Nested, nested, nested_members);
 
+COLLECTED(Dual, dual, DUAL_FIELDS)
+FREED(Dual, dual, , 0)
+static PyMemberDef dual_members[] = {DUAL_FIELDS(DUAL_MEMBER){NULL}};
+static PyTypeObject DualParts = PARTS_TYPE(Dual, dual, dual_members);
+
 COLLECTED(SavedNumber, number, SAVED_NUMBER_FIELDS)
 FREED(SavedNumber, number, , 0)
 static PyMemberDef number_members[] = {SAVED_NUMBER_FIELDS(NUMBER_MEMBER){NULL}};
@@ -211,6 +217,7 @@ PyObject *become_whole(PyObject *module, PyObject *cls)
         {&SavedOutputParts, output_dealloc_whole}, {&SavedNumberParts, number_dealloc_whole},
         {&ModeParts, mode_dealloc_whole}, {&StateParts, state_dealloc_whole},
         {&LevelParts, level_dealloc_whole}, {&BatchedParts, batched_dealloc_whole}, {&NestedParts, nested_dealloc_whole},
+        {&DualParts, dual_dealloc_whole},
     };
     PyTypeObject *type = (PyTypeObject *)cls;
     for (size_t i = 0; PyType_Check(cls) && i < sizeof ends / sizeof *ends; i++)
@@ -309,7 +316,7 @@ int add_parts(PyObject *module)
         {"SavedNumberParts", &SavedNumberParts, number_slots}, {"CounterParts", &CounterParts, counter_slots},
         {"ModeParts", &ModeParts, mode_slots}, {"StateParts", &StateParts, state_slots},
         {"LevelParts", &LevelParts, level_slots}, {"BatchedParts", &BatchedParts, batched_slots},
-        {"NestedParts", &NestedParts, nested_slots}, {"Local", &Local, NULL},
+        {"NestedParts", &NestedParts, nested_slots}, {"DualParts", &DualParts, dual_slots}, {"Local", &Local, NULL},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         PyTypeObject *type = parts[i].type;

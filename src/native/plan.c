@@ -7,7 +7,7 @@
 // plan that does not is called as it is.
 #include "native.h"
 
-enum { FORMS = 8, MOST_DIMS = 16, MOST_ARGUMENTS = 32 };
+enum { FORMS = 24, MOST_DIMS = 16, MOST_ARGUMENTS = 32 };
 enum { IN_PYTHON, VIEW, VIEWS, KERNEL, CONSTANT, STEPS };
 
 typedef struct { npy_intp dims[MOST_DIMS], strides[MOST_DIMS], offset; int ndim; PyObject *backend; } Piece;  // what a view shows
@@ -281,11 +281,10 @@ static PyObject *run_on_levels(Plan *plan, const Met *met, State *state)
 {
     Met inside;
     const int top = plan->form.top;
-    PyObject *outer = state->mode, *levels = met->levels;
+    PyObject *outer = state->mode;
     const int grad = ((Mode *)outer)->grad == Py_True;
     if (plan->kind != STEPS || !go_inside(met, top, &inside, grad))
         return NULL;
-    Py_INCREF(levels);
     plan->holders++;
     state->mode = Py_NewRef(top == 1 ? ((Mode *)outer)->beneath : outer);  // what is inside are tensors of a device
     PyObject *made = run_steps(plan, &inside);
@@ -293,7 +292,6 @@ static PyObject *run_on_levels(Plan *plan, const Met *met, State *state)
     PyObject *result = made == NULL ? NULL : above(met, top, made, plan->viewed, &plan->history, grad);
     for (int i = 0; i < inside.count; i++)
         Py_DECREF(inside.tensors[i]);
-    Py_DECREF(levels);
     release(plan);
     return result;
 }
@@ -306,11 +304,12 @@ static PyObject *call_on_levels(PyObject *f, PyObject *const *args, size_t nargs
     Plan *plan;
     if (state == NULL)
         return decline(f, args, nargsf, kwnames);
-    met.levels = state->levels;
+    met.levels = Py_NewRef(state->levels);
     PyObject *result = by_twins(f, args, nargsf, kwnames, state);
     if (result == NULL && !PyErr_Occurred() &&
         (plan = plan_for(((Function *)f)->own, args, PyVectorcall_NARGS(nargsf), kwnames, &met)) != NULL)
         result = run_on_levels(plan, &met, state);
+    Py_DECREF(met.levels);
     if (result != NULL || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return result;
     PyErr_Clear();

@@ -26,6 +26,7 @@ _SLOTS = {
     "LevelParts": ("always", "backends", "has_twins", "outer"),
     "BatchedParts": ("dim", "main", "shape"),
     "NestedParts": ("_main", "shape", "twin"),
+    "DualParts": ("main", "shape", "tangent"),
 }  # fmt: skip
 
 
@@ -114,6 +115,11 @@ if TYPE_CHECKING:  # what the parts are
         shape: tuple[int, ...]
         twin: Tensor | None
 
+    class DualParts:
+        main: Tensor
+        shape: tuple[int, ...]
+        tangent: Tensor | None
+
 else:
     TensorParts = _parts("TensorParts")
     NodeParts = _parts("NodeParts")
@@ -126,6 +132,7 @@ else:
     LevelParts = _parts("LevelParts")
     BatchedParts = _parts("BatchedParts")
     NestedParts = _parts("NestedParts")
+    DualParts = _parts("DualParts")
 
 
 def know(**objects: Any) -> None:

@@ -10,6 +10,7 @@ from ..autograd.forward import forward, laid_out_as, widened, zeros_like
 from ..autograd.function_tangents import tangents_by_jvp
 from ..core.declare import ViewOp
 from ..core.machine import NO_TENSOR, Tensor, TensorBase, View, base_of, requires_grad, untouched
+from ..core.parts import DualParts, know, whole
 from ..core.state import local
 from ..core.values import dt
 from ..operations.shapes.shape import alias, detach
@@ -18,10 +19,13 @@ from .arguments import inside_of, is_nothing, with_aux
 from .transform import Level, Lifted, Transform
 
 
-class Dual(Lifted):
+@whole
+class Dual(DualParts, Lifted):
     """A tensor, and how it moves. What cannot be differentiated has no tangent."""
 
-    __slots__ = ("main", "shape", "tangent")
+    __slots__ = ()
+
+    mark = "jvp"
 
     def __init__(self, primal: Tensor, tangent: Tensor | None) -> None:
         self.main = primal
@@ -31,6 +35,9 @@ class Dual(Lifted):
     @property
     def steps(self) -> tuple[int, ...]:  # type: ignore[override]
         return self.main.stride()
+
+
+know(Dual=Dual)
 
 
 class DualBackend(Transform):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare import Op, ViewOp
-from ..core.machine import NO_TENSOR, PLAIN, UNVERSIONED, Tensor, TensorBase, dated, form_of_call, wrap
+from ..core.machine import NO_TENSOR, PLAIN, UNVERSIONED, Tensor, TensorBase, dated, form_of_call, tensors_in, wrap
 from ..core.machine.plan import UNKNOWN, Made, Plans, filler, places, plan_steps
 from ..core.machine.recipe import Bound, Record
 from ..core.machine.view import NO_GRAD, view_of
@@ -27,14 +27,13 @@ def by_plan(
 ) -> Any:
     """A call on tensors of levels of what `planned` made of `find` and `general`, by a plan where there is one."""
     state = local.state
+    level = level_of((*args, *kwargs.values()) if kwargs else args)
+    if level is None or not level.plans or not level.running or state.adopted:
+        return general(*args, **kwargs)
     tensors: list[Tensor] = []
     form: list[Any] = []
-    values = innermost((*args, *kwargs.items()) if kwargs else args, tensors, form)
-    level = level_of(tensors)
-    if level is None or not level.plans or not level.running or state.adopted or tensors[0].counter is UNVERSIONED:
-        return general(*args, **kwargs)
-    of_values = form_of_call(values, [])
-    if of_values is None:
+    of_values = form_of_call(innermost((*args, *kwargs.items()) if kwargs else args, tensors, form), [])
+    if of_values is None or any([t.counter is UNVERSIONED for t in tensors]):
         return general(*args, **kwargs)
     key = (of_values, *form)
     plan = plans.get(key, UNKNOWN)
@@ -68,9 +67,14 @@ def innermost(values: Sequence[Any], tensors: list[Tensor], form: list[Any]) -> 
     return tuple(found)
 
 
-def level_of(tensors: Sequence[Tensor]) -> Level | None:
-    """The level begun last of those that tensors belong to."""
-    return max([t.backend for t in tensors], key=lambda backend: backend.level).owner if tensors else None
+def level_of(values: Sequence[Any]) -> Level | None:
+    """The level begun last of those that tensors among arguments belong to."""
+    found, last = None, 0
+    for value in values:
+        for t in (value,) if value.__class__ in PLAIN else tensors_in(value):
+            if t.backend.level > last:
+                found, last = t.backend.owner, t.backend.level
+    return found
 
 
 def _plan(find: Callable[..., Any], level: Level, args: Any, kwargs: Any) -> Any:
