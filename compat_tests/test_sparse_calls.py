@@ -109,7 +109,8 @@ torch.sparse.softmax(torch.ones(2, 3, 4).to_sparse(2), 2);
 torch.sparse.softmax(torch.ones(2, 3, 4).to_sparse(2), 0); torch.sparse.softmax(x, 1, dtype=torch.float64);
 torch.sparse.softmax(x, 5); x.add(1); x.is_floating_point(); x.is_complex(); x.conj_physical();
 C(i, v*1j, (2, 3)).conj().to_dense(); C(i, v*1j, (2, 3)).abs(); C(i, v*1j, (2, 3)).real; C(i, v*1j, (2, 3)).imag;
-torch.view_as_real(C(i, v*1j, (2, 3))); C(i, v*1j, (2, 3)).H
+torch.view_as_real(C(i, v*1j, (2, 3))); C(i, v*1j, (2, 3)).H; xc.ldexp(e); torch.trapezoid(xc);
+x.clone().resize_as_sparse_(x); x.clone().resize_as_sparse_(C((3, 4))); x.clone().resize_as_sparse_(e)
 """
 # On compressed rows `c`, columns `k` and blocks `b`.
 COMPRESSED = """
@@ -132,7 +133,10 @@ torch.sparse.sampled_addmm(c, e@d, torch.ones(2, 3), beta=2, alpha=3); torch.mv(
 torch.addmv(torch.ones(2), c, torch.ones(3)); torch.nn.functional.linear(torch.ones(4, 3), c);
 torch.nn.functional.linear(c, torch.ones(4, 3)); k+k; k.t(); b.t(); b+b; b*2; k+e; k.sum(); b.sum(); b.abs();
 b.transpose(0, 1); b.to_sparse(); b.to_sparse_bsc((1, 3)); k.to_sparse_csr(); k.to_sparse(); k[0]; b[0];
-torch.sparse.softmax(c, 1)
+torch.sparse.softmax(c, 1); c.ldexp(e); k@k.t().to_sparse_csc(); torch.crow_indices_copy(c);
+torch.crow_indices_copy(k); torch.col_indices_copy(b); torch.ccol_indices_copy(k);
+torch.row_indices_copy(k); torch.values_copy(b);
+torch.values_copy(x); torch.indices_copy(c); torch.row_indices_copy(x)
 """
 _OVERLOAD = re.compile(r"'aten::(\w+?)_?(\.\w+)?'")
 
@@ -153,7 +157,8 @@ c.nan_to_num(); c.norm(); c.any(); c.all(); c.logical_not(); c//2; c.expand(2, 3
 c.split(1); torch.cat([c, c]); torch.stack([c, c]); c.repeat(1, 1); c.mean(); c.mean(0); c.argmax(); c.cumsum(0);
 c.masked_fill(e>0, 1); torch.nn.functional.gelu(c); torch.nn.functional.dropout(c); torch.nn.functional.dropout(x);
 torch.nn.functional.dropout(x, 0.0); c+torch.ones(3); torch.ones(3)+c; c+1; c.clone().copy_(e); c.clone().copy_(x);
-c.clone().fill_(2); c.unbind(); list(k); x.unbind(); x.clone().pow_(2); x.clone().square_(); x.split(1); x.sort()
+c.clone().fill_(2); c.unbind(); k.unsqueeze(0); b.sort(); k.diagonal(); torch.alias_copy(k); torch.t_copy(c);
+list(k); x.unbind(); x.clone().pow_(2); x.clone().square_(); x.split(1); x.sort()
 """
 
 
@@ -205,3 +210,24 @@ def test_functions_of_one_tensor() -> None:
 @pytest.mark.parametrize("calls", [COORDINATES, COMPRESSED, REFUSED], ids=["coordinates", "compressed", "refused"])
 def test_calls(calls: str) -> None:
     assert not _differ(_listed(calls))
+
+
+MISSING = """
+x.clamp(0, 1); x.clone().clamp_(0, 1); x.bitwise_and(1); x.fmod(2); x.clone().remainder_(2); x.copysign(1.); x.xlogy(2);
+x.bitwise_left_shift(1); x.logical_not(); x.clone().logical_or_(x); x.isfinite(); x.allclose(x); x.argsort();
+x.argwhere(); x.count_nonzero(); x.cummax(0); x.logcumsumexp(0); x.median(0); torch.celu(x); torch.selu_(x.clone());
+torch.linalg.inv(torch.eye(2).to_sparse()); torch.slice_copy(x); x.rot90(); torch.isin(x, 2); torch.frexp(x); c.amax();
+c.tril(); c.topk(1); c.rot90(); torch.isin(c, c); c.argwhere();
+torch.linalg.qr(c); c.logcumsumexp(0); c.hash_tensor(); c.count_nonzero()
+"""
+
+
+@pytest.mark.parametrize("expression", [e.strip() for e in MISSING.split(";")])
+def test_missing_kernels_are_called_as_pytorch_calls_them(expression: str) -> None:
+    said = []
+    for library in (torch, torchlite):
+        with pytest.raises(NotImplementedError) as caught, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            eval(expression, _names(library))
+        said.append(str(caught.value).split(" This could be")[0])
+    assert said[0] == said[1]

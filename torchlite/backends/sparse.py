@@ -136,6 +136,7 @@ class Sparse(Backend):
     kind: ClassVar[str]  # what PyTorch calls such backends, before the name of the device
     rules: ClassVar[dict[str, Callable[..., Any]]]  # by the names of ops: from arguments to results
     writes: ClassVar[dict[str, Callable[..., Any]]]  # in-place forms that are no results written into the first operand
+    called: ClassVar[dict[str, str]]  # what PyTorch calls the kernels that it misses where an op here has another name
 
     @classmethod
     def rule(cls, names: str, *, in_place: bool = False) -> Callable[[F], F]:
@@ -164,7 +165,8 @@ class Sparse(Backend):
         overload = "" if isinstance(op, ViewOp) or "." in name else op.signature.overload
         if not overload and "." not in name and [p.type for p in op.signature.params[1:2]] == ["Operand"]:
             overload = "Tensor" if isinstance(values[1], TensorBase) else "Scalar"
-        return missing_kernel_of(f"{name}.{overload}" if overload else name, self)
+        whole = f"{name}.{overload}" if overload else name
+        return missing_kernel_of(self.called.get(whole, whole), self)
 
     def overwrite(self, op: Any, self_: Tensor, before: Tensor, values: Sequence[Any]) -> None:
         """The in-place form of an op."""
@@ -235,6 +237,7 @@ class CooBackend(Sparse):
     kind = "Sparse"
     rules: ClassVar[dict[str, Callable[..., Any]]] = {}
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
+    called: ClassVar[dict[str, str]] = {}
 
     def strides(self, array: arrays.Array) -> tuple[int, ...]:
         return (0,) * len(array.shape)
@@ -248,9 +251,10 @@ class CompressedBackend(Sparse):
     kind = "SparseCsr"
     rules: ClassVar[dict[str, Callable[..., Any]]] = {}
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
+    called: ClassVar[dict[str, str]] = {}
 
     def strides(self, array: arrays.Array) -> tuple[int, ...]:
-        raise RuntimeError("Sparse CSR tensors do not have strides")
+        raise RuntimeError(f"Sparse {short_name(self.layout)} tensors do not have strides")
 
 
 # Ops that PyTorch looks for under other names than their own; views that have none are of strides.
@@ -264,6 +268,11 @@ NAMES = {
     sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc", sparse_bsr: "SparseBsr",
     sparse_bsc: "SparseBsc",
 }  # fmt: skip
+
+
+def short_name(layout_: layout) -> str:
+    """What PyTorch calls a compressed layout in a sentence: "CSR"."""
+    return NAMES[layout_].removeprefix("Sparse").upper()
 
 
 def layout_name(t: Tensor) -> str:
@@ -308,7 +317,7 @@ def coo(indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool =
 def compressed(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
     """The sparse tensor of these compressed indices, which are not checked."""
     warn_once(
-        f"Sparse {NAMES[layout_].removeprefix('Sparse').upper()} tensor support is in beta state. If you miss a "
+        f"Sparse {short_name(layout_)} tensor support is in beta state. If you miss a "
         "functionality in the sparse tensor support, please submit a feature request to "
         "https://github.com/pytorch/pytorch/issues.",
         "compressed layouts",

@@ -267,7 +267,12 @@ def _broadcast(array: Coo, shape: tuple[int, ...]) -> Coo:
     return Coo(spread, values.reshape((-1, *shape[sparse:])), shape)
 
 
-@CooBackend.rule("mul")
+@rule("ldexp")
+def _ldexp(self: Any, other: Any) -> Tensor:
+    return self * tensors.pow(2.0, other)
+
+
+@CooBackend.rule("mul mul.Scalar")
 def mul(self: Any, other: Any) -> Tensor:
     for one, number in ((self, other), (other, self)):
         if is_coo(one) and _is_number(number):

@@ -9,7 +9,7 @@ from ..core.declare import describe, publish, publish_python
 from ..core.machine import NOT_IMPLEMENTED, Tensor, computed, functions
 from ..core.values import Array, Backend, dt
 from ..core.values.errors import missing_kernel_of
-from ..core.values.layout import sparse_bsr, sparse_coo, sparse_csr
+from ..core.values.layout import sparse_coo, sparse_csr
 from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.products.matmul import H, adjoint
@@ -121,7 +121,7 @@ def product_of(a: Tensor, b: Tensor) -> Tensor:
                 f"addmm: computation on CPU is not implemented for {names[0]} + {names[0]} @ {names[1]}"
             )
         made = _sparse_sparse(a, b)
-        return made if is_coo(a) else made.to_sparse(layout=sparse_csr if a.layout is sparse_bsr else a.layout)
+        return made if is_coo(a) else made.to_sparse(layout=sparse_csr)
     return _dense_sparse(a, b)
 
 
