@@ -55,7 +55,8 @@ def main() -> None:
     for workload in importlib.import_module("bench.training").WORKLOADS:
         timed = measure("training", workload, libraries, 0.15, 1)
         rows.append(row(f"a training step: {workload.name}", timed.microseconds, timed.against))
-    PICTURE.write_text(chart("size and time", rows).replace("size and time: time of", "size and time of"))
+    drawn = chart("size and time", rows).replace("time: time of", "time of").replace("the other's", "PyTorch's")
+    PICTURE.write_text(drawn)
     for each in rows:
         print(f"{each.name:<44}{each.ratio:8.2f}")
 

@@ -44,8 +44,7 @@ def _by_recipe(
     op: Any, values: Sequence[Any], places: dict[int, Any], constant: Sequence[int], results: Any, notes: Any,
     general: Record,
 ) -> Record:
-    node_class = op.node_class_for(values)
-    single = results.__class__ is not tuple
+    node_class, single = op.node_class_for(values), results.__class__ is not tuple
     listed = (results,) if single else results
     through = differentiable(op, listed)
     outputs = slice(through[-1] + 1)
