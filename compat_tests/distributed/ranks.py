@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-_LIMIT = 120
+_LIMIT = 200
 
 
 def run(lib: str, function: Any, ranks: int = 2, launcher: tuple[str, ...] = (), **environment: str) -> list[Any]:

@@ -28,7 +28,7 @@ def script(tmp_path):
 
 def started(*command, fails=False, **environment):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-    done = subprocess.run([*command], capture_output=True, text=True, env=env, timeout=100)
+    done = subprocess.run([*command], capture_output=True, text=True, env=env, timeout=280)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -43,8 +43,15 @@ SUM = """
     x = torch.ones(2) * dist.get_rank()
     dist.all_reduce(x)
     assert dist.get_backend() == "gloo" and dist.get_node_local_rank() == dist.get_rank()
+    dist.new_group()
     print(f"rank {dist.get_rank()} of {dist.get_world_size()}: {x.tolist()} {sys.argv[1:]}\\n", end="")
     dist.destroy_process_group()
+"""
+
+
+LOGGED = """
+    import logging
+    logging.basicConfig(level=logging.DEBUG)
 """
 
 
@@ -55,6 +62,8 @@ def test_a_program_in_several_processes(script):
 
 def test_a_program_under_mpiexec(script):
     command = mpiexec(2)
+    told = started(*command, sys.executable, "-m", "torchlite", script(LOGGED + SUM))
+    assert told.count("started by mpiexec: gloo means MPI") == 2
     told = started(*command, sys.executable, "-m", "torchlite", script(SUM))
     assert sorted(told.split("\n"))[-2:] == [f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)]
     told = torchrun("--standalone", "--nproc-per-node", "2", script(SUM))
@@ -88,13 +97,11 @@ def test_all_are_started_again_when_one_fails(script, tmp_path):
         if attempt < 2:
             if dist.get_rank() == 1:
                 sys.exit(7)
-            time.sleep(60)
+            time.sleep(600)
         dist.barrier()
     """)
-    started_at = time.monotonic()
     torchrun(*LOCAL, "--nproc-per-node", "2", "--max-restarts", "2", file, str(tmp_path))
     assert {f"{a}-{r}" for a in range(3) for r in range(2)} <= {path.name for path in tmp_path.iterdir()}
-    assert time.monotonic() - started_at < 55
 
 
 def test_who_failed_is_told_and_nobody_is_left_behind(script, tmp_path):
@@ -109,7 +116,7 @@ def test_who_failed_is_told_and_nobody_is_left_behind(script, tmp_path):
             dist.barrier()
             if dist.get_rank() == 1:
                 raise ArithmeticError("no such number")
-            time.sleep(60)
+            time.sleep(600)
 
         main()
     """)
@@ -127,16 +134,16 @@ def test_processes_end_with_their_launcher(script, tmp_path, how):
     file = script("""
         import os, sys, time
         open(f"{sys.argv[1]}/{os.environ['RANK']}.pid", "w").write(str(os.getpid()))
-        time.sleep(60)
+        time.sleep(600)
     """)
     command = [sys.executable, "-m", "torchlite.distributed.run", *LOCAL, "--nproc-per-node", "2", file, str(tmp_path)]
     launcher = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 240
     while len(pids := [text for path in tmp_path.glob("*.pid") if (text := path.read_text())]) < 2:
         assert time.monotonic() < limit
         time.sleep(0.05)
     launcher.send_signal(how)
-    launcher.wait(60)
+    launcher.wait(200)
     for pid in map(int, pids):
         while time.monotonic() < limit:
             try:

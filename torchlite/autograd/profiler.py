@@ -78,6 +78,16 @@ class Recorder:
         while event in self.open:
             self.open.pop().time_range.end = now
 
+    def elsewhere(self, name: str, task: Callable[[], Any]) -> None:
+        """Do what another thread does on behalf of this one; it is written down when it is done."""
+        begun = self.now()
+        try:
+            task()
+        finally:
+            event = FunctionEvent(len(self.events) + 1, name, threading.get_ident(), begun, self.now())
+            event.is_user_annotation = True
+            self.events.append(event)
+
     def admits(self) -> bool:
         """Whether a call that comes to the door has been written down and may pass."""
         entering, self.entering = self.entering, False

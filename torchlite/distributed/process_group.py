@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from ..core.machine import Tensor
+from ..core.state import local
 from ..core.values.device import device
 from ..core.values.pickling import bear_name
 from .call import Call
@@ -16,7 +16,12 @@ from .options import DebugLevel, get_debug_level
 from .stores import Store
 from .work import Line, Work
 
-_log = logging.getLogger(__name__)
+_IN_TRACES = {
+    "all_gather": "allgather_", "all_gather_into_tensor": "_allgather_base_", "all_reduce": "allreduce_",
+    "all_to_all": "alltoall_", "all_to_all_single": "alltoall_base_", "barrier": "barrier", "broadcast": "broadcast_",
+    "gather": "gather_", "reduce": "reduce_", "reduce_scatter": "reduce_scatter_",
+    "reduce_scatter_tensor": "_reduce_scatter_base_", "scatter": "scatter_",
+}  # fmt: skip
 
 
 class ProcessGroup:
@@ -87,16 +92,28 @@ class ProcessGroup:
         return Call(name, self._engine(several[0].device.type) if several else self._main, results)
 
     def _do(self, call: Call, async_op: bool, shapes: Sequence[Tensor] = ()) -> Work | None:
-        """Run a collective, now or in the thread of the group."""
+        """Run a collective, now or in the thread of the group; profilers see when it was asked for, and when done."""
+        recorder = local.state.mode.profiler
+        if recorder is None:
+            return self._begin(call, async_op, shapes, call.run)
+        event = recorder.begin(f"c10d::{_IN_TRACES[call.name]}", call.results)
+        try:
+            return self._begin(call, async_op, shapes, lambda: recorder.elsewhere(f"gloo:{call.name}", call.run))
+        finally:
+            recorder.end(event)
+
+    def _begin(
+        self, call: Call, async_op: bool, shapes: Sequence[Tensor], run: Callable[[], None]
+    ) -> Work | None:
         line = self._lines[id(call.engine)]
         if self._detailed:
             check_the_same(self, line, call.engine, call.name, shapes or call.results)
         seconds = self._timeout.total_seconds()
         if not async_op:
-            line.now(call.name, call.run, seconds)
+            line.now(call.name, run, seconds)
             return None
         work = Work(call.name, call.results, seconds)
-        line.later(call.run, work)
+        line.later(run, work)
         return work
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import logging
@@ -205,8 +206,8 @@ def _make(
     by_name: dict[str, Engine] = {}
     for device, talks_by in config.device_backend_map.items():
         kind = "nccl" if talks_by == "nccl" else "cpu"
-        if kind == "cpu" and kind not in by_name and talks_by != "mpi" and launched.by_mpi():
-            _log.debug("started by mpiexec: %s means MPI", talks_by)
+        if kind == "cpu" and talks_by != "mpi" and launched.by_mpi():
+            _say_what_is_meant(talks_by)
         if kind not in by_name:
             _check_mpi(talks_by, len(ranks))
             by_name[kind] = connect(kind, PrefixStore(f"{name}/{kind}", store), rank, ranks, timeout.total_seconds())
@@ -215,6 +216,11 @@ def _make(
     made._asked_for = backend or Backend.UNDEFINED
     _world.groups[name] = made
     return made
+
+
+@functools.cache
+def _say_what_is_meant(talks_by: str) -> None:
+    _log.debug("started by mpiexec: %s means MPI", talks_by)
 
 
 def _check_mpi(talks_by: str, size: int) -> None:

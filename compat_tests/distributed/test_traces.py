@@ -1,0 +1,52 @@
+"""What profilers show of collectives: gradients leave while backward runs."""
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+
+import pytest
+
+from .ranks import run, start
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
+
+
+def traced(torch, tell):
+    """The order in which a step's collectives and backward's nodes begin, as the exported trace has it."""
+    dist = start(torch)
+    profiler = importlib.import_module(f"{torch.__name__}.profiler")
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(128, 128) for _ in range(6)]
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.1)
+    x = torch.randn(4, 128)
+    for _ in range(2):  # buckets follow the order of the first step
+        model(x).sum().backward()
+    with profiler.profile(activities=[profiler.ProfilerActivity.CPU]) as profile:
+        model(x).sum().backward()
+        dist.broadcast(x, 0)
+        dist.all_gather([torch.zeros_like(x) for _ in range(2)], x, async_op=True).wait()
+        dist.barrier()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profile.export_chrome_trace(path)
+        with open(path) as file:
+            events = sorted(json.load(file)["traceEvents"], key=lambda event: event.get("ts", 0))
+    wanted = ("c10d::", "autograd::engine::evaluate_function: AddmmBackward0")
+    tell(*[event["name"] for event in events if event.get("ph") == "X" and event["name"].startswith(wanted)])
+    done = sorted(event["name"] for event in events if event["name"].startswith("gloo:"))
+    main = {event["tid"] for event in events if event["name"] == "c10d::allreduce_"}
+    tell(len(done) >= 3, len(main), all(e["tid"] not in main for e in events if e["name"] == "gloo:all_reduce"))
+
+
+def test_gradients_leave_while_backward_runs():
+    for told in run("torchlite", traced):
+        *names, some, threads, beside = told
+        last = max(at for at, name in enumerate(names) if "Addmm" in name)
+        assert names.index("c10d::allreduce_") < last
+        assert names[-3:] == ["c10d::broadcast_", "c10d::allgather_", "c10d::barrier"]
+        assert (some, threads, beside) == ("True", "1", "True")
+    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
+    theirs = run("torch", traced)[0]
+    assert sorted(names) == sorted(theirs[:-3])
