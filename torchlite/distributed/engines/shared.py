@@ -8,7 +8,6 @@ and that wakes the others.
 
 from __future__ import annotations
 
-import os
 import select
 import time
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,6 @@ _NAMES = (
     "barrier", "broadcast", "all_reduce", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all",
 )  # fmt: skip
 _CODE = {name: code for code, name in enumerate(_NAMES)}
-_GLANCES = 3  # at a connection before going to sleep: more only take the processor from those who are waited for
 _NOTHING = np.empty(0, np.uint8)
 
 
@@ -100,7 +98,6 @@ class SharedMemory(Engine):
         news: dict[int, News] = {}
         missing = set(self._links)
         deadline = None
-        glances = 0
         while missing:
             for other in list(missing):
                 one = self._links[other].take()
@@ -110,14 +107,9 @@ class SharedMemory(Engine):
                     missing.discard(other)
                 elif self._links[other].closed:
                     raise DistBackendError(f"{self._mesh.peers[other]} is gone: it ended, or left the group, in {name}")
-            if not missing:
-                break
-            glances += 1
-            if glances < _GLANCES:
-                os.sched_yield()
-                continue
-            deadline = deadline or time.monotonic() + self.timeout
-            self._sleep(name, missing, deadline)
+            if missing:  # to look again, or to yield, would only keep the processor from those who are waited for
+                deadline = deadline or time.monotonic() + self.timeout
+                self._sleep(name, missing, deadline)
         return news
 
     def _check_told(self, one: News) -> None:
