@@ -41,8 +41,7 @@ def recorder(
 
 
 def _by_recipe(
-    op: Any, values: Sequence[Any], places: dict[int, Any], constant: Sequence[int], results: Any, notes: Any,
-    general: Record,
+    op: Any, values: Sequence[Any], places: dict[int, Any], constant: Any, results: Any, notes: Any, general: Record
 ) -> Record:
     node_class, single = op.node_class_for(values), results.__class__ is not tuple
     listed = (results,) if single else results
