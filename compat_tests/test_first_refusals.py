@@ -192,3 +192,13 @@ with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): z = {ca
 z.sum().backward(inputs=[y]); z.backward(o, inputs=[y])
 """
     assert outcome(torchlite, program) == outcome(torch, program)
+
+
+def test_negative_views_can_be_checkpointed():
+    program = """
+y = torch.tensor([1.25, -1.75], requires_grad=True)
+z = torch.utils.checkpoint.checkpoint(lambda x: x.atan() * x, (y + y)._neg_view(), use_reentrant=False)
+z.sum().backward(retain_graph=True); z.sum().backward()
+raise ValueError(y.grad.tolist())
+"""
+    assert outcome(torchlite, program) == outcome(torch, program)

@@ -81,11 +81,13 @@ class Op(PublicForms):
             parts = mode.seer.parts(self, values)
             if parts is not None:
                 return parts()
+        hooks = mode.saved_hooks
         try:
             if self.check is not None:
                 self.check(*values)
             backend = common_backend(self, values)
             if backend.level:
+                hooks = ()  # what runs on the tensors inside has told them
                 results = backend.run(self, values)
             else:
                 arguments, out_dtype = self.prepare(values, backend)
@@ -98,7 +100,7 @@ class Op(PublicForms):
             raise out_of_memory(error) from None
         except Exception:
             if mode.grad and self.asks:
-                self.check_recordable(values)
+                self.check_recordable(values, hooks)
             raise
         if not backend.level and self.recorded and mode.records:
             listed = results if results.__class__ is tuple or results.__class__ is list else (results,)

@@ -83,14 +83,14 @@ class Recording(Declaration):
                 return None
         return [None if e is NOWHERE else e for e in edges]
 
-    def check_recordable(self, values: Sequence[Any]) -> None:
+    def check_recordable(self, values: Sequence[Any], hooks: Sequence[Any]) -> None:
         """Raise what PyTorch says before it computes: of histories that may not be asked for, of what is not kept."""
         if not self.rules:
             ask_for_histories(values)
         edges = self.edges(values)
         if edges is not None:
             for value in self.to_keep(edges, values):
-                keep(value, local.state.mode.saved_hooks)
+                keep(value, hooks)
 
     def to_keep(self, edges: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """The operands that backward needs."""
