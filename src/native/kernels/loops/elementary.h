@@ -148,7 +148,7 @@ INLINE float sine_of(float x, double shift)
     double p;
     POLYNOMIAL(p, s, -2.39084795889004593e-8, 2.7526578787582074e-6, -1.98408933999060579e-4, 8.33333131878823554e-3,
                -1.6666666631636072e-1)
-    return (float)with_wide_bits(wide_bits_of(r * (1.0 + s * p)) ^ wide_bits_of(shifted) << 63);
+    return (float)with_wide_bits(wide_bits_of(r * (1.0 + s * p)) ^ (int64_t)((uint64_t)wide_bits_of(shifted) << 63));
 }
 
 // ---- the normal distribution
