@@ -68,6 +68,7 @@ class QuantizedBackend(Sparse):
     quantized = True
     rules: ClassVar[dict[str, Callable[..., Any]]] = {}
     writes: ClassVar[dict[str, Callable[..., Any]]] = {}
+    called: ClassVar[dict[str, str]] = {}
 
     def strides(self, array: QuantizedArray) -> tuple[int, ...]:
         return array.values.stride()
