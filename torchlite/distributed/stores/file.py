@@ -102,4 +102,5 @@ def _leave(path: str, file: int, world_size: int) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
     finally:
+        fcntl.flock(file, fcntl.LOCK_UN)  # which a forked process would keep, that has the file open too
         os.close(file)
