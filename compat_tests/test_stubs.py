@@ -76,7 +76,9 @@ def test_the_library_passes(tmp_path: Path) -> None:
 
 @needs_mypy
 def test_the_examples_pass(of_torch: Path) -> None:
-    assert mypy(of_torch, "--check-untyped-defs", "--ignore-missing-imports", REPOSITORY / "examples") == ""
+    """All but those of several processes, which take more of `torch.distributed` than has types yet."""
+    options = ("--check-untyped-defs", "--ignore-missing-imports", "--exclude", "examples/distributed")
+    assert mypy(of_torch, *options, REPOSITORY / "examples") == ""
 
 
 @needs_pyright

@@ -122,7 +122,7 @@ class Words(ast.NodeTransformer):
 
 def default(value: object) -> str:
     """A default as it stands in a stub."""
-    if value is None or isinstance(value, (bool, int, str)) or value in ((), []):
+    if value is None or type(value) in (bool, int, str) or value in ((), []):
         return repr(value)
     return "..."
 
