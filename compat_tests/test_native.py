@@ -120,7 +120,10 @@ def pairs() -> Iterator[tuple[Any, ...]]:
 
 
 def bits(t: torchlite.Tensor) -> Any:
-    return t.detach().resolve_conj().resolve_neg().numpy().tobytes() if type(t) is not Tagged else t.tolist().__repr__()
+    if type(t) is Tagged:
+        return t.tolist().__repr__()
+    t = t.detach().resolve_conj().resolve_neg()
+    return (torchlite.view_as_real(t) if t.is_complex() else t).numpy().tobytes()  # NumPy has no complex32
 
 
 def history(node: Any, depth: int = 3) -> Any:

@@ -106,7 +106,8 @@ _NAMES_LATER = {
     """,
 }
 _ROOMS = (  # whose functions are shown as torch's own
-    "amp.autocast_mode", "amp.legacy", "autograd.anomaly_mode", "compiler", "jit", "settings", "streams", "symbolic",
+    "_library.schema", "amp.autocast_mode", "amp.legacy", "autograd.anomaly_mode", "compiler", "jit", "settings",
+    "streams", "symbolic",
 )  # fmt: skip
 _HOME = {_name: _room for _room, _names in _NAMES_LATER.items() for _name in _names.split()}
 
