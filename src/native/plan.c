@@ -320,9 +320,10 @@ static PyObject *call_planned(PyObject *f, PyObject *const *args, size_t nargsf,
 {
     Planned *planned = ((Function *)f)->own;
     Mode *mode = plain_mode();
-    Met met = {.levels = NULL};
+    Met met;
     if (mode == NULL)
         return call_on_levels(f, args, nargsf, kwnames);
+    met.levels = NULL;
     Plan *plan = plan_for(planned, args, PyVectorcall_NARGS(nargsf), kwnames, &met);
     if (plan == NULL)
         return decline(f, args, nargsf, kwnames);
