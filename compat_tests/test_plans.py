@@ -9,6 +9,8 @@ import pytest
 
 import torchlite
 from compat_tests.parity.library import Library, Missing, differentiable
+from compat_tests.side_by_side import uncollected
+from torchlite.core.machine import plan
 from torchlite.core.machine.registry import registry
 
 pytest.importorskip("torch")
@@ -234,3 +236,15 @@ def test_composites_of_several_ops_stay_what_they_are_from_call_to_call():
         functional.cross_entropy(x, target + 1)
     with pytest.raises(ValueError, match="batch_size"):
         functional.cross_entropy(x, target[:1])
+
+
+def test_plans_that_are_dropped_leave_nothing_to_the_collector(monkeypatch) -> None:
+    monkeypatch.setattr(plan, "_MOST", 4)
+
+    def program() -> None:
+        for n in range(1, 40):
+            x = torchlite.ones(n, 3, requires_grad=True)
+            for _ in range(4):
+                x.softmax(1), torchlite.cat([x, x]), x.reshape(-1)
+
+    assert uncollected(program) == []

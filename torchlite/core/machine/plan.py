@@ -9,6 +9,7 @@ and record.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -161,8 +162,7 @@ def plan_op(
     op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any, which: int | None = None
 ) -> Plan | None:
     """The plan of an op whose kernel takes the arrays of its tensors as they are; `which` of its results is wanted."""
-    backend = _one_backend(op, values, tensors)
-    if backend is None:
+    if (backend := _one_backend(op, values, tensors)) is None:
         return None
     arguments, out_dtype = op.prepare(values, backend)
     operands, sources = places(values, tensors), places(arguments, [t.array for t in tensors])
@@ -195,7 +195,7 @@ def plan_op(
             made, outputs = outputs, arranged(outputs, bound(tensors))
             arranging = not _same(made, outputs)
             if not arranging and in_native:
-                run.native = in_native  # type: ignore[attr-defined]
+                itself().native = in_native  # type: ignore[union-attr]
         if known is None:
             results = wrap_results(outputs, out_dtype, backend)
         elif single:
@@ -211,6 +211,7 @@ def plan_op(
             results = finish(results, bound(tensors))
         return results if returns is None else returns(results)
 
+    itself = weakref.ref(run)  # so that a plan that is dropped goes at once
     in_native = known is not None and (
         kernel, tuple(template), tuple(singles), tuple(sequences), not single, *map(tuple, zip(*known)),
         lambda outputs: wrap_results(outputs, out_dtype, backend), record, bound,
