@@ -372,7 +372,8 @@ def test_generated_vmap_rules_leave_nothing_behind():
     fn = cube(torchlite, generate_vmap_rule=True)
     run = torchlite.func.vmap(torchlite.func.vmap(lambda x: fn.apply(x)[0]))
     x = torchlite.ones(2, 3, requires_grad=True)
-    run(x).sum().backward()
+    for _ in range(5):  # plans of what is run are made at first
+        run(x).sum().backward()
     gc.collect()
     gc.disable()
     try:
