@@ -140,8 +140,8 @@ def test_names_of_types(torch, tell):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("quantize_per_tensor", "quantised"),
-        ("cudnn_convolution", "cuDNN"),
+        ("_cslt_compress", "semi-structured"),
+        ("parse_ir", "TorchScript"),
     ],
 )
 def test_what_is_absent_says_why(name: str, why: str) -> None:
