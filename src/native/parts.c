@@ -141,6 +141,13 @@ Node *new_node(PyObject *node_class)
     __VA_ARGS__ \
 }
 
+// The type of a struct that has its fields and nothing else.
+#define PLAIN_PARTS(Struct, prefix, FIELDS, MEMBER) \
+    COLLECTED(Struct, prefix, FIELDS) \
+    FREED(Struct, prefix, , 0) \
+    static PyMemberDef prefix##_members[] = {FIELDS(MEMBER){NULL}}; \
+    static PyTypeObject Struct##Parts = PARTS_TYPE(Struct, prefix, prefix##_members);
+
 #define TENSOR_HELD(X) TENSOR_FIELDS(X) X(dict, NULL)
 COLLECTED(Tensor, tensor, TENSOR_HELD)
 FREED(Tensor, tensor, CLEARS_WEAK, release_tensor(parts))
@@ -154,20 +161,9 @@ FREED(Node, node, CLEARS_WEAK, 0)
 static PyMemberDef node_members[] = {NODE_FIELDS(NODE_MEMBER){NULL}};
 static PyTypeObject NodeParts = PARTS_TYPE(Node, node, node_members, .tp_weaklistoffset = offsetof(Node, weak));
 
-COLLECTED(View, view, VIEW_FIELDS)
-FREED(View, view, , 0)
-static PyMemberDef view_members[] = {VIEW_FIELDS(VIEW_MEMBER){NULL}};
-static PyTypeObject ViewParts = PARTS_TYPE(View, view, view_members);
-
-COLLECTED(SavedOutput, output, SAVED_OUTPUT_FIELDS)
-FREED(SavedOutput, output, , 0)
-static PyMemberDef output_members[] = {SAVED_OUTPUT_FIELDS(OUTPUT_MEMBER){NULL}};
-static PyTypeObject SavedOutputParts = PARTS_TYPE(SavedOutput, output, output_members);
-
-COLLECTED(Mode, mode, MODE_FIELDS)
-FREED(Mode, mode, , 0)
-static PyMemberDef mode_members[] = {MODE_FIELDS(MODE_MEMBER){NULL}};
-static PyTypeObject ModeParts = PARTS_TYPE(Mode, mode, mode_members);
+PLAIN_PARTS(View, view, VIEW_FIELDS, VIEW_MEMBER)
+PLAIN_PARTS(SavedOutput, output, SAVED_OUTPUT_FIELDS, OUTPUT_MEMBER)
+PLAIN_PARTS(Mode, mode, MODE_FIELDS, MODE_MEMBER)
 
 static _Thread_local struct { uint64_t thread; State *state; } here;  // the state of this thread, by its number
 #define FORGOTTEN if (here.state == parts) here.thread = 0;
@@ -176,30 +172,11 @@ FREED(State, state, FORGOTTEN, 0)
 static PyMemberDef state_members[] = {STATE_FIELDS(STATE_MEMBER){NULL}};
 static PyTypeObject StateParts = PARTS_TYPE(State, state, state_members);
 
-COLLECTED(Level, level, LEVEL_FIELDS)
-FREED(Level, level, , 0)
-static PyMemberDef level_members[] = {LEVEL_FIELDS(LEVEL_MEMBER){NULL}};
-static PyTypeObject LevelParts = PARTS_TYPE(Level, level, level_members);
-
-COLLECTED(Batched, batched, BATCHED_FIELDS)
-FREED(Batched, batched, , 0)
-static PyMemberDef batched_members[] = {BATCHED_FIELDS(BATCHED_MEMBER){NULL}};
-static PyTypeObject BatchedParts = PARTS_TYPE(Batched, batched, batched_members);
-
-COLLECTED(Nested, nested, NESTED_FIELDS)
-FREED(Nested, nested, , 0)
-static PyMemberDef nested_members[] = {NESTED_FIELDS(NESTED_MEMBER){NULL}};
-static PyTypeObject NestedParts = PARTS_TYPE(Nested, nested, nested_members);
-
-COLLECTED(Dual, dual, DUAL_FIELDS)
-FREED(Dual, dual, , 0)
-static PyMemberDef dual_members[] = {DUAL_FIELDS(DUAL_MEMBER){NULL}};
-static PyTypeObject DualParts = PARTS_TYPE(Dual, dual, dual_members);
-
-COLLECTED(SavedNumber, number, SAVED_NUMBER_FIELDS)
-FREED(SavedNumber, number, , 0)
-static PyMemberDef number_members[] = {SAVED_NUMBER_FIELDS(NUMBER_MEMBER){NULL}};
-static PyTypeObject SavedNumberParts = PARTS_TYPE(SavedNumber, number, number_members);
+PLAIN_PARTS(Level, level, LEVEL_FIELDS, LEVEL_MEMBER)
+PLAIN_PARTS(Batched, batched, BATCHED_FIELDS, BATCHED_MEMBER)
+PLAIN_PARTS(Nested, nested, NESTED_FIELDS, NESTED_MEMBER)
+PLAIN_PARTS(Dual, dual, DUAL_FIELDS, DUAL_MEMBER)
+PLAIN_PARTS(SavedNumber, number, SAVED_NUMBER_FIELDS, NUMBER_MEMBER)
 
 static PyMemberDef counter_members[] = {{"n", T_PYSSIZET, offsetof(Counter, n)}, {NULL}};
 static PyTypeObject CounterParts = {
