@@ -8,8 +8,8 @@ from typing import Any
 from .pickling import bear_name
 
 
-class layout:
-    """How a tensor is stored. Only `torch.strided` tensors exist here; the other names are there to compare with."""
+class Named:
+    """One of a few objects of a kind, which is its name in torch and nothing else."""
 
     __slots__ = ("name",)
 
@@ -23,19 +23,16 @@ class layout:
         return _of_name, (self.name,)
 
 
-class memory_format:
+class layout(Named):
+    """How a tensor is stored: by strides, or as one of the sparse and nested kinds."""
+
+    __slots__ = ()
+
+
+class memory_format(Named):
     """An order of dimensions in memory."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _of_name, (self.name,)
+    __slots__ = ()
 
 
 def _refuse(cls: type, *_: Any, **__: Any) -> Any:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .layout import Named
 from .pickling import bear_name
 
 
-class qscheme:
+class qscheme(Named):
     """A way of quantizing a tensor."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
+    __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_name, (self.name,)
