@@ -197,17 +197,19 @@ ELASTIC = """
             elastic_launch(config, work)(10, True)
         except ChildFailedError as error:
             rank, first = error.get_first_failure()
-            sys.stdout.write(f"{error.name} failed: {rank} {first.exitcode} {first.local_rank}\\n")
+            sys.stdout.write(f"{error.name} failed: {rank} {first.local_rank}\\nended by {first.exitcode}\\n")
 """
 
 
 def test_functions_launched_by_a_program(script):
     ours = started(sys.executable, "-m", "torchlite", script(ELASTIC))
+    assert "ended by 1\n" in ours and "no such number" in ours
     pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     theirs = started(sys.executable, script(ELASTIC))
     lines = re.compile(r"^(?:\[\(0|work failed).*$", re.M)
+    # How a rank ends is ours alone: gloo's threads may abort PyTorch's on its way out of the exception.
     assert lines.findall(ours) == lines.findall(theirs)
-    assert len(lines.findall(ours)) == 2 and "no such number" in ours
+    assert len(lines.findall(ours)) == 2
 
 
 def test_the_launcher_before_torchrun(script):
