@@ -67,6 +67,24 @@ def test_mypy_tells_of_mistakes(of_torch: Path) -> None:
 
 
 @needs_mypy
+def test_mypy_knows_every_public_name(of_torch: Path) -> None:
+    """What `from torch.… import …` finds when a program runs, checkers find too."""
+    pytest.importorskip("torch")
+    from .test_help import _NAMESPACES, named
+
+    lines = []
+    for space in _NAMESPACES:
+        names = [name for name, _, _ in named(space) if not name.startswith("_")]
+        lines += [f"import {space}"] if space != "torch.Tensor" else []
+        lines += [f"{space}.{name}" for name in names]
+        lines += [f"from {space} import {name} as _{name}" for name in names if space != "torch.Tensor"]
+    program = of_torch / "names.py"
+    program.write_text("\n".join(lines))
+    assert len(lines) > 4_000
+    assert mypy(of_torch, "--disable-error-code", "no-redef", "--disable-error-code", "assignment", program) == ""
+
+
+@needs_mypy
 def test_the_library_passes(tmp_path: Path) -> None:
     """With the options of `pyproject.toml`, which says what is left out and why."""
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)]

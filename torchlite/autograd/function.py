@@ -57,6 +57,11 @@ class FunctionMeta(type):
         super().__init__(name, bases, attrs)
 
 
+def _of_any_header(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """To type checkers, a formula that one with other parameters may override."""
+    return formula
+
+
 class _SingleLevelFunction(FunctionCtx, _HookMixin, metaclass=FunctionMeta):
     """What a Function says for itself."""
 
@@ -74,6 +79,7 @@ class _SingleLevelFunction(FunctionCtx, _HookMixin, metaclass=FunctionMeta):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
+    @_of_any_header
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of all inputs, None for those that have none, from those of the outputs."""
         raise NotImplementedError(
@@ -84,6 +90,7 @@ class _SingleLevelFunction(FunctionCtx, _HookMixin, metaclass=FunctionMeta):
     vjp = backward
 
     @staticmethod
+    @_of_any_header
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of all outputs, from those of the inputs."""
         raise NotImplementedError(
@@ -123,6 +130,7 @@ class Function(_SingleLevelFunction):
         )
 
     @staticmethod
+    @_of_any_header
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
         """The results for a whole batch, which lies in dimension `in_dims` of each argument, and where it lies there.
 

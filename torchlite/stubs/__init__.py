@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 # Modules that hand on what is made elsewhere.
 _NAMESPACES = (
     "amp", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func", "linalg", "nn",
-    "nn.functional", "nn.utils", "optim", "profiler", "sparse", "special", "utils", "utils.data",
+    "nn.functional", "nn.parallel", "nn.utils", "optim", "profiler", "sparse", "special", "utils", "utils.data",
 )  # fmt: skip
 _NAMES = ["torchlite", *[f"torchlite.{name}" for name in _NAMESPACES]]
 

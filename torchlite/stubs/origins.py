@@ -67,6 +67,15 @@ def defined(module: str) -> dict[str, Definition]:
     return {node.name: node for node in _tree(module)[0].body if isinstance(node, Definition)}
 
 
+def made(module: str) -> set[str]:
+    """The public names that a module defines, or assigns a value to."""
+    body = _tree(module)[0].body
+    targets = [at for node in body if isinstance(node, ast.Assign) for at in node.targets]
+    targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
+    names = {*defined(module), *[at.id for at in targets if isinstance(at, ast.Name)]}
+    return {name for name in names if not name.startswith("_")}
+
+
 def home(module: str, name: str) -> Home:
     """Where `name`, as `module` knows it, is defined."""
     named, stars = imports(module)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..faces.table import FACES
-from .origins import OWN, defined, imports
+from .origins import OWN, Home, home, imports, made
 
 _ROOT = Path(__file__).parent.parent
 _ANYTHING = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
@@ -32,9 +32,13 @@ def _places() -> Iterator[str]:
 def _handing_on(place: str) -> str:
     """A module that has what torchlite's has, what its `__all__` leaves out too."""
     own = ".".join(("torchlite", *Path(place).with_suffix("").parts)).removesuffix(".__init__")
-    lines = [f"from {own} import *"]
-    if not (_ROOT / place).exists():  # a stub, which hands on all it has
-        taken = [name for name, where in imports(own)[0].items() if where.module.startswith("torchlite")]
-        public = [name for name in [*taken, *defined(own)] if not name.startswith("_")]
-        lines += [f"from {own} import {name} as {name}" for name in public]
-    return "\n".join([*lines, ""])
+    if (_ROOT / place).exists():  # a stub, which hands on all it has
+        return f"from {own} import *\n"
+    named, stars = imports(own)
+    lines = [f"from {source} import *" for source in (own, *stars)]
+    lines += [_taken(home(own, name), name) for name in named if not name.startswith("_")]
+    return "\n".join([*lines, *[f"from {own} import {name} as {name}" for name in sorted(made(own))], ""])
+
+
+def _taken(where: Home, name: str) -> str:
+    return f"from {where.module} import {where.name} as {name}" if where.name else f"import {where.module} as {name}"

@@ -14,7 +14,7 @@ from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
 from ._sizes import Spatial
 from .affine import register_affine, reset_affine
-from .fields import fields
+from .fields import Wanted, fields, wanted
 from .lazy import LazyModuleMixin, lazy_twin
 from .module import Module
 
@@ -37,7 +37,7 @@ class _NormBase(Spatial):
     device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     _: KW_ONLY
-    bias: InitVar[bool] = True
+    bias: Wanted = wanted(default=True)
 
     def complete(self, device: DeviceLike, dtype: Any, bias: bool) -> None:
         made: dict[str, Any] = {"device": device, "dtype": dtype}

@@ -14,7 +14,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from ._sizes import Spatial, for_each
-from .fields import fields, made
+from .fields import Wanted, fields, made
 from .lazy import LazyModuleMixin, lazy_twin
 from .utils import _pair as _pair
 from .utils import _single as _single
@@ -44,7 +44,7 @@ class _ConvNd(Spatial):
     transposed: bool
     output_padding: tuple[int, ...]
     groups: int
-    bias: InitVar[bool]
+    bias: Wanted
     padding_mode: str
     device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None

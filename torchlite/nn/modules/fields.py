@@ -11,13 +11,13 @@ A class lists its arguments as a dataclass does, and how it is made, kept and sh
         device: InitVar[Any] = None
         dtype: InitVar[Any] = None
         _: KW_ONLY
-        bias: InitVar[bool] = True
+        bias: Wanted = wanted(default=True)
 
         def complete(self, device, dtype, bias): ...
 
-`__init__` sets the attributes, then hands what is not kept (`InitVar`) to `complete`. That is no method of the class;
-those of its bases run first. Attributes that are made there are declared with `made()`. `__constants__` names what is
-kept, and `extra_repr` shows it.
+`__init__` sets the attributes, then hands what is not kept (`InitVar`, `Wanted`) to `complete`. That is no method of
+the class; those of its bases run first. Attributes that are made there are declared with `made()`. `__constants__`
+names what is kept, and `extra_repr` shows it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,19 @@ _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 def made(*, init: Literal[False] = False) -> Any:
     """Declares an attribute that is no argument."""
     return _MADE
+
+
+class Wanted:
+    """To type checkers, an attribute that is anything, of an argument that says whether it is wanted."""
+
+    def __get__(self, module: object, owner: object = None) -> Any: ...
+
+    def __set__(self, module: object, wanted: bool) -> None: ...
+
+
+def wanted(*, default: bool) -> Any:
+    """Declares whether something is `Wanted` by default."""
+    return default
 
 
 class Field(NamedTuple):
@@ -85,7 +98,7 @@ _declared: dict[type, Declaration] = {}
 _NOTHING = Declaration({}, {}, Module, (), True, frozenset(), frozenset(), frozenset())
 
 
-@dataclass_transform(field_specifiers=(made,))
+@dataclass_transform(field_specifiers=(made, wanted))
 def fields(
     cls: Any = None,
     *,
@@ -149,11 +162,12 @@ def _own_fields(cls: type) -> Iterator[Field]:
             continue
         if default is not _REQUIRED:
             delattr(cls, name)
-        kept = not annotation.startswith("InitVar[")
+        kept = annotation != "Wanted" and not annotation.startswith("InitVar[")
         if not kept or annotation == "KW_ONLY":
             del cls.__annotations__[name]
         if annotation != "KW_ONLY" and default is not _MADE:
-            yield Field(name, annotation if kept else annotation[8:-1], default, keyword, kept)
+            told = annotation if kept else "bool" if annotation == "Wanted" else annotation[8:-1]
+            yield Field(name, told, default, keyword, kept)
 
 
 def _ordered(known: dict[str, Field], header: str) -> dict[str, Field]:

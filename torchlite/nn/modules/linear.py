@@ -13,7 +13,7 @@ from ...operations.making.factories import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
-from .fields import fields, made
+from .fields import Wanted, fields, made, wanted
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -36,7 +36,7 @@ class Linear(Module):
 
     in_features: int
     out_features: int
-    bias: InitVar[bool] = True
+    bias: Wanted = wanted(default=True)
     device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     weight: Tensor = made()
@@ -70,7 +70,7 @@ class Bilinear(Module):
     in1_features: int
     in2_features: int
     out_features: int
-    bias: InitVar[bool] = True
+    bias: Wanted = wanted(default=True)
     device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     weight: Tensor = made()

@@ -14,7 +14,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .affine import register_affine, reset_affine
-from .fields import fields
+from .fields import Wanted, fields, wanted
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -59,7 +59,7 @@ class LayerNorm(Module):
     normalized_shape: int | Sequence[int]
     eps: float = 1e-5
     elementwise_affine: bool = True
-    bias: InitVar[bool] = True
+    bias: Wanted = wanted(default=True)
     device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
 
@@ -87,7 +87,7 @@ class GroupNorm(Module):
     device: InitVar[DeviceLike] = None
     dtype: InitVar[Any] = None
     _: KW_ONLY
-    bias: InitVar[bool] = True
+    bias: Wanted = wanted(default=True)
 
     def complete(self, device: DeviceLike, dtype: Any, bias: bool) -> None:
         channels, groups = self.num_channels, self.num_groups

@@ -15,9 +15,12 @@ __all__ = [
     "replicate", "scatter", "parallel_apply", "gather", "data_parallel", "DataParallel", "DistributedDataParallel",
 ]  # fmt: skip
 
+# What it needs of torch.distributed is loaded with it.
+_HOME = {"DistributedDataParallel": "distributed"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("DistributedDataParallel", "distributed"):  # with what it needs of torch.distributed
+    if name in ("distributed", *_HOME):
         home = importlib.import_module(f"{__name__}.distributed")
-        return home if name == "distributed" else home.DistributedDataParallel
+        return home if name == "distributed" else getattr(home, name)
     raise AttributeError(explanation(f"torch.nn.parallel.{name}"))

@@ -278,12 +278,18 @@ def randn_like(self: Tensor, generator: Any, format_: Any, d: Any, backend: Back
     return normal_.fresh_like(self, format_, d, backend, 0.0, 1.0, generator)
 
 
+def _from_zero_too(call: Any) -> tuple[Signature, Signature]:
+    """The signature of a function of low and high, and that without low."""
+    (between,) = signatures_of(call)
+    return between, Signature(between.text.replace("int low, ", ""))
+
+
 @factory("randint(int low, int high, int[] size, *, Generator? generator=None)", function=False)
 def _randint_between(low: int, high: int, size: Any, generator: Any, d: Any, backend: Backend) -> Tensor:
     return random_between.fresh(size, d or dt.int64, backend, low, high, generator)
 
 
-@function("randint", *signatures_of(_randint_between), Signature("randint(int high, int[] size)"))
+@function("randint", *_from_zero_too(_randint_between))
 @overridable
 def randint(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high."""
@@ -302,7 +308,7 @@ def _randint_like_between(
     return random_between.fresh_like(self, format_, d, backend, low, high, generator)
 
 
-@function("randint_like", *signatures_of(_randint_like_between), Signature("randint_like(Tensor self, int high)"))
+@function("randint_like", *_from_zero_too(_randint_like_between))
 @overridable
 def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from low (0) up to but without high, in a tensor's form."""
