@@ -32,16 +32,33 @@ static void pooled(const Sliding *s, PyArrayObject *x, int rank, npy_intp *shape
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - rank ? PyArray_DIM(x, d) : s->count[3 - ndim + d];
 }
 
-enum { SLACK = 32 };  // numbers, since loops may go on to whole vectors
+typedef struct { const Sliding *s; const float *x, *g; float *best, *to; uint8_t *taps; N image, windows; int failed; } Pool;
 
-// Room for the phases of an image and the cells of its windows, so many times.
-static float *room_for(const Sliding *s, int phases, int cells)
+// Of so many images, with room for the phases of one, and the cells of its windows twice.
+static void pool_share(void *work, N from, N to)
 {
-    float *room = PyMem_Malloc((size_t)(phases * s->phases * s->cells + cells * (s->length + SLACK)) * sizeof(float));
-    if (!room) PyErr_NoMemory();
-    return room;
+    Pool *w = work;
+    const Sliding *s = w->s;
+    float *room = malloc((size_t)(s->phases * s->cells + 2 * s->length) * sizeof *room);
+    if (room)
+        loops->max_pool(s, w->x + from * w->image, w->best + from * w->windows, w->taps + from * w->windows, room, to - from);
+    else
+        w->failed = 1;
+    free(room);
 }
 
+static void slope_share(void *work, N from, N to)
+{
+    const Pool *w = work;
+    loops->max_pool_slope(w->s, w->g + from * w->windows, w->taps + from * w->windows, w->to + from * w->image, to - from);
+}
+
+static Pool pool_of(const Sliding *s)
+{
+    return (Pool){.s = s, .image = product(s->size, 3), .windows = product(s->count, 3)};
+}
+
+// Maxima, and which tap of each window found its one.
 static PyObject *max_pool(PyObject *const *a, Py_ssize_t count)
 {
     Sliding s;
@@ -50,33 +67,35 @@ static PyObject *max_pool(PyObject *const *a, Py_ssize_t count)
     if (!rank) return NULL;
     npy_intp shape[NPY_MAXDIMS];
     pooled(&s, x, rank, shape);
-    float *room = room_for(&s, 1, 1);
-    PyArrayObject *best = room ? fresh(ndim, shape) : NULL;
-    if (best) WORK(PyArray_SIZE(x), loops->max_pool(&s, data_of(x), data_of(best), room));
-    PyMem_Free(room);
-    if (!best) return NULL;
-    PyObject *kept = PyArray_NewCopy(best, NPY_CORDER);  // which backward looks for, whatever is written meanwhile
-    return Py_BuildValue("(NN)", best, kept);
+    PyArrayObject *best = fresh(ndim, shape), *taps = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, NPY_UINT8);
+    if (best && taps) {
+        Pool work = pool_of(&s);
+        work.x = data_of(x), work.best = data_of(best), work.taps = PyArray_DATA(taps);
+        SHARED(pool_share, work, s.images, work.image);
+        if (!work.failed) return Py_BuildValue("(NN)", best, taps);
+        PyErr_NoMemory();
+    }
+    Py_XDECREF(best);
+    Py_XDECREF(taps);
+    return NULL;
 }
 
 static PyObject *max_pool_backward(PyObject *const *a, Py_ssize_t count)
 {
     Sliding s;
-    PyArrayObject *x = count == 8 ? floats(a[1]) : NULL, *best = x ? floats(a[2]) : NULL;
-    int rank = best ? describe_pool(&s, x, a + 3) : 0, ndim = rank ? PyArray_NDIM(x) : 0;
+    PyArrayObject *x = count == 8 ? floats(a[1]) : NULL, *taps = x ? array_of(a[2], NPY_UINT8) : NULL;
+    int rank = taps ? describe_pool(&s, x, a + 3) : 0, ndim = rank ? PyArray_NDIM(x) : 0;
     if (!rank) return NULL;
     npy_intp shape[NPY_MAXDIMS];
     pooled(&s, x, rank, shape);
-    if (!has_dims(best, ndim, shape) || !has_floats(a[0], ndim, shape)) return NULL;
-    if (!all_finite(best)) return NULL;  // of several NaN it would be the last
+    if (!has_dims(taps, ndim, shape) || !has_floats(a[0], ndim, shape)) return NULL;
     PyArrayObject *g = laid_out(a[0]);
-    PyArrayObject *to = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT32, 0);
-    float *room = g && to ? room_for(&s, 2, 3) : NULL;
-    if (room)
-        WORK(PyArray_SIZE(x), loops->max_pool_slope(&s, data_of(g), data_of(x), data_of(best), data_of(to), room));
-    else
-        Py_CLEAR(to);
-    PyMem_Free(room);
+    PyArrayObject *to = g ? (PyArrayObject *)PyArray_ZEROS(ndim, PyArray_DIMS(x), NPY_FLOAT32, 0) : NULL;
+    if (to) {
+        Pool work = pool_of(&s);
+        work.g = data_of(g), work.to = data_of(to), work.taps = PyArray_DATA(taps);
+        SHARED(slope_share, work, s.images, work.image);
+    }
     Py_XDECREF(g);
     return (PyObject *)to;
 }

@@ -12,7 +12,7 @@ from ...core.values import Array, Backend, dt, errors
 from ...kernels.windows import steps
 from ..making.windows import Ints, like, spread
 from ..vocabulary import REAL, zero_gradient
-from .pool_kernels import Geometry, gradient_of_maxima, maxima, maxima_and_places, picked, put
+from .pool_kernels import Geometry, gradient_of_maxima, maxima_and_places, maxima_and_taps, picked, put
 
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
 
@@ -72,8 +72,8 @@ def geometry_of(values: Any, size: Ints) -> Geometry:
 
 def _max_pool(backend: Backend, self: Array, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
-    best = like(backend, maxima(backend.xp, self, geometry).astype(self.dtype, copy=False), self)
-    return best, best.copy()  # which backward looks for, whatever is written into the result meanwhile
+    best, taps = maxima_and_taps(backend, self, geometry)
+    return like(backend, best.astype(self.dtype, copy=False), self), like(backend, taps, self)
 
 
 def _with_indices(backend: Backend, self: Array, *values: Any) -> Any:
@@ -82,9 +82,9 @@ def _with_indices(backend: Backend, self: Array, *values: Any) -> Any:
     return like(backend, best.astype(self.dtype, copy=False), self), like(backend, places, self)
 
 
-def _max_pool_backward(backend: Backend, g: Array, self: Array, best: Any, *values: Any) -> Any:
+def _max_pool_backward(backend: Backend, g: Array, self: Array, taps: Any, *values: Any) -> Any:
     geometry = geometry_of(values, self.shape[self.ndim - len(values[0]) :])
-    return like(backend, gradient_of_maxima(backend, g, self, best, geometry), self)
+    return like(backend, gradient_of_maxima(backend.xp, g, self.shape, taps, geometry), self)
 
 
 def places_ops(name: str, dims: int) -> tuple[LaidOp, LaidOp]:
@@ -224,20 +224,20 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
         return from_image.apply(g, places)
 
     backward = LaidOp(
-        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor best, {numbers})",
+        f"_{name}_backward(Tensor grad_output, Tensor self, Tensor taps, {numbers})",
         _max_pool_backward,
-        {"grad_output": second, "self": zero_gradient, "best": None},
+        {"grad_output": second, "self": zero_gradient, "taps": None},
         node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
         batch=LEADING,
     )
 
     def gradient(
-        g: Any, self: Any, best: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
+        g: Any, self: Any, taps: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
     ) -> Any:
-        return backward.apply(g, self, best, kernel_size, stride, padding, dilation, ceil_mode)
+        return backward.apply(g, self, taps, kernel_size, stride, padding, dilation, ceil_mode)
 
     alone = LaidOp(
-        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor best)",
+        f"{name}(Tensor self, {numbers}) -> (Tensor result, Tensor taps)",
         _max_pool,
         {"self": gradient},
         node=node,

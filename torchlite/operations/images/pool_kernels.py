@@ -52,17 +52,13 @@ def lowest(xp: Namespace, dtype: Any) -> Any:
     return -math.inf if dtype.kind == "f" else xp.iinfo(dtype).min
 
 
-def maxima(xp: Namespace, x: Array, geometry: Geometry) -> Any:
-    """The largest value of every window."""
-    x = widened(x)
-    return over_windows(xp, xp.maximum, lowest(xp, x.dtype), x, geometry)
-
-
-def _tap_numbers(backend: Backend, x: Array, best: Any, places: Sequence[Any]) -> Any:
-    """Which tap of each window found its maximum: the first, but of several NaN the last."""
+def maxima_and_taps(backend: Backend, x: Array, geometry: Geometry) -> tuple[Any, Any]:
+    """The largest value of every window, and which of its taps found it: the first, but of several NaN the last."""
     xp = backend.xp
-    small = len(places) < 256
-    missing = xp.ones(best.shape, xp.uint8 if small else xp.int32)
+    x = widened(x)
+    best = over_windows(xp, xp.maximum, lowest(xp, x.dtype), x, geometry)
+    places = taps(x.shape[x.ndim - len(geometry[0]) :], *geometry)
+    missing = xp.ones(best.shape, xp.uint8 if len(places) < 256 else xp.int32)
     number = xp.zeros(best.shape, missing.dtype)
     for into, source in places:
         left = missing[into]
@@ -72,7 +68,7 @@ def _tap_numbers(backend: Backend, x: Array, best: Any, places: Sequence[Any]) -
         for tap, (into, source) in enumerate(places):
             part = number[into]
             part[xp.isnan(x[source])] = tap
-    return number
+    return best, number
 
 
 def maxima_and_places(backend: Backend, x: Array, geometry: Geometry) -> tuple[Any, Any]:
@@ -80,11 +76,8 @@ def maxima_and_places(backend: Backend, x: Array, geometry: Geometry) -> tuple[A
     xp = backend.xp
     count, window, stride, padding, dilation = geometry
     n = len(count)
-    x = widened(x)
-    size = x.shape[x.ndim - n :]
-    best = maxima(xp, x, geometry)
-    number = _tap_numbers(backend, x, best, taps(size, *geometry))
-    rows = contiguous_strides(size)
+    best, number = maxima_and_taps(backend, x, geometry)
+    rows = contiguous_strides(x.shape[x.ndim - n :])
     offsets = xp.zeros((1,) * n, xp.int64)
     place = xp.zeros((1,) * n, xp.int64)
     for d, row in enumerate(rows):
@@ -94,31 +87,12 @@ def maxima_and_places(backend: Backend, x: Array, geometry: Geometry) -> tuple[A
     return best, offsets.reshape(-1)[number] + place
 
 
-def gradient_of_maxima(backend: Backend, g: Array, x: Array, best: Any, geometry: Geometry) -> Any:
-    """The gradient with respect to the image: each window's goes to where its maximum was found."""
-    xp = backend.xp
+def gradient_of_maxima(xp: Namespace, g: Array, shape: Ints, found: Any, geometry: Geometry) -> Any:
+    """The gradient with respect to the image: each window's goes to where the tap that found its maximum has read."""
     wide = widened(g)
-    x, best = widened(x), widened(best)
-    n = len(geometry[0])
-    window, stride, dilation = geometry[1], geometry[2], geometry[4]
-    apart = all([s >= d * (k - 1) + 1 for k, s, d in zip(window, stride, dilation)])  # no value is in two windows
-    made = xp.zeros(x.shape, wide.dtype)
-    places = taps(x.shape[x.ndim - n :], *geometry)
-    if x.dtype.kind == "f" and backend.values and xp.isnan(best).any().item():
-        number = _tap_numbers(backend, x, best, places)
-        for tap, (into, source) in enumerate(places):
-            made[source] += wide[into] * (number[into] == tap)
-        return made.astype(g.dtype, copy=False)
-    missing = xp.ones(best.shape, bool)
-    for into, source in places:
-        left = missing[into]
-        found = x[source] == best[into]
-        xp.logical_and(found, left, out=found)
-        xp.logical_xor(left, found, out=left)
-        if apart:
-            xp.multiply(wide[into], found, out=made[source])
-        else:
-            made[source] += wide[into] * found
+    made = xp.zeros(shape, wide.dtype)
+    for tap, (into, source) in enumerate(taps(shape[len(shape) - len(geometry[0]) :], *geometry)):
+        made[source] += xp.where(found[into] == tap, wide[into], 0)
     return made.astype(g.dtype, copy=False)
 
 

@@ -72,8 +72,8 @@ typedef ptrdiff_t N;
     X(sparse_samples_double, (const int64_t *at, const int64_t *columns, N count, const double *a, N rows, const double *b, \
         N size, N n, double *to, int *fine)) \
     /* pool.c */ \
-    X(max_pool, (const Sliding *s, const float *x, float *best, float *room)) \
-    X(max_pool_slope, (const Sliding *s, const float *g, const float *x, const float *best, float *to, float *room)) \
+    X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
+    X(max_pool_slope, (const Sliding *s, const float *g, const uint8_t *taps, float *to, N images)) \
     /* losses.c */ \
     X(scale, (float *x, const float *by, float factor, N n)) \
     /* sample.c */ \
