@@ -1,4 +1,5 @@
 // Sums, in double precision but for a few at a time.
+#include "product.h"
 #include "simd.h"
 
 // Whether all are at most so far from 0.
@@ -14,11 +15,33 @@ void IN_ISA(add_to)(const float *restrict x, float *restrict y, N n)
     SIMD for (N i = 0; i < n; i++) y[i] += x[i];
 }
 
+enum { WIDTH = 4 * LANES, LONGEST = 8 * WIDTH };
+
+// A few vectors are added up in single precision, these in double.
+INLINE double add_up(const float *restrict x, N n, const int squared)
+{
+    double wide[LANES] = {0}, sum = 0;
+    N i = 0;
+    while (n - i >= WIDTH) {
+        const N end = n - i < LONGEST ? n - (n - i) % WIDTH : i + LONGEST;
+        Vector part[4] = {{0}};
+        for (; i < end; i += WIDTH)
+            PRAGMA(GCC unroll 4) for (int v = 0; v < 4; v++) {
+                Vector read = *(const Vector *)(x + i + v * LANES);
+                if (squared) read *= read;
+                part[v] += read;
+            }
+        const Vector all = (part[0] + part[1]) + (part[2] + part[3]);
+        SIMD for (int l = 0; l < LANES; l++) wide[l] += (double)all[l];
+    }
+    TOTAL(sum) for (N k = i; k < n; k++) sum += (double)(squared ? x[k] * x[k] : x[k]);
+    for (int l = 0; l < LANES / 2; l++) sum += wide[l] + wide[l + LANES / 2];
+    return sum;
+}
+
 void IN_ISA(add_up)(const float *restrict x, int squared, double *restrict total, N n)
 {
-    double sum;
-    if (squared) { WIDE_SUM(sum, n, x[i] * x[i]) } else { WIDE_SUM(sum, n, x[i]) }
-    *total = sum;
+    *total = squared ? add_up(x, n, 1) : add_up(x, n, 0);
 }
 
 // (first, keep, last) to (keep), or of squares.
