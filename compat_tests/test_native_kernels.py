@@ -453,6 +453,27 @@ def test_embedding(isa, n):
         forward.kernel(w, at - 1, -1, False, False)
 
 
+@pytest.mark.parametrize("n", (1, 5, 16, 33))
+@pytest.mark.parametrize("mode", (0, 1))
+def test_bags(isa, n, mode):
+    forward, back = Pair("_embedding_bag"), Pair("_embedding_bag_rows_backward")
+    w, at, offsets = numbers((7, n)), np.array([0, 6, 3, 3, 3, 1, 5]), np.array([0, 3, 3, 6])
+    samples = numbers(len(at), 1)
+    for laid, taken in layouts(at):
+        for weights in (None, samples):
+            forward.agree((w, laid, offsets, False, mode, False, weights, False, -1), 1e-6, 1e-6, taken)
+            forward.agree((w, laid, offsets, False, mode, False, weights, True, 3), 1e-6, 1e-6, taken)
+        back.agree((numbers((4, n)), laid, np.array([0, 0, 0, 2, 2, 2, 3]), 7, -1), 1e-6, 1e-6, taken)
+    back.agree((numbers((4, n)), at, np.array([0, 0, 0, 2, 2, 2, 3]), 7, 3), 1e-6, 1e-6)
+    none = np.zeros(0, np.int64)
+    forward.agree((w, none, np.zeros(3, np.int64), False, mode, False, None, False, -1))
+    back.agree((numbers((4, n)), none, none, 7, -1))
+    forward.agree((special((7, n)), at, offsets, False, mode, False, None, False, -1), signs=False)
+    forward.agree((w, at, offsets, False, 2, False, None, False, -1), taken=False)
+    with pytest.raises(RuntimeError, match="valid range"):
+        forward.kernel(w, at + 1, offsets, False, mode, False, None, False, -1)
+
+
 @pytest.mark.parametrize("shape", [(2, 4, 16), (3, 6, 5, 7), (1, 6, 130), (2, 6, 3)])
 @pytest.mark.parametrize("groups", (1, 2))
 def test_group_norm(isa, shape, groups):
@@ -1043,7 +1064,10 @@ def good_calls():
     at = np.array([[0, 3], [2, 2]])
     yield "embedding", (x, at, -1, False, False)
     yield "embedding_dense_backward", (numbers((2, 2, 6)), at, 4, -1, False)
-    yield "combine", (np, "add", numbers((4, 6)), at.reshape(-1), x)
+    flat = at.reshape(-1)
+    yield "_embedding_bag", (x, flat, np.array([0, 1, 1]), False, 1, False, None, False, -1)
+    yield "_embedding_bag_rows_backward", (numbers((3, 6)), flat, np.array([0, 2, 2, 2]), 4, -1)
+    yield "combine", (np, "add", numbers((4, 6)), flat, x)
     along = np.array([[0, 3, 2, 1, 1, 0]])
     yield "gather", (x, 0, along, False)
     for name in ("scatter.write", "scatter_add.write"):

@@ -29,6 +29,20 @@ static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
 
 static const N MANY = (N)1 << 40;  // rows
 
+static PyArrayObject *zeros(int ndim, const npy_intp *shape)
+{
+    return (PyArrayObject *)PyArray_ZEROS(ndim, (npy_intp *)shape, NPY_FLOAT32, 0);
+}
+
+// What sums of rows come to, in an array of zeros.
+static PyObject *added(RowSums *sums, PyArrayObject *to)
+{
+    if (!to) return NULL;
+    sums->to = data_of(to);
+    WORK(sums->count * sums->n, loops->add_rows(sums));
+    return (PyObject *)to;
+}
+
 static PyObject *embedding_backward(PyObject *const *a, Py_ssize_t count)
 {
     N rows, never;
@@ -40,10 +54,81 @@ static PyObject *embedding_backward(PyObject *const *a, Py_ssize_t count)
     int last = PyArray_NDIM(g) - 1;
     npy_intp n = PyArray_DIM(g, last), shape[2] = {rows, n};
     if (!at || !has_dims(at, last, PyArray_DIMS(g))) return NULL;
-    PyArrayObject *made = (PyArrayObject *)PyArray_ZEROS(2, shape, NPY_FLOAT32, 0);
-    if (made) WORK(PyArray_SIZE(g), loops->add_rows(data_of(g), PLACES(at), data_of(made), rows, PyArray_SIZE(at), n,
-                                                    never < 0 ? -1 : never));
-    return (PyObject *)made;
+    PyArrayObject *made = zeros(2, shape);
+    RowSums sums = {.from = data_of(g), .to_at = PLACES(at), .named = PLACES(at), .never = never, .results = rows, .n = n};
+    sums.size = sums.count = PyArray_SIZE(at);
+    return added(&sums, made);
+}
+
+// ---- bags
+
+// Whether these begin at 0, and no bag before the one before it or after all places.
+static int are_offsets(PyArrayObject *offsets, N n)
+{
+    const N count = offsets && PyArray_NDIM(offsets) == 1 ? PyArray_SIZE(offsets) : 0;
+    int fine = count && !*PLACES(offsets) && PLACES(offsets)[count - 1] <= n;
+    for (N b = 1; fine && b < count; b++) fine = PLACES(offsets)[b - 1] <= PLACES(offsets)[b];
+    return fine;
+}
+
+// Which bag each place is in, and how many of each bag's are not `never`.
+static void share_out(const int64_t *offsets, N bags, const int64_t *at, N n, int64_t never, int64_t *bag, int64_t *counts)
+{
+    for (N b = 0, i = 0; b < bags; b++)
+        for (const N end = b + 1 < bags ? offsets[b + 1] : n; i < end; i++) {
+            bag[i] = b;
+            counts[b] += at[i] != never;
+        }
+}
+
+static PyArrayObject *places_of(npy_intp n) { return (PyArrayObject *)PyArray_ZEROS(1, &n, NPY_INT64, 0); }
+
+// `_embedding_bag(weight, indices, offsets, by_freq, mode, sparse, per_sample, include_last_offset, padding_idx)`, but for
+// maxima: the results, the bag of each index, the bags' sizes twice.
+static PyObject *embedding_bag(PyObject *const *a, Py_ssize_t count)
+{
+    enum { SUMS, MEANS };
+    PyArrayObject *w = count == 9 ? floats(a[0]) : NULL, *samples;
+    PyArrayObject *at = w && PyArray_NDIM(w) == 2 ? places_below(a[1], PyArray_DIM(w, 0)) : NULL;
+    PyArrayObject *offsets = at && PyArray_NDIM(at) == 1 ? array_of(a[2], NPY_INT64) : NULL;
+    N mode, never;
+    if (!are_offsets(offsets, at ? PyArray_SIZE(at) : 0) || !whole_number(a[4], &mode) || mode < SUMS || mode > MEANS ||
+        !vector(a[6], PyArray_SIZE(at), &samples) || !PyBool_Check(a[7]) || !whole_number(a[8], &never))
+        return NULL;
+    const npy_intp n = PyArray_SIZE(at), bags = PyArray_SIZE(offsets) - (a[7] == Py_True), shape[] = {bags, PyArray_DIM(w, 1)};
+    if (bags < 1) return NULL;
+    PyArrayObject *bag = places_of(n), *counts = places_of(bags), *sizes = places_of(bags), *made = zeros(2, shape);
+    if (!bag || !counts || !sizes || !made) {
+        Py_XDECREF(bag);
+        Py_XDECREF(counts);
+        Py_XDECREF(sizes);
+        Py_XDECREF(made);
+        return NULL;
+    }
+    int64_t *of_bag = PyArray_DATA(counts);
+    share_out(PLACES(offsets), bags, PLACES(at), n, never, PyArray_DATA(bag), of_bag);
+    RowSums sums = {data_of(w), data_or_null(samples), PLACES(at), PLACES(bag), PLACES(at), data_of(made), PyArray_DIM(w, 0), bags,
+                    n, shape[1], never};
+    WORK(n * shape[1], loops->add_rows(&sums));
+    if (mode == MEANS)
+        for (N b = 0; b < bags; b++)
+            for (N k = 0; of_bag[b] > 1 && k < shape[1]; k++) data_of(made)[b * shape[1] + k] /= (float)of_bag[b];
+    memcpy(PyArray_DATA(sizes), of_bag, mode == MEANS ? bags * sizeof *of_bag : 0);
+    if (mode == SUMS) memset(of_bag, 0, bags * sizeof *of_bag);
+    return Py_BuildValue("(NNNN)", made, bag, sizes, counts);
+}
+
+// `_embedding_bag_rows_backward(g, indices, bags, num_weights, padding_idx)`
+static PyObject *embedding_bag_backward(PyObject *const *a, Py_ssize_t count)
+{
+    N rows, never;
+    PyArrayObject *g = count == 5 ? floats(a[0]) : NULL;
+    if (!g || PyArray_NDIM(g) != 2 || !whole_number(a[3], &rows) || !whole_number(a[4], &never) || rows < 0 || rows > MANY) return NULL;
+    PyArrayObject *at = places_below(a[1], rows), *bag = at ? places_below(a[2], PyArray_DIM(g, 0)) : NULL;
+    if (!bag || PyArray_NDIM(at) != 1 || !same_shape(at, bag)) return NULL;
+    const npy_intp shape[] = {rows, PyArray_DIM(g, 1)};
+    RowSums sums = {data_of(g), NULL, PLACES(bag), PLACES(at), PLACES(at), NULL, PyArray_DIM(g, 0), rows, PyArray_SIZE(at), shape[1], never};
+    return added(&sums, zeros(2, shape));
 }
 
 // `combine(xp, "add", target, index, values)`: rows of values added to the rows of the target that the index names.
@@ -61,8 +146,9 @@ static PyObject *add_at(PyObject *const *a, Py_ssize_t count)
         Py_XDECREF(values);
         return NULL;
     }
-    WORK(PyArray_SIZE(values),
-         loops->add_rows(data_of(values), PLACES(at), data_of(to), size, PyArray_SIZE(at), n, -1));
+    RowSums sums = {.from = data_of(values), .to_at = PLACES(at), .to = data_of(to), .results = size, .n = n};
+    sums.size = sums.count = PyArray_SIZE(at);
+    WORK(PyArray_SIZE(values), loops->add_rows(&sums));
     Py_DECREF(values);
     Py_RETURN_NONE;
 }
@@ -175,6 +261,8 @@ static PyObject *nll_loss_backward(PyObject *const *a, Py_ssize_t count)
 const KernelDef place_kernels[] = {
     {"embedding", embedding},
     {"embedding_dense_backward", embedding_backward},
+    {"_embedding_bag", embedding_bag},
+    {"_embedding_bag_rows_backward", embedding_bag_backward},
     {"combine", add_at},
     {"gather", gather},
     {"scatter.write", scatter},

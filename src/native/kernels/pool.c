@@ -19,7 +19,7 @@ static int describe_pool(Sliding *s, PyArrayObject *x, PyObject *const *options)
     s->images = product(PyArray_DIMS(x), ndim - rank);
     for (int d = 3 - rank; d < 3; d++) {
         N size = s->size[d] = PyArray_DIM(x, ndim - 3 + d), reach = (s->kernel[d] - 1) * s->dilation[d];
-        if (size + 2 * s->padding[d] <= reach) return 0;
+        if (size + 2 * s->padding[d] <= reach || 2 * s->padding[d] > reach + 1) return 0;
         s->count[d] = (size + 2 * s->padding[d] - reach - 1) / s->stride[d] + 1;
     }
     return complete_sliding(s) ? rank : 0;

@@ -218,6 +218,23 @@ def _embedding_bag(
     return made.astype(weight.dtype, copy=False), bag.astype(dt.int64.numpy), sizes, chosen
 
 
+bag_rows_backward = Op(
+    "_embedding_bag_rows_backward(Tensor grad_output, Tensor indices, Tensor bags, int num_weights, int padding_idx)",
+    lambda xp, g, indices, bags, rows, never: _embedding_backward(xp, g[bags], indices, rows, never, False),
+    {
+        "grad_output": lambda g, grad_output_shape, indices, bags, padding_idx: g.new_zeros(
+            grad_output_shape
+        ).index_add(0, bags, _masked_embedding(g, indices, padding_idx)),
+        "indices": None,
+        "bags": None,
+    },
+    linear=True,
+    batch=lambda g, indices, bags, rows, never: _embedding_backward_in_steps(
+        g.index_select(0, bags), indices, rows, never, False
+    ),
+)
+
+
 def _bag_vjp(
     grads: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, result2: Tensor,
     result3: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int,
@@ -229,6 +246,8 @@ def _bag_vjp(
         return g.new_zeros(weight.shape).scatter_add(0, result3, spread), None, None, None
     if mode == _MEAN:
         g = g / result2.clamp_min(1).to(g.dtype).unsqueeze(-1)
+    if per_sample_weights is None and not sparse and not scale_grad_by_freq:
+        return bag_rows_backward.apply(g, indices, result1, rows, padding_idx), None, None, None
     each = g.index_select(0, result1)
     to_samples = None
     if per_sample_weights is not None:

@@ -55,7 +55,7 @@ typedef ptrdiff_t N;
     /* places.c */ \
     X(all_below, (const int64_t *at, N n, N size, int *fine)) \
     X(take_rows, (const char *from, N size, const int64_t *at, char *to, N count, N bytes)) \
-    X(add_rows, (const float *rows, const int64_t *at, float *to, N size, N count, N n, int64_t never)) \
+    X(add_rows, (const RowSums *s)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
     X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
     /* sparse.c: (rows, columns or places), values, a dense matrix (size, width) */ \

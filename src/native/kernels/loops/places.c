@@ -23,16 +23,17 @@ void IN_ISA(take_rows)(const char *restrict from, N size, const int64_t *restric
     }
 }
 
-// Rows of n numbers, each added to the row that its place names; but for those that name `never`.
-void IN_ISA(add_rows)(const float *restrict rows, const int64_t *restrict at, float *restrict to, N size, N count, N n,
-                      int64_t never)
+void IN_ISA(add_rows)(const RowSums *s)
 {
-    for (N i = 0; i < count; i++, rows += n) {
-        const int64_t place = read_once(at + i);
-        if (place == never || !IS_BELOW(place, size)) continue;
-        float *row = to + place * n;
-        if (n == 1) *row += *rows;
-        else SIMD for (N k = 0; k < n; k++) row[k] += rows[k];
+    const N n = s->n;
+    for (N i = 0; i < s->count; i++) {
+        const int64_t at = s->from_at ? read_once(s->from_at + i) : i, place = read_once(s->to_at + i);
+        if (!IS_BELOW(at, s->size) || !IS_BELOW(place, s->results) || (s->named && read_once(s->named + i) == s->never)) continue;
+        const float *restrict from = s->from + at * n;
+        float *restrict to = s->to + place * n;
+        if (s->weights) SIMD for (N k = 0; k < n; k++) to[k] += s->weights[i] * from[k];
+        else if (n == 1) *to += *from;
+        else SIMD for (N k = 0; k < n; k++) to[k] += from[k];
     }
 }
 

@@ -1,4 +1,4 @@
-// The sizes of recurrent layers, of attention, and of images that are sampled.
+// The sizes of recurrent layers, of sums of rows, of attention, and of images that are sampled.
 #ifndef TORCHLITE_SIZES_H
 #define TORCHLITE_SIZES_H
 
@@ -25,6 +25,16 @@ typedef struct {
     ptrdiff_t runs;
     const int64_t *run_starts, *run_places;
 } Taps;
+
+// Sums of rows of n numbers: row from_at[i] of `size` ones (or row i, if NULL), times a weight if there are any, is added to
+// row to_at[i] of `results`; but where `named` says `never`.
+typedef struct {
+    const float *from, *weights;
+    const int64_t *from_at, *to_at, *named;
+    float *to;
+    ptrdiff_t size, results, count, n;
+    int64_t never;
+} RowSums;
 
 typedef struct { ptrdiff_t images, channels, height, width, points, padding; int corners; } Grid;
 
