@@ -20,9 +20,14 @@ DTYPES = (dt.float32, dt.float64, dt.float16, dt.bfloat16, dt.int64, dt.uint8, d
 # What CuPy has no means for, and refuses: products of batches of bfloat16; sparse rows without cuSPARSE.
 LACKING = dict.fromkeys(("_cholesky_inverse", "_householder", "_ormqr"), (dt.bfloat16,))
 LACKING["_sparse_row_product"] = DTYPES
-# What keeps something else for its gradient than on the CPU: test_kernels.py compares what comes out.
+# Complex numbers of two float16, of which CuPy has no arrays.
+LACKING |= dict.fromkeys(("complex", "view_as_complex", "view_as_complex_copy"), (dt.float16,))
+# What keeps something else for its gradient than on the CPU: other tests compare what comes out.
 LACKING |= dict.fromkeys(
     ("_scaled_dot_product_attention", "_scaled_dot_product_attention_backward"), (dt.float32, dt.float64)
+)
+LACKING |= dict.fromkeys(
+    ("_recurrent", "_recurrent_backward"), (dt.float32, dt.float64, dt.float16, dt.bfloat16)
 )
 
 

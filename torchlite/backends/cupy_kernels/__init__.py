@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import attention, channels, elementwise, embeddings, images, losses, rows
+from . import attention, channels, elementwise, embeddings, images, losses, recurrent, rows
 from .formulas import over_lists
 from .functions import xp
 from .fusing import Fused, follow
 
 KERNELS: dict[str, Callable[..., Any]] = {
     name: kernel
-    for table in (elementwise, rows, channels, losses, embeddings, images, attention)
+    for table in (elementwise, rows, channels, losses, embeddings, images, attention, recurrent)
     for name, kernel in table.KERNELS.items()
 }
 
