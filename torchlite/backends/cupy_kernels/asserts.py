@@ -14,7 +14,7 @@ from ...exceptions import AcceleratorError
 SOURCE = """
 __device__ void wrong(long long* found, int kind, long long value) {
     found[1] = value;
-    __threadfence();
+    __threadfence_system();
     found[0] = kind;
 }
 """

@@ -23,6 +23,10 @@ _SOURCE = r"""
 #define ALL ~0u
 #define TILE 32
 #define PARTS 4  // of what a lane holds: every 32nd number
+// The head, and the row of it, that a warp works on; of blocks there may be many in one dimension only.
+#define PLACE(head, at, rows) \
+    const long long blocks = (rows + blockDim.y - 1) / blockDim.y, head = blockIdx.x / blocks; \
+    const long long at = blockIdx.x % blocks * blockDim.y + threadIdx.y;
 
 struct Sizes { long long queries, keys, width, value_width; double scale; int causal; };
 struct Mask { long long inner, outer_step, inner_step, query_step, key_step; };  // inner: heads of one batch element
@@ -80,11 +84,11 @@ template <typename T> __device__ T score(T product, const T* mask, const Mask& m
 template <typename T>
 __global__ void attention(const T* query, const T* key, const T* value, const T* mask, T* result, T* logs,
                           const Sizes n, const Mask m) {
-    extern __shared__ char shared[];
+    extern __shared__ double shared[];
     T* keys = (T*)shared;
     T* values = keys + TILE * (n.width + 1);
     T* own = values + TILE * (n.value_width + 1) + threadIdx.y * n.width;
-    const long long head = blockIdx.y, at = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    PLACE(head, at, n.queries)
     const long long row = head * n.queries + at;
     for (long long d = threadIdx.x; d < n.width; d += 32)
         own[d] = at < n.queries ? query[row * n.width + d] * T(n.scale) : T(0);
@@ -112,12 +116,12 @@ __global__ void attention(const T* query, const T* key, const T* value, const T*
 template <typename T>
 __global__ void of_queries(const T* g, const T* query, const T* key, const T* value, const T* mask, const T* logs,
                            const T* delta, T* to_query, const Sizes n, const Mask m) {
-    extern __shared__ char shared[];
+    extern __shared__ double shared[];
     T* keys = (T*)shared;
     T* values = keys + TILE * (n.width + 1);
     T* own = values + TILE * (n.value_width + 1) + threadIdx.y * (n.width + n.value_width);
     T* given = own + n.width;
-    const long long head = blockIdx.y, at = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    PLACE(head, at, n.queries)
     const long long row = head * n.queries + (at < n.queries ? at : 0);
     for (long long d = threadIdx.x; d < n.width; d += 32) own[d] = query[row * n.width + d] * T(n.scale);
     for (long long d = threadIdx.x; d < n.value_width; d += 32) given[d] = g[row * n.value_width + d];
@@ -139,12 +143,12 @@ __global__ void of_queries(const T* g, const T* query, const T* key, const T* va
 template <typename T>
 __global__ void of_keys(const T* g, const T* query, const T* key, const T* value, const T* mask, const T* logs,
                         const T* delta, T* to_key, T* to_value, const Sizes n, const Mask m) {
-    extern __shared__ char shared[];
+    extern __shared__ double shared[];
     T* queries = (T*)shared;
     T* gradients = queries + TILE * (n.width + 1);
     T* own = gradients + TILE * (n.value_width + 1) + threadIdx.y * (n.width + n.value_width);
     T* valued = own + n.width;
-    const long long head = blockIdx.y, at = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    PLACE(head, at, n.keys)
     const long long row = head * n.keys + (at < n.keys ? at : 0), start = head * n.queries;
     for (long long d = threadIdx.x; d < n.width; d += 32) own[d] = key[row * n.width + d] * T(n.scale);
     for (long long d = threadIdx.x; d < n.value_width; d += 32) valued[d] = value[row * n.value_width + d];
@@ -212,8 +216,8 @@ class _Call:
     def launch(self, name: str, rows: int, own: int, *given: Any) -> None:
         wide = self.width + self.value_width
         shared = (32 * (wide + 2) + _WARPS * own) * self.dtype.itemsize
-        grid = (-(-rows // _WARPS), self.heads)
-        _kernels.launch(name, self.dtype, grid, (32, _WARPS), (*given, self.sizes, self.steps), shared=shared)
+        blocks = -(-rows // _WARPS) * self.heads
+        _kernels.launch(name, self.dtype, blocks, (32, _WARPS), (*given, self.sizes, self.steps), shared=shared)
 
 
 def _struct(fields: Any, values: Any) -> Any:

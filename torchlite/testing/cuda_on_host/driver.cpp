@@ -206,12 +206,21 @@ int cuOccupancyMaxPotentialBlockSize(int* grid, int* block, void*, void*, size_t
   return SUCCESS;
 }
 
+static size_t arguments_size(const Kernel& kernel) {
+  size_t size = 0;
+  for (size_t i = 0; i < kernel.count; i++) size += kernel.sizes[i];
+  return size;
+}
+
+// What GPUs of every kind have room for, and no more.
 int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void* stream, void** given, void**) {
   std::lock_guard<std::recursive_mutex> guard(lock);
   const auto& [kernel, name] = *static_cast<Function*>(function);
   const Dim grid{gx, gy, gz}, block{bx, by, bz};
-  if (!gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024 || gy > 65535 || gz > 65535) return INVALID_VALUE;
+  if (!gx || !gy || !gz || !bx || !by || !bz || gx > INT32_MAX || gy > 65535 || gz > 65535 || bz > 64 ||
+      bx * by * bz > 1024 || shared > 48 << 10 || arguments_size(*kernel) > 4096)
+    return INVALID_VALUE;
   count(KERNELS);
   if (host_tracing) trace += name + "\n";
   if (!capture || stream != capture->stream) {

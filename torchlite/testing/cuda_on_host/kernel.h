@@ -44,6 +44,7 @@ inline void __syncthreads() { host_wait_for_block(); }
 inline void __syncwarp(unsigned = ~0u) { host_wait_for_warp(); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+inline void __threadfence_system() {}
 
 #define HOST_SHUFFLE(NAME, FROM)                                      \
   template <class T> T NAME(unsigned, T value, int by, int width = 32) { \

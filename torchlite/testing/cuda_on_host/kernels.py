@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import build
 
@@ -11,6 +11,17 @@ _HEADERS = re.compile(r"#include <cupy/(complex|carray|atomics|float16|bfloat16)
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+([\w:<> ]+?)\s+(\w+)\s*\[\s*\]")
 _KERNEL = r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\("
 _MEETING = re.compile(r"__syncthreads|__syncwarp|__shfl_|_sync\(")
+
+
+class Source(NamedTuple):
+    """CUDA C++ as CuPy's compiler is given it."""
+
+    text: str
+    options: tuple[str, ...]
+    names: tuple[str, ...]  # of instances of templates
+
+
+compiled: dict[Source, None] = {}  # what g++ took in this process, in order
 
 
 def install() -> None:
@@ -32,6 +43,7 @@ def _compile_module(
         path = build.kernel(translated(source, names), [o for o in options if o.startswith("-D")])
     except build.BuildError as error:
         raise compiler.CompileException(str(error), source, "kernel.cu", tuple(options), "g++") from None
+    compiled[Source(source, tuple(options), tuple(name_expressions or ()))] = None
     module = function.Module()
     if names:
         module._set_mapping(names)
