@@ -914,6 +914,17 @@ def test_sparse_products(isa, width, dtype):
         Pair("sparse.samples").agree((np, *where, other, dense), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lengths", [[2000], [0, 511, 1, 0, 512, 513, 7], [9] * 150, [0, 0]])
+def test_sparse_products_with_a_vector(isa, lengths, dtype):
+    r = np.random.default_rng(len(lengths))
+    starts = np.cumsum([0, *lengths])
+    columns, vector = r.integers(0, 20, starts[-1]), r.standard_normal(20).astype(dtype)
+    values, rows = r.standard_normal(starts[-1]).astype(dtype), np.repeat(np.arange(len(lengths)), lengths)
+    Pair("sparse.product_of_rows").agree((np, starts, columns, values, vector), 1e-3, 1e-4)
+    Pair("sparse.product").agree((np, rows, columns, values, vector, len(lengths)), 1e-3, 1e-4)
+
+
 # ---- random numbers: the same to the bit
 
 

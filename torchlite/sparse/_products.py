@@ -47,7 +47,8 @@ def _places(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _by_rows(t: Tensor) -> Array:
     """The array of a dense tensor, row by row in memory."""
-    return t.backend.home.xp.ascontiguousarray(computed(t).array)
+    array = computed(t).array
+    return array if array.flags.c_contiguous else t.backend.home.xp.ascontiguousarray(array)
 
 
 def _check(a: Tensor, b: Tensor) -> None:
@@ -67,12 +68,12 @@ def _sparse_dense(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _times(a: Tensor, dense: Array) -> Tensor:
-    if is_coo(a) and a.array.dense_dim:
-        a = a.to_dense().to_sparse()
     array, backend = a.array, a.backend.home
-    if a.layout is sparse_csr and not array.batch:
+    if a.backend.layout is sparse_csr and array.compressed.array.ndim == 1:
         parts = array.compressed.array, array.plain.array, array.values.array
         return tensor(quiet(kernels.product_of_rows, backend.xp, *parts, dense), backend)
+    if is_coo(a) and array.dense_dim:
+        a = a.to_dense().to_sparse()
     return _product(*_arrays(a), dense, array.shape[0], backend)
 
 

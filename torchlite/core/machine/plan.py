@@ -44,7 +44,7 @@ def form_of_call(values: Sequence[Any], tensors: list[Tensor]) -> tuple[Any, ...
     for value in values:
         kind = value.__class__
         if kind is Tensor or kind in PLAIN:
-            if value.counter is UNVERSIONED:
+            if value.counter is UNVERSIONED or value.backend.level:
                 return None
             array = value.array
             try:
