@@ -50,7 +50,6 @@ _OVERLOADS: dict[str, Callable[[Sequence[Any]], str]] = {
     "div.rounding_mode": lambda values: "Tensor_mode",
     "isin": lambda values: "Tensor_Tensor",
     "where": _branches,
-    "where.condition": lambda values: "default",
 }
 _INTERNAL = frozenset(("_", "in_place", "bias"))
 

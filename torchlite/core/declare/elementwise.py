@@ -15,7 +15,7 @@ from ..machine.overrides import PLAIN
 from ..machine.saved import Hooked
 from ..machine.tensor import Tensor
 from ..machine.tensor_parts import TensorBase
-from ..machine.write import check_apart, check_no_overlap
+from ..machine.write import check_apart, check_castable, check_no_overlap
 from ..state import local
 from ..values import Backend, contiguous_strides, dense_strides, dt, errors, result_strides
 from .op import Op
@@ -283,6 +283,14 @@ class Elementwise(Op):
         if cast and result_type(*read).is_complex:  # the dtype in which PyTorch has zeros and ones
             errors.warn("Casting complex values to real discards the imaginary part")
         return made
+
+    def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
+        try:
+            super().overwrite(self_, before, values)
+        except NotImplementedError:  # PyTorch looks for a kernel when it knows that its result may be written
+            common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])
+            errors.rather(check_castable, result_dtype(self.result, common), self_.dtype)
+            raise
 
     def written_at_once(self, values: Sequence[Any]) -> Container[dt.dtype]:
         promoted = [values[i] for i in self.promoted if values[i] is not None]

@@ -77,9 +77,10 @@ class Along(Op):
         asked = None if self.dtype_at is None else values[self.dtype_at]
         ndim = t.array.ndim
         place = self.place(values, ndim)
-        if self.refuse is not None and (error := self.refuse(asked or d)) is not None:
+        error = None if self.refuse is None else self.refuse(asked or d)
+        if error is not None and (t.array.size or not isinstance(error, NotImplementedError)):
             raise error
-        if t.array.size:  # without elements, no kernel runs
+        if t.array.size:  # without elements, no kernel runs, nor is one missing
             refuse_half_complex(self.name, asked or d)
         if asked is not None:
             d = asked

@@ -112,8 +112,12 @@ def check_fits(target: Tensor, result: Tensor) -> None:
         raise RuntimeError(
             f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}"
         )
-    if not dt.can_cast(result.dtype, target.dtype):
-        raise errors.cannot_cast(result.dtype, target.dtype)
+    check_castable(result.dtype, target.dtype)
+
+
+def check_castable(from_: dt.dtype, to: dt.dtype) -> None:
+    if not dt.can_cast(from_, to):
+        raise errors.cannot_cast(from_, to)
 
 
 def write(target: Tensor, result: Tensor) -> None:
@@ -148,8 +152,7 @@ def write_out(
         raise errors.different_devices(result.backend.device, target.backend.device)
     if target.backend.layout is not result.backend.layout:
         raise RuntimeError("Expected self.is_sparse() && result.is_sparse() to be true, but got false.")
-    if not dt.can_cast(result.dtype, target.dtype):
-        raise errors.cannot_cast(result.dtype, target.dtype)
+    check_castable(result.dtype, target.dtype)
     stack = local.state.mode.saved_hooks
     if stack:
         announce_write(target, stack)

@@ -269,7 +269,7 @@ def _as_row(pool: Any) -> Any:
             "kernel_size": kernel_size, "stride": stride or kernel_size, "padding": padding, "dilation": dilation
         }  # fmt: skip
         _check_1d(self, given, ceil_mode)
-        if self.dtype not in dt.FLOATS:
+        if pool is max_pool2d and self.dtype not in dt.FLOATS:
             raise errors.not_implemented_for("max_pool1d_impl", self.dtype)
         window, stride, padding, dilation = given.values()
         made = pool(

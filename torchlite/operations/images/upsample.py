@@ -107,12 +107,23 @@ def upsample(mode: str, self: Tensor, output_size: Ints | None, scales: Scales, 
         )
     if not shape[1]:
         raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
-    check_dtype(_kernel_name(op.signature.name, dims), self, dt.FLOATS | {dt.uint8})
+    label = _kernel_name(op.signature.name, dims)
+    check_dtype(label, self, _ACCEPTED.get(label, dt.FLOATS | {dt.uint8}))
     return op.apply(self, output_size, align_corners, scales)
 
 
 @functools.cache
 def _kernel_name(name: str, dims: int) -> str:
     """What errors call the kernel."""
-    name = name.lstrip("_")
-    return f"{name}_channels_last" if dims == 2 and ("nearest" in name or name == "upsample_bilinear2d") else name
+    if name.endswith("_aa"):
+        return "compute_index_ranges_weights"
+    kind = next(kind for kind in ("nearest", "linear", "cubic") if kind in name)
+    if dims == 2 and kind != "cubic":
+        return f"upsample_{'bi' * (kind == 'linear')}{kind}2d_channels_last"
+    return f"compute_indices_weights_{kind}"
+
+
+_ACCEPTED = {
+    "compute_indices_weights_linear": dt.FLOATS,
+    "compute_index_ranges_weights": frozenset({dt.float32, dt.float64, dt.uint8}),
+}

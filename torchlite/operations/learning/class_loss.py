@@ -209,7 +209,7 @@ def nll_loss_nd(
     batch = classes[0] if classes else 1
     if ndim != 1 and shape[0] != batch:
         raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch}).")
-    if ndim == 1 and len(classes) == 1 and batch != 1:
+    if ndim == 1 and len(classes) == 1 and batch != 1 and target.dtype in (dt.int64, dt.uint8):
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {batch}")
     if ndim <= 2:
         return nll_loss_forward.apply(self, target, weight, reduction, ignore_index)[0]
@@ -286,7 +286,7 @@ def _of_probabilities(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, label_smoothing: float, dim: int
 ) -> Tensor:
     logs = log_softmax.apply(self, dim, None)
-    classes = self.shape[dim]
+    classes = self.shape[dim] or 1
     if label_smoothing > 0:
         target = target * (1 - label_smoothing) + label_smoothing / classes
     each = logs * target if weight is None else logs * target * _along_classes(weight, self, dim)
@@ -309,4 +309,5 @@ def _smoothed(
         kept = ~ignored
         counts = kept.to(logs.dtype) if weight is None else weight.take(target.long() * kept) * kept
         flat = flat.sum() / counts.sum()
-    return multiply_by.apply(sharp, 1 - label_smoothing) + multiply_by.apply(flat, label_smoothing / logs.shape[dim])
+    share = label_smoothing / (logs.shape[dim] or 1)
+    return multiply_by.apply(sharp, 1 - label_smoothing) + multiply_by.apply(flat, share)

@@ -21,7 +21,7 @@ from ...core.values import (
 )
 from ..formulas import Formula, tensors
 from ..gradient_kernels import by_kernel
-from ..pointwise.arithmetic import add_number
+from ..pointwise.arithmetic import add_number, neg
 
 NONE, MEAN, SUM = range(3)  # how a loss is reduced
 
@@ -143,8 +143,8 @@ def pairwise(
         arranged=contiguous if in_rows else None, **shared,
     )  # fmt: skip
     op = Elementwise(
-        schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False, **shared, **more,
-        on_arrays=by_kernel(back),
+        schema, of.kernel, rules | of.unweighted, batch=of.in_steps, label=label, diagonal=False,
+        on_arrays=by_kernel(back), **shared | more,
     )  # fmt: skip
     return op
 
@@ -219,29 +219,38 @@ def _soft_margin_bend(xp: Namespace, self: Array, target: Array) -> Any:
     return target * target * s * (1 - s)
 
 
-def _check_soft_margin(self: Tensor, target: Tensor, reduction: int) -> None:
+def _check_soft_margin(self: Tensor, target: Tensor) -> None:
     """PyTorch computes in memory like the input's."""
     if local.state.mode.grad and requires_grad(target):
         raise RuntimeError(
             "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
             "cannot have requires_grad True."
         )
+    neg.compute_dtype((self,))  # of bools it is refused
     within(self.shape, target.shape)
-    if self.dtype.category < dt.FLOAT <= target.dtype.category:
-        raise cannot_cast(target.dtype, self.dtype)
+    d = result_type(self, target)
+    if not dt.can_cast(d, self.dtype):
+        raise cannot_cast(d, self.dtype)
 
 
-soft_margin_loss = publish(
-    pairwise(
-        "soft_margin_loss(Tensor self, Tensor target, int reduction=1)",
-        lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
-        lambda xp, self, target: -target * _sigmoid(xp, -self * target),
-        _soft_margin_bend,
-        check=_check_soft_margin, label="soft_margin_cpu",
-        refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
-    ),
-    function=False, method=False,
+_soft_margin_loss = pairwise(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)",
+    lambda xp, self, target: xp.log1p(xp.exp(-self * target)),
+    lambda xp, self, target: -target * _sigmoid(xp, -self * target),
+    _soft_margin_bend,
+    label="soft_margin_cpu", dtypes=None, complex_gradients=False,
+    refuse=lambda d: None if d.category >= dt.FLOAT else cannot_cast(dt.get_default_dtype(), d),
 )  # fmt: skip
+
+
+def _of_the_input_dtype(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    _check_soft_margin(self, target)
+    return _soft_margin_loss.apply(self, target if target.dtype is self.dtype else target.to(self.dtype), reduction)
+
+
+soft_margin_loss = publish_python(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1)", _of_the_input_dtype, function=False, method=False
+)
 
 
 # ---- of probabilities

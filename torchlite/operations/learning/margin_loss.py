@@ -32,9 +32,15 @@ def _check_multi_margin(self: Tensor, target: Tensor, p: Any, margin: Any, weigh
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
         raise not_implemented_for("multi_margin_loss_cpu_kernel", self.dtype)
+    _check_classes(target)
     backend = self.backend.real
     if backend.values and not backend.level and bool(((target.array < 0) | (target.array >= classes)).any()):
         raise RuntimeError("target out of range")
+
+
+def _check_classes(target: Tensor) -> None:
+    if target.dtype is not dt.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
 
 
 def _overlaps(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -124,10 +130,9 @@ def _check_multilabel(self: Tensor, target: Tensor, reduction: int) -> None:
         )
     if self.numel() != target.numel() or (self.dim() == 2 and target.shape != self.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
-    if target.dtype is not dt.int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
     if self.dtype not in dt.FLOATS or self.dtype in dt.HALVES:
         raise not_implemented_for("multilabel_margin_loss_forward_out_frame", self.dtype)
+    _check_classes(target)
     backend = self.backend.real
     classes = self.shape[-1] if self.dim() else 1
     if backend.values and not backend.level:

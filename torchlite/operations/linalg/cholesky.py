@@ -94,7 +94,7 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
-    return _old_cholesky_op.apply(self, upper, "cholesky")
+    return _old_cholesky_op.apply(self, upper, "cholesky") if self.numel() else self.new_empty(self.shape)
 
 
 _cholesky_op, _old_cholesky_op = [

@@ -296,7 +296,7 @@ def _check_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     _check_same_slices("index_reduce_")(self, dim, index, source)
     warn_once("index_reduce() is in beta and the API may change at any time.")
-    if self.dtype.is_complex:
+    if self.dtype.is_complex or self.dtype is dt.bool_:
         raise not_implemented_for("index_func_", self.dtype)
 
 

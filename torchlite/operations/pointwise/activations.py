@@ -427,6 +427,8 @@ def _check_halves(self: Tensor, dim: int) -> None:
     dim = wrap_dim(dim, self.dim())
     if self.shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+    if self.dtype not in dt.FLOATS:
+        raise not_implemented_for("glu_cpu", self.dtype)
 
 
 def _glu(xp: Namespace, x: Array, axis: int) -> Any:
@@ -472,7 +474,6 @@ glu_ = Along(
     _glu,
     lambda g, self, dim: glu_backward.apply(g, self, dim),
     check=_check_halves, arranged=_arranged_as_product,
-    refuse=lambda d: None if d in dt.FLOATS else not_implemented_for("glu_cpu", d),
 )  # fmt: skip
 glu = publish(glu_, function=False, method=False)
 

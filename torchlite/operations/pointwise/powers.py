@@ -23,6 +23,7 @@ from ...core.machine import (
     planned,
     public,
     requires_grad,
+    result_type,
 )
 from ...core.values import Array, Backend, Namespace, dt
 from ..vocabulary import zero_gradient
@@ -74,15 +75,15 @@ def _with_number(op: Elementwise, values: Sequence[Any], backend: Backend) -> tu
     base, exponent = values
     if exponent.__class__ is bool and base.dtype is dt.bool_:  # nothing is to be multiplied
         return [base.array, exponent], dt.bool_
-    if exponent.__class__ is int and base.dtype.category < dt.FLOAT:
-        fitting_array(exponent, dt.int64, backend)  # which refuses ints beyond it
     (array, _), out_dtype = Elementwise.prepare(op, values, backend)
     return [array, exponent], out_dtype
 
 
-def _no_negative_power(self: Tensor, exponent: Any) -> None:
-    if self.dtype.category < dt.FLOAT and isinstance(exponent, int) and exponent < 0:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+def _whole_power(self: Tensor, exponent: Any) -> None:
+    if self.dtype.category < dt.FLOAT and isinstance(exponent, int):
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        fitting_array(exponent, result_type(self, exponent), self.backend)  # which refuses what it has no room for
 
 
 def _next_lower_power(self: Tensor, exponent: Any) -> Tensor:
@@ -118,7 +119,7 @@ def _pow_of_exponent_scalar(g: Tensor, self: Any, exponent: Tensor, result: Tens
 pow_scalar = Binary(
     "pow.Tensor_Scalar", _pow_scalar, {"self": _pow_of_self_scalar, "exponent": None},
     schema="Tensor self, Operand exponent", dtypes=dt.NUMBERS, halves="wide", label="pow",
-    check_form=_no_negative_power, prepare=_with_number, numbers_count=False, by_form=True,
+    check_form=_whole_power, prepare=_with_number, numbers_count=False, by_form=True,
     on_arrays=by_formula(lambda xp, g, edges, self, exponent: [
         xp.zeros_like(g) if exponent == 0 else g * (exponent * _pow_scalar(xp, self, exponent - 1))
     ]), shows="exponent",

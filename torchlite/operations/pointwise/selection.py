@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import (
     Binary,
+    Composite,
     Elementwise,
     Op,
     Signature,
@@ -16,10 +17,11 @@ from ...core.declare import (
     publish,
     publish_python,
 )
-from ...core.machine.batching import DYNAMIC, LEADING
+from ...core.machine.batching import LEADING
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.out_dtypes import check_found, check_out_dtype
+from ...core.machine.registry import functions
 from ...core.machine.tensor import Tensor
 from ...core.machine.tensor_parts import TensorBase
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, cannot_cast, dt, not_implemented_for, warn
@@ -77,10 +79,8 @@ choose: Elementwise = Elementwise(
     numbers_count=True,
     real_parts=False,
 )
-where_true = Op(
-    "where.condition(Tensor condition) -> Tensor[]",
-    lambda xp, condition: tuple(xp.nonzero(xp.atleast_1d(condition))),
-    batch=DYNAMIC,
+where_true = Composite(
+    "where.condition(Tensor condition) -> Tensor[]", lambda condition: functions["nonzero"](condition, as_tuple=True)
 )
 where: Callable[..., Tensor] = publish(choose, where_true, method=False)
 publish_python(

@@ -234,18 +234,19 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
             raise error
         return xp.sort(flat)[place(xp, flat, 0)].reshape(())
 
-    def find_ordered(xp: Namespace, array: Array, axis: int) -> Any:
-        if (error := no_order_along(dt.of_numpy(array.dtype))) is not None:
+    def check_along(t: Tensor, dim: int, keepdim: bool) -> None:
+        has(t, dim)
+        if (error := no_order_along(t.dtype)) is not None:
             raise error
-        return find(xp, array, axis)
 
+    has = has_elements("median")
     no_order, no_order_along = (refused(f"median_{what}", dt.bool_, *dt.COMPLEXES) for what in ("cpu", "out"))
     by_dim = Reduction(
         f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        along(name, find_ordered),
+        along(name, find),
         put_at,
         result=INDICES,
-        check_form=has_elements(name),
+        check_form=check_along,
         node=f"{name.capitalize()}Backward1",
         complex_gradients=False,
     )

@@ -206,11 +206,16 @@ def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tens
     return weighted(log_g.where(g > 0, nothing)) - weighted(log_g.where(g < 0, nothing))
 
 
+def _check_inexact(self: Tensor, dim: int) -> None:
+    if self.dtype.category < dt.FLOAT:
+        raise not_implemented_for("logcumsumexp_out_cpu", self.dtype)
+
+
 logcumsumexp = Along(
     "logcumsumexp(Tensor self, int dim)",
     _logcumsumexp,
     _logcumsumexp_vjp,
-    refuse=refused("logcumsumexp_out_cpu", dt.bool_, *dt.INTEGERS),
+    check_form=_check_inexact,
     exact_out=True,
 )
 publish(logcumsumexp, inplace=True)

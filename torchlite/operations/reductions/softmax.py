@@ -112,7 +112,7 @@ def _declare(name: str, kernel: Any, back: Op, vjp: Any, label: str) -> Along:
     refuse, refuse_last = refused(label, *NOT_FLOAT), refused(label.replace("_kernel", "_lastdim_kernel"), *NOT_FLOAT)
 
     def check(self: Tensor, dim: int, d: dt.dtype | None) -> None:
-        if dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
+        if self.array.size and dim in (-1, max(self.dim() - 1, 0)) and (error := refuse_last(d or self.dtype)):
             raise error
 
     inner = Along(

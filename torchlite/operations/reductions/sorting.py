@@ -260,7 +260,7 @@ def _measured(op: Op, values: Sequence[Any], backend: Backend) -> tuple[list[Any
     """A search is for values of a sequence's own dtype, or one both are converted to."""
     sequence, sought, *rest, sorter = values
     common = result_type(sequence, sought)
-    if common not in _MEASURED and sought.array.size:
+    if common not in _MEASURED and 0 not in getattr(sought, "shape", ()):
         raise errors.not_implemented_for("searchsorted_out_cpu", common)
     if common in dt.HALVES:
         common = dt.float32

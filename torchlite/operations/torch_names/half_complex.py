@@ -12,7 +12,7 @@ _TAKEN = """
     abs add add.Scalar addcmul all all.dim all.dims any any.dim any.dims complex conj_physical conj_physical.in_place
     count_nonzero count_nonzero.dim_IntList eq fill.Scalar fill.Tensor isclose isfinite isinf isnan isreal
     linalg_vector_norm masked_fill.Scalar masked_fill.Tensor mul mul.Scalar ne neg normal rsub sgn std.correction
-    std_mean.correction sub uniform var.correction var_mean.correction where where.condition
+    std_mean.correction sub uniform var.correction var_mean.correction where
 """
 # Of all others, what does not take it: whose kernels are named like the ops, or with an ending, or otherwise.
 _NAMED_ALIKE = """
