@@ -2,73 +2,64 @@
 
 from __future__ import annotations
 
-import importlib
+import contextlib
+import functools
+import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-_LIMIT = 200
+from .nursery import ROOT, forked, main
+
+LIMIT = 280
 
 
 def run(lib: str, function: Any, ranks: int = 2, launcher: tuple[str, ...] = (), **environment: str) -> list[Any]:
     """What `function(torch, tell)` told in each of so many processes."""
+    codes, told = ended(lib, function, ranks, launcher, **environment)
+    failed = [each["error"] for each in told.values() if "error" in each]
+    assert not failed, "\n".join(failed)
+    assert not any(codes) and len(told) == ranks, codes
+    return [each["told"] for each in told.values()]
+
+
+def ended(
+    lib: str, function: Any, ranks: int, launcher: tuple[str, ...] = (), **environment: str
+) -> tuple[list[int], dict[int, Any]]:
+    """How processes ended, and the reports of those that left one."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = [lib, function.__module__, function.__qualname__, folder]
-        plain = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+        arguments = [function.__module__, function.__qualname__, folder]
         if launcher:
-            started = [([*launcher, sys.executable, "-m", __name__, *arguments], plain)]
+            plain = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+            command = [*launcher, sys.executable, "-m", __name__, lib, *arguments]
+            codes = [subprocess.run(command, env=plain, cwd=ROOT, timeout=LIMIT).returncode]
         else:
-            numbered = [{"RANK": str(rank), "WORLD_SIZE": str(ranks)} for rank in range(ranks)]
-            started = [([sys.executable, "-m", __name__, *arguments], plain | more) for more in numbered]
-        processes = [subprocess.Popen(command, env=env, cwd=ROOT) for command, env in started]
-        try:
-            codes = [process.wait(_LIMIT) for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-        told = [json.loads(path.read_text()) for rank in range(ranks) if (path := Path(folder, str(rank))).exists()]
-        failed = [each["error"] for each in told if "error" in each]
-        assert not failed, "\n".join(failed)
-        assert not any(codes) and len(told) == ranks, codes
-        return [each["told"] for each in told]
+            numbered = [{"RANK": str(rank), "WORLD_SIZE": str(ranks), **environment} for rank in range(ranks)]
+            codes = forked(lib, LIMIT, arguments, numbered)
+        paths = {rank: Path(folder, str(rank)) for rank in range(ranks)}
+        return codes, {rank: json.loads(path.read_text()) for rank, path in paths.items() if path.exists()}
+
+
+in_pytorch = functools.cache(functools.partial(run, "torch"))
 
 
 def same(function: Any, ranks: int = 2, **how: Any) -> None:
     """Assert that torchlite's processes tell what PyTorch's do."""
     pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     ours = run("torchlite", function, ranks, **how)
-    theirs = run("torch", function, ranks)
+    theirs = in_pytorch(function, ranks)
     for rank, (mine, model) in enumerate(zip(ours, theirs, strict=True)):
         for number, (here, there) in enumerate(zip(mine, model)):
             assert here == there, f"rank {rank}, told as number {number}, after {mine[max(number - 2, 0) : number]}"
         assert len(mine) == len(model)
-
-
-def _main(lib: str, module: str, name: str, folder: str) -> None:
-    torch: Any = importlib.import_module(lib)
-    importlib.import_module(f"{lib}.distributed")
-    rank = os.environ.get("RANK") or os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"]
-    if "PMI_RANK" not in os.environ and "MASTER_ADDR" not in os.environ:
-        os.environ["INIT"] = f"file://{folder}/meeting"
-    told: list[str] = []
-    report: dict[str, Any] = {"told": told}
-    try:
-        getattr(importlib.import_module(module), name)(torch, lambda *values: told.extend(map(str, values)))
-    except BaseException:
-        report["error"] = f"rank {rank}: {traceback.format_exc()}"
-        raise
-    finally:
-        Path(folder, rank).write_text(json.dumps(report))
 
 
 def mpiexec(ranks: int) -> tuple[str, ...]:
@@ -79,6 +70,14 @@ def mpiexec(ranks: int) -> tuple[str, ...]:
     if command is None:
         pytest.skip("there is no mpiexec")
     return command, "-n", str(ranks)
+
+
+def free_port() -> int:
+    """A port that no system gives out by itself meanwhile, and no other run of these tests takes."""
+    for port in itertools.chain(range(10_000 + os.getpid() % 5000, 15_000), range(10_000, 15_000)):
+        with contextlib.suppress(OSError), socket.create_server(("localhost", port)):
+            return port
+    raise OSError("there is no free port")
 
 
 def start(torch: Any, **how: Any) -> Any:
@@ -93,4 +92,4 @@ def start(torch: Any, **how: Any) -> Any:
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    main(*sys.argv[1:])

@@ -1,13 +1,10 @@
 """Collectives, between processes of this host, told as PyTorch's with gloo tell them."""
 
-import sys
 from functools import partial
 
 import pytest
 
 from .ranks import mpiexec, run, same, start
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 DTYPES = [
     "bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,7 @@ from .stories import near, plain
 from .test_fsdp import model, sharded
 from .test_fully_shard import sharded as fully_sharded
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def home(torch):

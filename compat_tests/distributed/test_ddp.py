@@ -1,12 +1,8 @@
 """DistributedDataParallel in two processes, beside PyTorch's with gloo."""
 
-import sys
 
-import pytest
 
 from .stories import attempt, same_numbers, tell_all
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def data(torch, rank, step, rows=4, columns=3):

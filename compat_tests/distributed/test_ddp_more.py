@@ -1,15 +1,12 @@
 """What DistributedDataParallel is used with: communication hooks, uneven inputs, batch norm over all processes."""
 
 import importlib
-import sys
 
 import pytest
 
 from .ranks import run, start
 from .stories import attempt, same_numbers, tell_all
 from .test_ddp import data, model, trained
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def hooks(torch):

@@ -1,13 +1,10 @@
 """Tensors over meshes in two processes, beside PyTorch's with gloo."""
 
 import importlib
-import sys
 
 import pytest
 
 from .stories import attempt, same_numbers, tell_all
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def home(torch):

@@ -1,98 +1,87 @@
 """What the others see of a process that dies, is late, or does something else; and what is left behind: nothing."""
 
 import datetime
-import glob
 import os
-import subprocess
-import sys
+import signal
+import threading
 import time
 
 import pytest
 
-from .ranks import ROOT, run, start
+from .ranks import ended, run, start
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 MOMENTS = [
     "before anything", "in a collective", "between collectives", "in its own computation", "while receiving",
     "while sending", "in a subgroup", "in a thread's collective", "by an exception", "in a large collective",
     "while DDP is made", "in DDP's backward",
 ]  # fmt: skip
 
-# Rank 1 dies at a moment that is named; the others are in calls that wait for it, and say what they saw.
-DYING = """if True:
-    import os, signal, sys, threading, time
-    import torchlite as torch, torchlite.distributed as dist
-    moment, path, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=size)
-    group = dist.new_group(list(range(size)))
+def dying(torch, tell):
+    """Rank 1 dies at a moment that is named; the others are in calls that wait for it, and tell what they saw."""
+    dist, moment = start(torch), os.environ["MOMENT"]
+    group = dist.new_group()
     x = torch.ones(5_000_000 if "large" in moment else 1000)
     dist.all_reduce(x)
-    die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-
-    def step(hook=None):
-        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1000, 1))
-        if hook is not None:
-            model.module.weight.register_hook(hook)
-        model(x).sum().backward()
-
-    if rank == 1:
-        if moment in ("in a collective", "in a large collective"):
-            threading.Timer(0.2, die).start()
-            while True:
-                dist.all_reduce(x)
-        elif moment == "by an exception":
-            raise SystemExit("on its own")
-        elif moment == "in its own computation":
-            time.sleep(0.3)
-        elif moment == "while sending":
-            dist.isend(torch.ones(3_000_000), 0)
-        elif moment == "in DDP's backward":
-            step(die)
-        die()
+    if dist.get_rank() == 1:
+        die(torch, dist, moment, x)
     began = time.monotonic()
-    try:
+    with pytest.raises(dist.DistBackendError, match=r"rank 1 \(process"):
         while True:
-            if moment == "while receiving":
-                dist.recv(x, 1)
-            elif moment == "while sending":
-                dist.recv(torch.zeros(3_000_000), 1)
-            elif moment == "in a subgroup":
-                dist.barrier(group)
-            elif "DDP" in moment:
-                step()
-            elif moment == "in a thread's collective":
-                dist.all_reduce(x, async_op=True).wait()
-            else:
-                dist.all_reduce(x)
-    except dist.DistBackendError as error:
-        print(f"{'rank 1 (process' in str(error)} after {time.monotonic() - began < 60}", flush=True)
-    try:
+            wait_for_it(torch, dist, moment, x, group)
+    tell(time.monotonic() - began < 100)
+    with pytest.raises(dist.DistBackendError):  # at the second call, too
         dist.all_reduce(x, group=group if moment == "in a subgroup" else None)
-        print("no error at the second call")
-    except dist.DistBackendError:
-        pass
-"""
+
+
+def die(torch, dist, moment, x):
+    def now(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if moment in ("in a collective", "in a large collective"):
+        threading.Timer(0.2, now).start()
+        while True:
+            dist.all_reduce(x)
+    elif moment == "by an exception":
+        raise SystemExit("on its own")
+    elif moment == "in its own computation":
+        time.sleep(0.3)
+    elif moment == "while sending":
+        dist.isend(torch.ones(3_000_000), 0)
+    elif moment == "in DDP's backward":
+        step(torch, x, now)
+    now()
+
+
+def wait_for_it(torch, dist, moment, x, group):
+    if moment == "while receiving":
+        dist.recv(x, 1)
+    elif moment == "while sending":
+        dist.recv(torch.zeros(3_000_000), 1)
+    elif moment == "in a subgroup":
+        dist.barrier(group)
+    elif "DDP" in moment:
+        step(torch, x)
+    elif moment == "in a thread's collective":
+        dist.all_reduce(x, async_op=True).wait()
+    else:
+        dist.all_reduce(x)
+
+
+def step(torch, x, hook=None):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1000, 1))
+    if hook is not None:
+        model.module.weight.register_hook(hook)
+    model(x).sum().backward()
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_process_that_dies_is_named_by_the_others(moment, tmp_path):
-    before = set(glob.glob("/dev/shm/torch*"))
-    size = 2 if MOMENTS.index(moment) % 2 else 3
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", DYING, moment, str(tmp_path / "meeting"), str(rank), str(size)],
-            env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    try:
-        told = [process.communicate(timeout=250)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    assert [said for rank, said in enumerate(told) if rank != 1] == ["True after True\n"] * (size - 1)
-    assert set(glob.glob("/dev/shm/torch*")) <= before
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_process_that_dies_is_named_by_the_others(moment, size):
+    codes, told = ended("torchlite", dying, size, MOMENT=moment)
+    assert {rank: report.get("error", report["told"]) for rank, report in told.items() if rank != 1} == {
+        rank: ["True"] for rank in range(size) if rank != 1
+    }
+    assert codes == [0, 1 if moment == "by an exception" else -signal.SIGKILL, 0][:size]
 
 
 def late(torch, tell):
@@ -113,7 +102,7 @@ def late(torch, tell):
         began = time.monotonic()
         with pytest.raises(RuntimeError) as raised:
             call()
-        tell(str(raised.value).partition("\n")[0], 0.9 < time.monotonic() - began < 60)
+        tell(str(raised.value).partition("\n")[0], 0.9 < time.monotonic() - began < 100)
     store.set("rank 0 has seen enough", "")
 
 

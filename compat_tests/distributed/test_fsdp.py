@@ -1,15 +1,12 @@
 """FullyShardedDataParallel in two processes, beside PyTorch's with gloo."""
 
 import importlib
-import sys
 
 import pytest
 
 from .ranks import run, start
 from .stories import attempt, same_numbers, tell_all
 from .test_ddp import data
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def fsdp(torch):

@@ -1,7 +1,6 @@
 """`fully_shard` in two processes, beside PyTorch's with gloo."""
 
 import importlib
-import sys
 
 import pytest
 
@@ -9,8 +8,6 @@ from .ranks import run, start
 from .stories import attempt, same_numbers, tell_all
 from .test_dtensor import mesh_of
 from .test_fsdp import fsdp, model
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def data(torch, rank, step):

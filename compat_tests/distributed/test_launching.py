@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from .ranks import ROOT, mpiexec
+from .nursery import ROOT
+from .ranks import LIMIT, mpiexec
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 LOCAL = ("--standalone", "--launcher", "local")
 
 
@@ -28,7 +28,7 @@ def script(tmp_path):
 
 def started(*command, fails=False, **environment):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-    done = subprocess.run([*command], capture_output=True, text=True, env=env, timeout=280)
+    done = subprocess.run([*command], capture_output=True, text=True, env=env, timeout=LIMIT)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -64,10 +64,9 @@ def test_a_program_under_mpiexec(script):
     command = mpiexec(2)
     told = started(*command, sys.executable, "-m", "torchlite", script(LOGGED + SUM))
     assert told.count("started by mpiexec: gloo means MPI") == 2
-    told = started(*command, sys.executable, "-m", "torchlite", script(SUM))
-    assert sorted(told.split("\n"))[-2:] == [f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)]
+    assert told.count("of 2: [1.0, 1.0] []") == 2
     told = torchrun("--standalone", "--nproc-per-node", "2", script(SUM))
-    assert sorted(told.split("\n"))[-2:] == [f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)]
+    assert {f"rank {n} of 2: [1.0, 1.0] []" for n in range(2)} <= set(told.split("\n"))
 
 
 def test_what_processes_find_in_their_environment(script):
@@ -138,12 +137,12 @@ def test_processes_end_with_their_launcher(script, tmp_path, how):
     """)
     command = [sys.executable, "-m", "torchlite.distributed.run", *LOCAL, "--nproc-per-node", "2", file, str(tmp_path)]
     launcher = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
-    limit = time.monotonic() + 240
+    limit = time.monotonic() + LIMIT
     while len(pids := [text for path in tmp_path.glob("*.pid") if (text := path.read_text())]) < 2:
         assert time.monotonic() < limit
         time.sleep(0.05)
     launcher.send_signal(how)
-    launcher.wait(200)
+    launcher.wait(LIMIT)
     for pid in map(int, pids):
         while time.monotonic() < limit:
             try:
@@ -182,9 +181,10 @@ ELASTIC = """
         dist.init_process_group("gloo")
         told = [None] * dist.get_world_size()
         dist.all_gather_object(told, much * dist.get_rank())
-        if fails and dist.get_rank() == 1:
-            raise ArithmeticError("no such number")
+        rank = dist.get_rank()
         dist.destroy_process_group()
+        if fails and rank == 1:
+            raise ArithmeticError("no such number")
         return told, os.environ["LOCAL_RANK"], os.environ["TORCHELASTIC_RUN_ID"]
 
     if __name__ == "__main__":

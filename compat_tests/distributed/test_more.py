@@ -1,13 +1,10 @@
 """Messages, objects, groups, gradients through collectives, and grids of processes, told as PyTorch's with gloo."""
 
 import importlib
-import sys
 
 import pytest
 
 from .ranks import mpiexec, run, same, start
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def story(call, *args, **kwargs):

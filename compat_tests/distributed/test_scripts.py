@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import itertools
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -13,9 +16,9 @@ import pytest
 
 from torchlite.distributed import launching
 
-from .ranks import ROOT, mpiexec
+from .nursery import ROOT
+from .ranks import LIMIT, mpiexec, run
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 FOLDER = ROOT / "examples" / "distributed"
 SCRIPTS = [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "ranks"]
 COUNTS = [int(count) for count in os.environ.get("TORCHLITE_RANKS", "2").split(",")]
@@ -46,23 +49,33 @@ def printed(command: list[str], count: int) -> str:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PROCESSES": str(count)}
     for word in ("RANK", "MASTER_ADDR"):
         environment.pop(word, None)
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=280)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
+def scripted(torch, tell):
+    """What a script prints in a rank."""
+    path, sys.argv = os.environ["SCRIPT"], [os.environ["SCRIPT"]]
+    sys.path.insert(0, os.path.dirname(path))
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        runpy.run_path(path, run_name="__main__")
+    tell(said.getvalue())
+
+
 @functools.cache
 def in_pytorch(script: str, count: int) -> str:
-    return printed([sys.executable, str(FOLDER / f"{script}.py")], count)
+    dist = pytest.importorskip("torch.distributed", reason="live comparisons need real PyTorch")
+    store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)  # keeps its port to itself
+    meet = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    return "".join(itertools.chain(*run("torch", scripted, count, SCRIPT=str(FOLDER / f"{script}.py"), **meet)))
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(("script", "way"), CASES, ids=lambda part: getattr(part, "__name__", part))
 def test_script(script, way, count):
     ours = printed(way(str(FOLDER / f"{script}.py"), count), count)
     assert ours
-    pytest.importorskip("torch", reason="live comparisons need real PyTorch")
     theirs = in_pytorch(script, count)
     assert NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
     assert numbers(ours) == pytest.approx(numbers(theirs), rel=1e-4, abs=2e-5)

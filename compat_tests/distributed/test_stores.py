@@ -1,8 +1,6 @@
 """Stores, told as PyTorch's tell them; and ways for processes to meet."""
 
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 from datetime import timedelta
@@ -13,9 +11,8 @@ import torchlite
 import torchlite.distributed
 
 from ..side_by_side import same_story
-from .ranks import ROOT
+from .ranks import free_port, run
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 SHORT = timedelta(milliseconds=50)
 
 
@@ -42,12 +39,14 @@ def test_what_is_set_is_found(kind):
         @same_story
         def compared(torch, tell):
             store = made(torch, kind, folder)
-            store.set_timeout(SHORT)
-            tell(store.timeout, store.set("x", "1"), store.get("x"), store.set("y", b"\x00\xff"), store.get("y"))
+            tell(store.set("x", "1"), store.get("x"), store.set("y", b"\x00\xff"), store.get("y"))
             tell([store.add("n", amount) for amount in (3, -5, 0)], store.get("n"))
             tell(store.compare_set("x", "1", "2"), store.compare_set("x", "1", "3"), store.get("x"))
             tell(store.compare_set("new", "", "made"), store.check(["x", "n"]), store.check(["x", "nowhere"]))
-            tell(story(store.get, "nowhere"), story(store.wait, ["x", "nowhere"]), story(store.wait, ["z"], SHORT))
+            store.set_timeout(SHORT)
+            tell(store.timeout, story(store.get, "nowhere"))
+            tell(story(store.wait, ["x", "nowhere"]), story(store.wait, ["z"], SHORT))
+            store.set_timeout(timedelta(minutes=5))
             tell(story(store.add, "x", "3"), story(store.set, "x", 3))
             if kind != "FileStore":
                 tell(store.delete_key("x"), store.delete_key("x"), store.check(["x"]))
@@ -102,11 +101,10 @@ def test_a_store_of_the_programs_own():
         prefixed.add("k", 1)
 
 
-MEETING = """if True:
-    import os, sys, torchlite as torch, torchlite.distributed as dist
-    way, rank, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+def meeting(torch, tell):
+    dist, way, rank, where = torch.distributed, os.environ["WAY"], int(os.environ["RANK"]), os.environ["WHERE"]
     if way == "env":
-        os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="localhost", MASTER_PORT=where)
+        os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=where)
         dist.init_process_group()
     elif way == "tcp":
         dist.init_process_group("gloo", f"tcp://localhost:{where}?rank={rank}", world_size=2)
@@ -116,24 +114,13 @@ MEETING = """if True:
         dist.init_process_group("gloo", store=dist.FileStore(where, 2), rank=rank, world_size=2)
     x = torch.ones(1)
     dist.all_reduce(x)
-    print(x.item(), dist.get_rank(), dist.get_world_size())
-"""
+    tell(x.item(), dist.get_rank(), dist.get_world_size())
 
 
 @pytest.mark.parametrize("way", ["env", "tcp", "file", "store"])
 def test_ways_to_meet(way, tmp_path):
-    where = str(tmp_path / "meeting")
-    if way in ("env", "tcp"):
-        free = torchlite.distributed.TCPStore("localhost", 0, 1, True)
-        where = str(free.port)
-        del free
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("MASTER_", "RANK", "WORLD_"))}
-    env |= {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", MEETING, way]
-    processes = [
-        subprocess.Popen([*command, str(rank), where], env=env, stdout=subprocess.PIPE, text=True) for rank in (0, 1)
-    ]
-    assert [process.communicate(timeout=100)[0] for process in processes] == [f"2.0 {rank} 2\n" for rank in (0, 1)]
+    where = str(free_port() if way in ("env", "tcp") else tmp_path / "meeting")
+    assert run("torchlite", meeting, WAY=way, WHERE=where) == [["2.0", str(rank), "2"] for rank in (0, 1)]
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,11 @@
 import importlib
 import json
 import os
-import sys
 import tempfile
 
 import pytest
 
 from .ranks import run, start
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def traced(torch, tell):

@@ -1,15 +1,10 @@
 """Warnings and errors in the words of PyTorch's, of one process alone."""
 
 import importlib
-import sys
 import warnings
 from functools import partial
 
-import pytest
-
 from .ranks import same, start
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def outcome(call):

@@ -1,14 +1,9 @@
 """ZeroRedundancyOptimizer in two processes, beside PyTorch's with gloo."""
 
 import importlib
-import sys
-
-import pytest
 
 from .stories import attempt, same_numbers, tell_all
 from .test_ddp import data, model
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes work together on POSIX systems only")
 
 
 def zero(torch):

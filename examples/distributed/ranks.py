@@ -1,7 +1,6 @@
 """Starts the processes of these examples, unless torchrun or mpiexec has done so."""
 
 import os
-import socket
 
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -12,8 +11,8 @@ def start(train, processes=2):
     if "RANK" in os.environ:
         join(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), train)
         return
-    with socket.create_server(("localhost", 0)) as free:
-        os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(free.getsockname()[1]))
+    store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)  # at a port that is free
+    os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=str(store.port), TORCHELASTIC_USE_AGENT_STORE="True")
     count = int(os.environ.get("PROCESSES", processes))
     mp.spawn(join, args=(count, train), nprocs=count)
 
