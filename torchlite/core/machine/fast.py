@@ -13,12 +13,11 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from ..native import named, native
+from ..native import native
 from ..state import local
 from ..values import Array, dt, out_of_memory
 from .node import LEAF, UNVERSIONED, Counter, sequence
 from .overrides import public
-from .registry import functions
 from .saved import SavedNumber, SavedOutput
 from .tensor import Tensor
 from .view import NO_GRAD, ORDINARY, View, requires_grad, resolve
@@ -210,15 +209,6 @@ def accelerated(make: Callable[..., Any], general: Any, *data: Any) -> Callable[
     made.__name__ = general.__name__
     public[general] = made
     return made
-
-
-def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = False) -> None:
-    """Let C do the plain cases of an in-place method that puts zeros, a number or another tensor's elements."""
-    if native is not None:
-        general = getattr(Tensor, name)
-        made = named(accelerated(native.put, general, zeros, numbers, tensors), general)
-        setattr(Tensor, name, made)
-        functions[name] = made
 
 
 def _native_unary(op: Any, general: Any, record: Any) -> Callable[..., Any]:

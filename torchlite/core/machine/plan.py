@@ -109,14 +109,15 @@ def planned(
             tensors: list[Tensor] = []
             form = form_of_call((*args, *kwargs.items()) if kwargs else args, tensors)
             if form is not None and tensors:
-                plan = get(form, UNKNOWN)
-                if plan and plan is not UNKNOWN:
+                plan = get(form)
+                if plan:
                     results = plan(state, mode, tensors)
                     if made is not call:
                         native.remember(made, args, kwargs, plan, getattr(plan, "native", None))
                     return results
                 results = general(*args, **kwargs)
                 if plan is not False:
+                    plan = get(form, UNKNOWN)
                     plans.met(form, tensors, lambda: unheard(lambda: _of_call(find, args, kwargs, results)), plan)
                 return results
         elif state.levels and mode.beneath is not None and "out" not in kwargs:
@@ -173,7 +174,7 @@ def plan_op(
     check = None if op.checks_form else op.check
     record = recorder(op, values, operands, tensors, results) if op.recorded else None
     arranged, arranging = op.arranged, True  # until a first run shows that the kernel's results lie as they should
-    single, array_class = results.__class__ is Tensor, backend.Array
+    single, several, array_class = results.__class__ is Tensor, len(tensors) != 1, backend.Array
     known = _known((results,) if single else results)
     known_type, numpy_type = known[0] if known and single else (None, None)
     template = filler(arguments, sources, len(tensors))([None] * len(tensors))
@@ -205,7 +206,7 @@ def plan_op(
                 results = wrap_results(outputs, out_dtype, backend)
         else:
             results = _wrapped(outputs, known, backend) or wrap_results(outputs, out_dtype, backend)
-        if record is not None and mode.grad:
+        if record is not None and mode.grad and (several or tensors[0].edge is not None):
             record(tensors, bound, results)
         if finish is not None:
             results = finish(results, bound(tensors))
@@ -366,29 +367,39 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
         state = local.state
         return op.run_generally(state, state.mode, (source, *tail))
 
+    def bound(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (*tensors, *tail)
+
     def run(state: Any, mode: Any, tensors: list[Tensor]) -> Tensor:
         source = tensors[0]
         edge = source.edge
-        if check is not None:
+        if checks:
             check(source, *tail)
-        if edge is None or (edge.__class__ is View and not requires_grad(source)):
-            result = view_of_plain(source, kernel(source.array, *tail), step, mode.grad)
-        elif edge.__class__ is View or record is None or not mode.grad:
+        plain = edge is None or (edge.__class__ is View and not requires_grad(source))
+        if not plain and (edge.__class__ is View or record is None or not mode.grad):
             return in_general(source)
+        if offset is None:
+            array = kernel(source.array, *tail)
         else:
-            result = wrap(kernel(source.array, *tail), dtype, backend)
-            record(tensors, lambda tensors: (*tensors, *tail), result)
+            array = array_class(shape, numpy_type, source.array, offset, strides)
+        if plain:
+            result = view_of_plain(source, array, step, mode.grad)
+        else:
+            result = wrap(array, dtype, backend)
+            record(tensors, bound, result)  # type: ignore[misc]
             result.edge = View(source, result.edge, ORDINARY, (step,))
-            result.counter = shared_counter(source)
+            result.counter = source.counter
         result.backend = shown
         return result
 
-    if backend.device == CPU and array.base is not None and (check is None or op.checks_form):
+    checks = check is not None and not op.checks_form
+    shape, strides, offset = array.shape, array.strides, None
+    array_class, numpy_type = backend.Array, array.dtype
+    if backend.device == CPU and array.base is not None and not checks:
         offset = backend.pointer(array) - backend.pointer(source.array)
-        run.native = (  # type: ignore[attr-defined]
-            step, in_general, array.shape, array.strides, offset, dtype, shown, record,
-            lambda tensors: (*tensors, *tail),
-        )  # fmt: skip
+        run.native = (step, in_general, shape, strides, offset, dtype, shown, record, bound)  # type: ignore[attr-defined]
+        if not source.array.flags.c_contiguous:
+            offset = None  # NumPy makes views of known places of what lies row by row
     return run
 
 

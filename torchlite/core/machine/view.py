@@ -26,7 +26,10 @@ ORDINARY, NO_GRAD, INFERENCE, MULTI_OUTPUT, CUSTOM = "", "no_grad", "inference",
 
 
 class View(ViewParts):
-    """The history of a view. `path` is how it was made from its base: `(op, arguments after the tensor)` steps."""
+    """The history of a view. `path` is how it was made from its base: `(op, arguments after the tensor)` steps.
+
+    From here on the base has a counter, for the view to share.
+    """
 
     __slots__ = ()
 
@@ -35,7 +38,7 @@ class View(ViewParts):
         self.edge = edge
         self.kind = kind
         self.path = path
-        self.seen = version_of(base)
+        self.seen = shared_counter(base).n
 
 
 know(View=whole(View), ORDINARY=ORDINARY, NO_GRAD=NO_GRAD)
@@ -50,7 +53,6 @@ def view_of(source: Tensor, edge: Any, kind: str, op: Op, arguments: tuple[Any, 
         anew = op.reinterprets or (parent.path[0][0].reinterprets and op is registry["as_strided"])
         path = settled(source, parent) if anew else parent.path
         return View(parent.base, edge, kind, (*path, (op, arguments)))
-    shared_counter(source)
     return View(source, edge, kind, ((op, arguments),))
 
 

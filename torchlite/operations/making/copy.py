@@ -8,11 +8,11 @@ from typing import Any
 from ...backends.base import cast_array, get_backend
 from ...core.declare import LaidOp, Op, Signature, describe, fit_gradient, method, publish, published, tell
 from ...core.machine.batching import LEADING, refuse_batch
-from ...core.machine.fast import put
 from ...core.machine.node import UNVERSIONED
 from ...core.machine.operands import converted, fitting_array, in_memory, scalar_array, values_in_inference
 from ...core.machine.overrides import dispatch, needs_dispatch, overridable, public
 from ...core.machine.plan import planned
+from ...core.machine.put import put
 from ...core.machine.tensor import Tensor, wrap
 from ...core.machine.tensor_parts import TensorBase
 from ...core.machine.write import bump, same_elements, write

@@ -1,0 +1,83 @@
+"""What is put into a tensor: zeros, a number, or another tensor's elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..native import named, native
+from ..state import local
+from .fast import PRECISE, WHOLE, accelerated
+from .node import UNVERSIONED, Counter
+from .overrides import PLAIN, public
+from .registry import functions
+from .tensor import Tensor
+
+_FAR = 1 << 63  # numbers nearer to zero fit into float32, float64 and int64
+
+
+def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = False) -> None:
+    """Let the plain cases of an in-place method be done at once, natively or in Python."""
+    general = getattr(Tensor, name)
+    if native is not None:
+        made = accelerated(native.put, general, zeros, numbers, tensors)
+    else:
+        made = public[general] = _elements(general) if tensors else _number(general, None if numbers else 0)
+    functions[name] = named(made, general)
+    setattr(Tensor, name, made)
+
+
+def _is_written_plainly(t: Tensor) -> bool:
+    """Whether a tensor is of a device, each of its elements has a place of its own, and nobody records the write."""
+    backend = t.backend
+    plain = backend is backend.home and backend.strided and not backend.level and t.counter is not UNVERSIONED
+    return plain and 0 not in t.array.strides
+
+
+def _counted(t: Tensor) -> Tensor:
+    counter = t.counter
+    if counter is None:
+        counter = t.counter = Counter()
+    counter.n += 1
+    return t
+
+
+def _number(general: Callable[..., Tensor], number: int | None) -> Callable[..., Tensor]:
+    """A method that puts a number into a tensor: the same at each call, or else the one that it is given."""
+    given = number is None
+
+    def call(self: Tensor, *value: Any, **named: Any) -> Tensor:
+        mode = local.state.mode
+        if mode.plain and len(value) == given and not named:
+            wanted: Any = value[0] if given else number
+            kind = wanted.__class__
+            fits = self.dtype in (WHOLE if kind is int else PRECISE) and (kind is int or kind is float)
+            if fits and -_FAR <= wanted < _FAR and (self.edge is None or not mode.grad) and _is_written_plainly(self):
+                self.backend.write(self.array, wanted)
+                return _counted(self)
+        return general(self, *value, **named)
+
+    return call
+
+
+def _elements(general: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A method that puts another tensor's elements into one of its shape and dtype."""
+
+    def call(self: Tensor, *others: Any, **named: Any) -> Tensor:
+        mode = local.state.mode
+        if mode.plain and len(others) == 1 and not named and others[0].__class__ in PLAIN:
+            source, target, other = others[0].array, self.array, others[0]
+            if (
+                self.dtype is other.dtype
+                and self.backend is other.backend
+                and _is_written_plainly(self)
+                and (self.edge is other.edge is None or not mode.grad)
+                and source.shape == target.shape
+                and source.base is target.base is None
+                and source is not target
+            ):
+                self.backend.write(target, source)
+                return _counted(self)
+        return general(self, *others, **named)
+
+    return call
