@@ -18,13 +18,14 @@ HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.glob("with_*.py"))
 NEEDS = {
     "skorch": ["sklearn"], "timm": ["torchvision"], "stable_baselines3": ["gymnasium"], "jaxtyping": ["beartype"],
-    "torch_pruning": ["torchvision"], "opt_einsum_fx": ["opt_einsum"],
+    "torch_pruning": ["torchvision"], "opt_einsum_fx": ["opt_einsum"], "transformers_trainer": ["accelerate"],
 }  # fmt: skip
+_PARTS = {"transformers_trainer": "transformers"}  # programs for a part of a package
 _DISTRIBUTIONS = {
     "ignite": "pytorch-ignite", "pyro": "pyro-ppl", "whisper": "openai-whisper", "higher": "higher",
     "lightning_fabric": "lightning", "torchcrf": "pytorch-crf", "laplace": "laplace-torch",
     "backpack": "backpack-for-pytorch",
-    "curvlinops": "curvlinops-for-pytorch",
+    "curvlinops": "curvlinops-for-pytorch", "transformers_trainer": "transformers",
 }  # fmt: skip
 
 
@@ -47,7 +48,8 @@ def version(package: str) -> str:
 
 
 def is_installed(package: str) -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in (package, *NEEDS.get(package, ())))
+    wanted = (_PARTS.get(package, package), *NEEDS.get(package, ()))
+    return all(importlib.util.find_spec(name) is not None for name in wanted)
 
 
 def purpose(program: Path) -> str:

@@ -163,6 +163,8 @@ class Recording(Declaration):
         lists = [self.signature.params[i].sequence for i, _ in self.rules]
         together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
         named = len(self.signature.returns[: self.differentiable])  # formulas are told of the last ones too
+        # As PyTorch runs them, which a mode can see: in the order of the operands' names.
+        order = sorted(range(len(rules)), key=lambda at: self.signature.params[self.rules[at][0]].name)
 
         def apply(node: OpNode, grads: list[Any]) -> Sequence[Any]:
             saved = node.saved_entries
@@ -199,9 +201,14 @@ class Recording(Declaration):
                         of_all = [*grads, *[None] * (named - len(grads))]
                         arguments.append(of_all if s == -2 else tuple([e is not None for e in node.next_edges]))
                 calls.append((fn, arguments))
-            results: Any = [None if call is None else call[0](*call[1]) for call in calls]
             if together:
-                results = [None] * len(node.next_edges) if edges[0] is None else results[0]
+                call = calls[0]
+                return op.fit(node, [None] * len(node.next_edges) if call is None else call[0](*call[1]))
+            results: list[Any] = [None] * len(calls)
+            for at in order:
+                call = calls[at]
+                if call is not None:
+                    results[at] = call[0](*call[1])
             return op.fit(node, results)
 
         return apply
