@@ -34,6 +34,7 @@ Tag = enum.IntEnum(
     module="torch",
 )
 
+_REARRANGED = frozenset(("max_pool2d_with_indices_backward",))  # overloads whose arguments are not those of the op
 _packets: dict[str, OpOverloadPacket] = {}  # those that programs declared
 
 
@@ -395,7 +396,7 @@ def overload_of(op: Any, name: str, overload: str) -> OpOverload:
         packet = _Aten(f"aten::{name}", lambda *args, **kwargs: op.apply(*op.bind(args, kwargs)))
         setattr(aten, name, packet)
     found = getattr(packet, overload)
-    if name == op.signature.name:
+    if name == op.signature.name and name not in _REARRANGED:
         found.op = op
     return found
 

@@ -12,15 +12,27 @@ from typing import Any
 
 from .. import ops
 from ..core.machine import Tensor, functions
-from ..core.state import local
+from ..core.machine.operands import result_type
+from ..core.state import is_watched, local
 from ..core.values import get_default_device
+
+
+def _formula() -> str | None:
+    """The op whose derivative is computed, if that is what runs."""
+    task = local.state.task
+    return None if task is None else getattr(getattr(task.node, "op", None), "name", None)
+
+
+def _inside() -> bool:
+    """Whether a function made of operations makes the call."""
+    seer: Any = local.state.mode.seer
+    return is_watched() and bool(seer.inside)
 
 
 def _arithmetic(values: Sequence[Any]) -> str:
     """A number that a user gives is a tensor there, and so in derivatives of products; one of a formula is not."""
-    task = local.state.task
-    given = task is None or getattr(getattr(task.node, "op", None), "name", None) in ("mul", "div")
-    return "Tensor" if given else _by_operand(values)
+    bare = _formula() not in (None, "mul", "div") or _inside()
+    return _by_operand(values) if bare else "Tensor"
 
 
 def _tensor(values: Sequence[Any]) -> str:
@@ -35,9 +47,9 @@ def _bounds(values: Sequence[Any]) -> str:
     return "Tensor" if any(isinstance(v, Tensor) for v in values[1:]) else "default"
 
 
-def _branches(values: Sequence[Any]) -> str:
-    here, there = (isinstance(v, Tensor) for v in values[1:])
-    return "self" if here and there else "ScalarOther" if here else "ScalarSelf" if there else "Scalar"
+def _pair(values: Sequence[Any]) -> str:
+    here, there = (isinstance(v, Tensor) for v in values)
+    return "Tensor" if here and there else "Scalar_Other" if here else "Scalar_Self"
 
 
 _OVERLOADS: dict[str, Callable[[Sequence[Any]], str]] = {
@@ -49,20 +61,23 @@ _OVERLOADS: dict[str, Callable[[Sequence[Any]], str]] = {
     **dict.fromkeys(("transpose", "select_copy", "transpose_copy", "unbind_copy"), lambda values: "int"),
     "div.rounding_mode": lambda values: "Tensor_mode",
     "isin": lambda values: "Tensor_Tensor",
-    "where": _branches,
+    "where": lambda values: "self",
+    "xlogy": _pair,
 }
 _INTERNAL = frozenset(("_", "in_place", "bias"))
 
 
 def _flat_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """A product with a transposed matrix, of the rows of a tensor."""
-    turned = weight.t()
-    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    shape = [*x.shape[:-1], weight.shape[0]]
     if bias is not None:
-        result = functions["addmm"](bias, rows, turned)
-        return result if x.dim() == 2 else result.view(*x.shape[:-1], -1)
-    result = functions["mm"](rows, turned)
-    return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])
+        rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+        result = functions["addmm"](bias, rows, weight.t())
+        return result if x.dim() == 2 else result.view(shape)
+    turned = weight.t()
+    if x.dim() == 2:
+        return functions["mm"](x, turned)
+    return overload_named("_unsafe_view", "default")(functions["mm"](x.reshape(-1, x.shape[-1]), turned), shape)
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Callable[[], Tensor] | None:
@@ -70,11 +85,55 @@ def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Callable[[
     return functools.partial(_flat_linear, x, weight, bias) if fits else None
 
 
+def _where(condition: Tensor, *choices: Any) -> Callable[[], Tensor] | None:
+    """Numbers to choose from are tensors there."""
+    tensors = [v for v in choices if isinstance(v, Tensor)]
+    if len(tensors) == 2:
+        return None
+    like: Any = tensors[0] if tensors else condition
+
+    def parts() -> Tensor:
+        made = [v if isinstance(v, Tensor) else functions["scalar_tensor"](
+            v, dtype=result_type(*choices), layout=like.layout, device=like.device
+        ) for v in choices]  # fmt: skip
+        return functions["where"](condition, *made)
+
+    return parts
+
+
+def _logits_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Any, pos_weight: Any, reduction: int
+) -> Callable[[], Tensor]:
+    """The gradient of the entropy of logits."""
+
+    def parts() -> Tensor:
+        if pos_weight is None:
+            made = (self.sigmoid() - target) * g
+        else:
+            t = pos_weight * target
+            made = t.add(1).sub_(target).mul_(self.sigmoid()).sub_(t).mul_(g)
+        if weight is not None:
+            made.mul_(weight)
+        return made.div_(self.numel()) if reduction == 1 else made
+
+    return parts
+
+
 # What gives a function that runs the parts, or None where an operation is seen as it is.
 _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear": _linear,
+    "binary_cross_entropy_with_logits_backward": _logits_gradient,
+    "where": _where,
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
 }
+
+def _pooled(g: Tensor, self: Tensor, indices: Tensor) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    """The gradient of a pool, which is told of the windows too."""
+    task: Any = local.state.task
+    names = ("kernel_size", "stride", "padding", "dilation")
+    windows = [list(getattr(task.node, f"_saved_{name}")) for name in names]
+    return "max_pool2d_with_indices_backward", (g, self, *windows, task.node._saved_ceil_mode, indices), {}
+
 
 # For operations that PyTorch knows by another name: that, and the arguments it has there.
 _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
@@ -84,6 +143,13 @@ _SEEN: dict[str, Callable[..., tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "_to_copy": lambda self, dtype, laid=None: (
         "_to_copy", (self,), {"dtype": dtype} | ({} if laid is None else {"memory_format": laid}),
     ),
+    **{
+        f"{name}_backward": lambda *values, name=name: (
+            f"{name}_backward", values if values[-1] != 1 else values[:-1], {}
+        ) for name in ("binary_cross_entropy", "multi_margin_loss")
+    },
+    "max_pool2d_with_indices_backward": _pooled,
+    "native_batch_norm_backward": lambda *values: ("native_batch_norm_backward", (*values[:-1], values[-1][:3]), {}),
     "_reshape_alias": lambda self, size, stride: ("view", (self, list(size)), {}),
     "convolution_backward": lambda g, input, weight, bias, *rest: (
         "convolution_backward",
@@ -107,7 +173,8 @@ def factory_call(factory: Any, values: Sequence[Any]) -> tuple[str, str, tuple[A
         args.pop()
     like = factory.like or factory.method
     options = {"dtype": d, "layout": laid, "device": where if like else where or get_default_device()}
-    kwargs = {name: value for name, value in options.items() if value is not None} | {"pin_memory": False} | named
+    unpinned = {"pin_memory": False} if _formula() is None and not _inside() else {}
+    kwargs = {name: value for name, value in options.items() if value is not None} | unpinned | named
     given = tuple([list(a) if type(a) is tuple else a for a in args])
     return factory.name, _FACTORIES.get(factory.name, "default"), given, kwargs
 
@@ -125,25 +192,31 @@ def overload_named(name: str, overload: str) -> Any:
 
 def seen(op: Any, values: Sequence[Any]) -> tuple[str, str, tuple[Any, ...], dict[str, Any]]:
     """A call of an operation: name and overload, arguments by position, without defaults at the end, and by name."""
+    name, overload = op.signature.name, op.signature.overload or "default"
     if op.name in _SEEN:
         name, given, named = _SEEN[op.name](*values)
-        return name, "default", given, named
-    name, overload = op.signature.name, op.signature.overload or "default"
+        return name, overload if op.name == f"{name}.{overload}" else "default", given, named
     if op.name in _OVERLOADS:
         overload = _OVERLOADS[op.name](values)
     elif overload in _INTERNAL:
         overload = "default"
-    args, kwargs = [], {}
-    for param, value in zip(op.signature.params, values, strict=False):
+    return name, overload, *given_to(op.signature, values)
+
+
+def given_to(signature: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call by position, without defaults at the end, and those by name."""
+    params = signature.params
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for param, value in zip(params, values, strict=False):
         if not param.kwonly:
             args.append(value)
         elif param.required or value != param.default:
             kwargs[param.name] = value
-    params = op.signature.params
-    bare = not name.endswith("_backward")  # the schemas of these have no defaults
+    bare = not signature.name.endswith("_backward")  # the schemas of these have no defaults
     while bare and args and not params[len(args) - 1].required and _same(args[-1], params[len(args) - 1].default):
         args.pop()
-    return name, overload, tuple([list(a) if type(a) is tuple else a for a in args]), kwargs
+    return tuple([list(a) if type(a) is tuple else a for a in args]), kwargs
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -165,6 +165,9 @@ class Noted:
         self.held.append(made)
         return made
 
+    def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
+        return f(*values)
+
     def parts(self, op: Any, values: Sequence[Any]) -> Callable[[], Tensor]:
         return lambda: self(op, values)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.declare import conj
-from ..core.machine import Tensor
+from ..core.machine import Tensor, functions
 from ..core.values import dt
 
 REAL = dt.INTEGERS | dt.FLOATS  # numbers that have an order
@@ -44,7 +44,8 @@ def undifferentiable(message: str, error: type[Exception] = RuntimeError) -> Cal
 
 def zero_gradient(g: Tensor) -> Tensor:
     """The gradient of an operand of the result's shape that the result does not vary with."""
-    return g.new_zeros(g.shape)
+    made: Tensor = functions["zeros_like"](g)
+    return made
 
 
 def scaled(g: Tensor, factor: Any) -> Tensor:

@@ -90,6 +90,25 @@ class Adam(Elementwise):
         eps, rate = group["eps"] * root, lr * root / (1 - beta1**step)
         return shrink_of(group), decay_of(group), 1 - beta1, beta2, 1 - beta2, eps, rate
 
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        g = -grad if group["maximize"] else grad
+        state["step"] += 1
+        lr, (beta1, beta2) = number(group["lr"], group), [number(b, group) for b in group["betas"]]
+        shrink, decay = shrink_of(group), decay_of(group)
+        if shrink is not None:
+            p.mul_(shrink)
+        if decay is not None:
+            g = g.add(p, alpha=decay)
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean.lerp_(g, 1 - beta1)
+        square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        step = state["step"].item()
+        if group["amsgrad"]:
+            highest = state["max_exp_avg_sq"]
+            square = highest.copy_(highest.maximum(square))
+        root = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
+        p.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
+
 
 _KEPT = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 _KEPT_HIGHEST = {**_KEPT, "max_exp_avg_sq": 0.0}

@@ -20,8 +20,9 @@ from ..autograd.grad_mode import enable_grad, grad_enabled, no_grad
 from ..backends.base import get_backend
 from ..core.machine import Tensor, functions
 from ..core.machine.overrides import overrides
-from ..core.state import local
+from ..core.state import is_watched, local
 from ..core.values import CPU, strided
+from ..core.values.layout import preserve_format
 from ..utils._foreach_utils import _get_fused_kernels_supported_devices
 from .flat_arrays import SMALL, Block, block_of, new_counts, new_state, scalar_dtype
 from .optimizer import Optimizer
@@ -102,6 +103,8 @@ class Elementwise(Optimizer):
     """The base of the algorithms that treat every element alike."""
 
     formula: ClassVar[Callable[..., None]]
+    # A step on one dense tensor that has its state, in the operations that a dispatch mode sees of it in PyTorch.
+    _watched: Callable[[Tensor, Tensor, dict[str, Any], dict[str, Any]], None] | None = None
     together: ClassVar[str] = "params and state_steps"  # what `capturable` wants on one device
     twice: ClassVar[tuple[str, ...]] = ()  # what PyTorch's formula writes to in two steps
     # Options that checkpoints of older versions lack.
@@ -271,9 +274,24 @@ class Elementwise(Optimizer):
 
     def _step_on_tensors(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
         stateful = self.counts(group) or self.arrays(group)
+        shown = is_watched() and self._watched is not None and not group["differentiable"]
+        update = self.update
+        if shown and not any([p.is_complex() for p in params]):
+            self._make_watched_state(group, params)
+            update = self._watched  # type: ignore[assignment]
         with grad_enabled(group["differentiable"]):
             for p in params:
-                self.update(p, p.grad, self.state[p] if stateful else {}, group)
+                update(p, p.grad, self.state[p] if stateful else {}, group)
+
+    def _make_watched_state(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+        """Make the state that is missing, as `_watched` wants it."""
+        for p in params:
+            state = self.state[p]
+            if self.lacks_state(state):
+                for name, value in self.counts(group).items():
+                    state[name] = functions["tensor"](value, dtype=scalar_dtype())
+                for name in self.arrays(group):
+                    state[name] = functions["zeros_like"](p, memory_format=preserve_format)
 
     def update(self, p: Tensor, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change one parameter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..core.machine import Tensor
@@ -79,10 +80,23 @@ class SGD(Elementwise):
             group["nesterov"],
         )
 
+    def _make_watched_state(self, group: dict[str, Any], params: Sequence[Tensor]) -> None:
+        """The momentum begins as a copy of the first gradient."""
+
+    def _watched(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        grad = -grad if group["maximize"] else grad
+        decay = decay_of(group)
+        if decay is not None:
+            grad = grad.add(p, alpha=decay)
+        self._follow_momentum(p, grad, state, group)
+
     def update_by_sparse(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """The momentum is that of the elements that have had gradients, and is sparse too."""
         if group["weight_decay"]:
             grad = grad + p * group["weight_decay"]  # which there is not
+        self._follow_momentum(p, grad, state, group)
+
+    def _follow_momentum(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         momentum = group["momentum"]
         if momentum:
             velocity = state.get("momentum_buffer")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._library.dispatched import factory_call, overload_named, parts_of, seen
+from .._library.dispatched import factory_call, given_to, overload_named, parts_of, seen
 from .._library.instances import call_classes, declined, show_memory_of, take_form_of, types_among
 from .._ops import Tag, overload_of
 from ..core.machine import Tensor
@@ -29,12 +29,25 @@ class _Level:
 
     def __init__(self, mode: TorchDispatchMode, below: Any) -> None:
         self.mode, self.below = mode, below
+        self.inside = False  # of a function made of operations, in which PyTorch calls these with plain numbers
+
+    def composite(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
+        """The call of a function made of operations."""
+        before, self.inside = self.inside, True
+        try:
+            return f(*values)
+        finally:
+            self.inside = before
 
     def __call__(self, op: Any, values: Sequence[Any], compute: Callable[[], Any] | None = None) -> Any:
         name, overload, args, kwargs = seen(op, values)
         return self.call(overload_of(op, name, overload), args, kwargs)
 
     parts = staticmethod(parts_of)
+
+    def together(self, name: str, overload: str, signature: Any, values: Sequence[Any]) -> Any:
+        """An operation on each tensor of a list."""
+        return self.call(overload_named(name, overload), *given_to(signature, values))
 
     def write(self, op: Any, values: Sequence[Any]) -> None:
         """The in-place form of an operation."""

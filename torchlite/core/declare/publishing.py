@@ -110,17 +110,19 @@ def publish_python(
         out = kwargs.pop("out", None)
         values: Any = signature.bind(args, kwargs, as_method)
         if out is None:
-            autocast = local.state.mode.autocast
-            return f(*(values if autocast is None else autocast.cast(signature.name, values)))
+            mode = local.state.mode
+            values = values if mode.autocast is None else mode.autocast.cast(signature.name, values)
+            return f(*values) if mode.seer is None else mode.seer.composite(f, values)
         refuse_history(signature.name, out, values)
         return into(out, f, values, signature.name)
 
     def caller(as_method: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if local.state.mode.direct:
+            mode = local.state.mode
+            if mode.direct:
                 values = signature.at_once(args, kwargs)
                 if values is not None:
-                    return f(*values)
+                    return f(*values) if mode.seer is None else mode.seer.composite(f, values)
             return bound(args, kwargs, call, as_method)
 
         if comes_to is None:

@@ -103,6 +103,12 @@ def while_transforming(mode: Mode) -> Mode:
     return found
 
 
+def is_watched() -> bool:
+    """Whether a program's dispatch mode sees operations."""
+    seer = local.state.mode.seer
+    return seer is not None and not seer.everywhere
+
+
 def silent(mode: Mode) -> Mode:
     """The mode in which results get neither a history nor tangents."""
     return mode.but(grad=False, levels=()) if mode.levels else with_grad(mode, False)

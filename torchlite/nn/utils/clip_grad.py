@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Iterable
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.machine import PRECISE, UNVERSIONED, Tensor, bump, functions, wrap
 from ...core.native import in_c
-from ...core.state import local
+from ...core.state import is_watched, local
 from ...core.values import Array, Namespace, or_own, warn
 from ...operations.reductions.vector_norms import vector_norm
 
@@ -70,7 +71,7 @@ def get_total_norm(
         backend = listed[0].backend
         total = wrap(backend.asarray(local.state.quiet(norm_of_all, backend.xp, arrays)), listed[0].dtype, backend)
     else:
-        total = _norm_of_norms(listed, order)
+        total = _norm_of_norms(listed, order, foreach)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. "
@@ -80,8 +81,18 @@ def get_total_norm(
     return total
 
 
-def _norm_of_norms(listed: list[Tensor], order: float) -> Tensor:
-    norms = [vector_norm.apply(t, order, None, False, None) for t in listed]
+def _together(tensors: list[Tensor], foreach: bool | None) -> bool:
+    """Whether a dispatch mode sees one call for all: of tensors of one kind, unless `foreach` says otherwise."""
+    if not is_watched() or foreach is False or len({(t.device, t.dtype) for t in tensors}) != 1:
+        return False
+    importlib.import_module("...operations.torch_names.foreach", __package__)  # where they are declared
+    return True
+
+
+def _norm_of_norms(listed: list[Tensor], order: float, foreach: bool | None) -> Tensor:
+    norms = functions["_foreach_norm"](listed, order) if _together(listed, foreach) else [
+        vector_norm.apply(t, order, None, False, None) for t in listed
+    ]  # fmt: skip
     return vector_norm.apply(functions["stack"]([n.to(norms[0].device) for n in norms]), order, None, False, None)
 
 
@@ -98,6 +109,9 @@ def clip_grads_with_norm_(
             local.state.quiet(scale_all, factor.backend.xp, arrays[1:], arrays[0])
             for grad in grads:
                 bump(grad)
+            return
+        if _together(grads, foreach):
+            functions["_foreach_mul_"](grads, factor)
             return
         for grad in grads:
             grad.mul_(factor.to(grad.device))
@@ -138,7 +152,12 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Bring every element of the gradients between `-clip_value` and `clip_value`."""
     limit = float(clip_value)
-    for grad in _gradients(parameters):
+    grads = _gradients(parameters)
+    if _together(grads, foreach):
+        functions["_foreach_clamp_min_"](grads, -limit)
+        functions["_foreach_clamp_max_"](grads, limit)
+        return
+    for grad in grads:
         grad.clamp_min_(-limit)
         grad.clamp_max_(limit)
 

@@ -124,8 +124,9 @@ def _declare(dims: int) -> Any:
         return op.apply(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     op = LaidOp(
-        f"{name}(Tensor self, {numbers})", _avg_pool, {"self": gradient}, node=f"AvgPool{dims}DBackward0",
-        linear=True, batch=LEADING,
+        f"{name}(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=0, bool ceil_mode=False, "
+        "bool count_include_pad=True, int? divisor_override=None)",
+        _avg_pool, {"self": gradient}, node=f"AvgPool{dims}DBackward0", linear=True, batch=LEADING,
     )  # fmt: skip
     backward = LaidOp(
         f"{name}_backward(Tensor grad_output, Tensor self, {numbers})", _avg_pool_backward,
@@ -248,7 +249,7 @@ def _declare_adaptive(dims: int) -> Any:
 
 def _mean(self: Tensor, dims: int) -> Tensor:
     """The mean of a whole image, in the memory format it had."""
-    made = self.mean(tuple(range(-dims, 0)), True)
+    made = self.mean(tuple(range(-1, -dims - 1, -1)), True)
     shape = self.array.shape
     if self.backend.real.strided and len(shape) == dims + 2 and channels_inside(shape, self.stride()):
         n, c = shape[:2]

@@ -212,10 +212,12 @@ def _declare(dims: int, check: Any) -> tuple[Any, Any]:
     to_image, from_image = places_ops(f"{name}_with_indices_backward", dims)
 
     with_places = LaidOp(
-        f"{name}_with_indices(Tensor self, {numbers}) -> (Tensor result0, Tensor result1)",
+        f"{name}_with_indices(Tensor self, {several} kernel_size, {several} stride=[], {several} padding=0, "
+        f"{several} dilation=1, bool ceil_mode=False) -> (Tensor result0, Tensor result1)",
         _with_indices,
         {"self": lambda g, self, result1: to_image.apply(g, self, result1)},
         node=node,
+        shows="kernel_size stride padding dilation ceil_mode",
         batch=LEADING,
     )
 

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from ...core.declare import Op, describe, publish, published
-from ...core.machine import Tensor, requires_grad, tensors_in
+from ...core.machine import Tensor, functions, requires_grad, tensors_in
 from ...core.machine.write import write
-from ...core.values import Array, Namespace, wrap_dim
+from ...core.state import is_watched
+from ...core.values import Array, Namespace, dt, strided, wrap_dim
 from ..gradient_kernels import by_kernel
 from ..reductions.summing import CHANNELS, COLUMNS, sum_along, sum_of_products
 from .group_norm import channels_last
@@ -255,6 +256,8 @@ def batch_norm(
     """Each channel normalized over the batch in `training`, and else by the running statistics."""
     if not input.numel():
         return moved(input.clone(), None if weight is None else weight[0], None if bias is None else bias[0])
+    if is_watched():  # PyTorch has memory for what other libraries keep
+        functions["empty"]((0,), dtype=dt.uint8, layout=strided, device=input.device)
     return native_batch_norm.apply(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 

@@ -292,7 +292,7 @@ def _of_probabilities(
     each = logs * target if weight is None else logs * target * _along_classes(weight, self, dim)
     if reduction == NONE:
         return -each.sum(dim)
-    return divide_by.apply(-each.sum(), self.numel() / classes) if reduction == MEAN else -each.sum()
+    return divide_by.apply(-each.sum(), self.numel() // classes) if reduction == MEAN else -each.sum()
 
 
 def _smoothed(

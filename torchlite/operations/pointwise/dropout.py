@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from ...core.declare import Elementwise, describe, publish_python, published
-from ...core.machine import Tensor, wrap
-from ...core.state import local
+from ...core.machine import Tensor, functions, wrap
+from ...core.state import is_watched, local
 from ...core.values import cannot_cast, dt, strided
 from ...core.values.errors import missing_kernel_of
 from ..making.draws import bernoulli_number, stream_of
@@ -20,6 +20,8 @@ def _noise(input: Tensor, keep: float, by_channel: bool) -> Tensor:
     home = input.backend.home
     if input.layout is not strided:
         raise missing_kernel_of("bernoulli_.float", input.backend.real)
+    if is_watched() and not by_channel:
+        return functions["empty_like"](input).bernoulli_(keep)
     if not by_channel:
         array = input.array
         if home.values and not local.state.levels and array.flags.c_contiguous:

@@ -63,7 +63,7 @@ _ALGEBRAIC: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("expm1", "expm1", lambda g, result: g * (conj(result) + 1)),
     ("log", "log", lambda g, self: g / conj(self)),
     ("log2", "log2", lambda g, self: g / (conj(self) * math.log(2))),
-    ("log10", "log10", lambda g, self: g / (conj(self) * math.log(10))),
+    ("log10", "log10", lambda g, self: g / (conj(self) * 2.3025850929940456)),
     ("log1p", "log1p", lambda g, self: g / (conj(self) + 1)),
     ("tan", "tan", lambda g, result: g * conj(1 + result * result)),
     ("tanh", "tanh", lambda g, result: _tanh_backward(g, result)),

@@ -96,6 +96,7 @@ def _pow_of_self(g: Tensor, self: Any, exponent: Any) -> Tensor:
 
 
 def _pow_of_self_scalar(g: Tensor, self: Any, exponent: Any) -> Tensor:
+    exponent = float(exponent) if exponent.__class__ is int else exponent  # as a mode sees it in PyTorch
     return zero_gradient(g) if exponent == 0 else g * conj(exponent * _next_lower_power(self, exponent))
 
 

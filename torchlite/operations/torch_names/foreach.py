@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.declare import Composite, publish, publish_python, published
+from ...core.declare import Composite, Signature, publish, publish_python, published
 from ...core.machine import Tensor, functions, public
+from ...core.state import is_watched, local
 from ..reductions.vector_norms import vector_norm
 
 _SCALAR = "Scalar(Tensor[] self, Scalar scalar)"
@@ -123,11 +124,27 @@ def _caller(form: str, method: Callable[..., Any]) -> Callable[..., list[Any]]:
 def _published(name: str, forms: Sequence[str], call: Callable[[str], Callable[..., Any]]) -> None:
     """Publish the forms of one function; `call(form)` is what a form does."""
     if len(forms) == 1:
-        publish_python(name + forms[0], call(forms[0]), method=False)
+        publish_python(name + forms[0], _shown(name + forms[0], call(forms[0])), method=False)
     else:
-        publish(*[Composite(f"{name}.{form}", call(form)) for form in forms], names=name, method=False)
+        texts = [f"{name}.{form}" for form in forms]
+        shown = [_shown(text, call(form)) for text, form in zip(texts, forms)]
+        publish(*map(Composite, texts, shown), names=name, method=False)
     if name.endswith("_"):
         functions[name] = _giving_back(functions[name])
+
+
+def _shown(text: str, call: Callable[..., Any], overload: str = "default") -> Callable[..., Any]:
+    """A form that a dispatch mode sees as one call."""
+    signature = Signature(text)
+
+    def run(*values: Any) -> Any:
+        if not is_watched():
+            return call(*values)
+        told: Any = local.state.mode.seer
+        made = told.together(signature.name, signature.overload or overload, signature, values)
+        return tuple(made) if isinstance(made, list) else made
+
+    return run
 
 
 def _giving_back(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,9 +179,10 @@ for _names, _forms in _FORMS.items():
 # ---- those of a form of their own
 
 
-def _of_each(schema: str, f: Callable[..., Any]) -> None:
+def _of_each(schema: str, f: Callable[..., Any], overload: str = "default") -> None:
     """Publish a function that gives the results of `f` on each tensor."""
-    publish_python(schema, lambda self, *more: tuple([f(t, *more) for (t,) in _spread(self, ())]), method=False)
+    call = _shown(schema, lambda self, *more: tuple([f(t, *more) for (t,) in _spread(self, ())]), overload)
+    publish_python(schema, call, method=False)
 
 
 def _power_sum(t: Tensor, ord: Any, dtype: Any) -> Tensor:
@@ -174,8 +192,9 @@ def _power_sum(t: Tensor, ord: Any, dtype: Any) -> Tensor:
 _of_each(
     "_foreach_norm(Tensor[] self, Scalar ord=2, *, ScalarType? dtype=None)",
     lambda t, ord, dtype: vector_norm.apply(t, ord, None, False, dtype),
+    "Scalar",
 )
-_of_each("_foreach_powsum(Tensor[] self, Scalar ord=2, *, ScalarType? dtype=None)", _power_sum)
+_of_each("_foreach_powsum(Tensor[] self, Scalar ord=2, *, ScalarType? dtype=None)", _power_sum, "Scalar")
 _of_each("_foreach_max(Tensor[] self)", lambda t: t.max())
 _of_each(
     "_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None)",
