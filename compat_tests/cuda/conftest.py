@@ -1,5 +1,7 @@
 """Nothing here runs without a CUDA device."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,14 @@ def stand_in() -> None:
     """For tests that count what the device is asked for, which a GPU does not tell."""
     if not cuda_on_host.is_enabled():
         pytest.skip(f"for the stand-in: {RUN}")
+
+
+@contextlib.contextmanager
+def numbers_of_the_cpu() -> Iterator[None]:
+    """Inside, CUDA's generator draws the numbers of the CPU's, with which results can be compared."""
+    (generator,) = torch.cuda.default_generators
+    own, generator.stream = generator.stream, torch.default_generator.stream.clone()
+    try:
+        yield
+    finally:
+        generator.stream = own

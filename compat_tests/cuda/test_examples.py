@@ -13,6 +13,8 @@ from compat_tests.conftest import SEED
 from compat_tests.examples import run
 from torchlite import alias
 
+from .conftest import numbers_of_the_cpu
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOSS = re.compile(r"^step +\d+ +loss +(\S+)", re.MULTILINE)
 STEPS = os.environ.get("TORCHLITE_STEPS", "2")
@@ -32,7 +34,7 @@ def losses(script: str, device: str) -> list[float]:
     before = torch.get_default_device()
     torch.set_default_device(device)
     try:
-        with alias.enable():
+        with alias.enable(), numbers_of_the_cpu():
             told = run(EXAMPLES / f"{script}.py", STEPS)
     finally:
         torch.set_default_device(before)

@@ -106,7 +106,7 @@ class Backend:
         return self.xp.empty(shape, dtype)
 
     def random_stream(self, seed: int) -> Any:
-        """The random numbers of a generator of this device: they are drawn on the host, and then moved."""
+        """The random numbers of a generator of this device: drawn on the host and then moved, if nothing is said."""
         return MT19937Stream(seed)
 
     def sum(self, array: arrays.Array, axis: Any, keepdims: bool) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import cupy
@@ -20,6 +20,7 @@ from . import cupy_waits as waits
 from .base import Backend, register_backend
 from .cupy_kernels import KERNELS, Fused, asserts, either, follow, over_lists, xp
 from .cupy_memory import take_over
+from .cupy_random import PhiloxStream
 
 if TYPE_CHECKING:
     from ..core.declare.op import Op
@@ -75,6 +76,15 @@ class CuPyBackend(Backend):
     def from_host(self, array: np.ndarray) -> cupy.ndarray:
         _held(array.dtype)
         return _in_its_order(cupy.array, array)
+
+    def from_fresh(self, array: Any, shape: Sequence[int]) -> cupy.ndarray:
+        if array.__class__ is not cupy.ndarray:
+            return super().from_fresh(array, shape)
+        array.shape = tuple(shape)
+        return array
+
+    def random_stream(self, seed: int) -> PhiloxStream:
+        return PhiloxStream(seed, self.device.index or 0)
 
     def to_host(self, array: cupy.ndarray) -> np.ndarray:
         if waits.told:

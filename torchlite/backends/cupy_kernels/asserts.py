@@ -18,8 +18,11 @@ __device__ void wrong(long long* found, int kind, long long value) {
     found[0] = kind;
 }
 """
-TARGET, INDEX = 1, 2
-_SAID = {TARGET: "Target {} is out of bounds.", INDEX: "index {} is out of range"}
+TARGET, INDEX, PROBABILITY = 1, 2, 3
+_SAID = {
+    TARGET: "Target {} is out of bounds.", INDEX: "index {} is out of range",
+    PROBABILITY: "Expected probabilities between 0 and 1.",
+}  # fmt: skip
 
 _memory = cupy.cuda.alloc_pinned_memory(16)
 _found = np.frombuffer(_memory, np.int64, 2)

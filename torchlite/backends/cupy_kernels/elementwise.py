@@ -18,6 +18,7 @@ const T t = tanh(inner);
 _BODIES: dict[str, tuple[str, str]] = {
     "threshold_backward": ("T g, T x, float64 threshold", "y = x <= T(threshold) ? T(0) : g"),
     "leaky_relu": ("T x, float64 slope", "y = x > T(0) ? x : x * T(slope)"),
+    "native_dropout": ("T x, bool mask, float64 scale", "y = x * T(mask) * T(scale)"),
     "erf": ("T x", "y = erf(x)"),
     "erfc": ("T x", "y = erfc(x)"),
 }
@@ -35,12 +36,13 @@ _GELU_BACKWARD = {
 
 def _kernel(name: str, parameters: str, body: str) -> Callable[..., Any]:
     made = cupy.ElementwiseKernel(parameters, "T y", body, f"torchlite_{name.replace('.', '_')}")
+    masked = "bool mask" in parameters
 
     def call(*operands: Any) -> Any:
         dtype = operands[0].dtype
         for a in operands:
             if a.__class__ is cupy.ndarray:
-                if a.dtype is not dtype and a.dtype != dtype:
+                if a.dtype is not dtype and a.dtype != dtype and not (masked and a.dtype.kind == "b"):
                     return NotImplemented
             elif a.__class__ not in (int, float):
                 return NotImplemented

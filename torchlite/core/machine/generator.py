@@ -76,12 +76,18 @@ class Generator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def get_offset(self) -> int:
-        """For generators that count."""
-        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+        """How far a generator that counts has come."""
+        return self._counting().offset
 
     def set_offset(self, offset: int) -> Generator:
-        """For generators that count."""
-        raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+        """Let a generator that counts go on from somewhere."""
+        self._counting().offset = offset
+        return self
+
+    def _counting(self) -> Any:
+        if self.stream.on_host:
+            raise RuntimeError(f"{self.device.type.upper()} Generator does not use offset")
+        return self.stream
 
     def __copy__(self) -> Generator:
         return self.clone_state()

@@ -19,6 +19,15 @@ SINGLE_DOUBLE = frozenset((dt.float32, dt.float64))
 # How many digits (base 2) the float types have.
 _DIGITS = {dt.float32: 24, dt.float64: 53, dt.float16: 11, dt.bfloat16: 8}
 
+# Of random_() without bounds: the first integer it does not reach.
+FULL_RANGE = {
+    np.dtype(dtype): end
+    for dtype, end in (
+        (np.int64, 2**63), (np.int32, 2**31), (np.int16, 2**15), (np.int8, 2**7), (np.uint8, 2**8), (np.bool_, 2),
+        (np.float64, 2**53 + 1), (np.float32, 2**24 + 1), (np.float16, 2**11 + 1), (ml_dtypes.bfloat16, 2**8 + 1),
+    )
+}  # fmt: skip
+
 _LARGEST_FLOAT = {d.numpy: float(ml_dtypes.finfo(d.numpy).max) for d in _DIGITS}
 
 

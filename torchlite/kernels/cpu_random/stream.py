@@ -25,15 +25,6 @@ _PIECE = 105 * STATE_WORDS
 
 _LONG_RANGE = 2**28  # from here on integers are made of 64 bits
 
-# Of random_() without bounds: the first integer it does not reach.
-_FULL_RANGE = {
-    np.dtype(dtype): end
-    for dtype, end in (
-        (np.int64, 2**63), (np.int32, 2**31), (np.int16, 2**15), (np.int8, 2**7), (np.uint8, 2**8), (np.bool_, 2),
-        (np.float64, 2**53 + 1), (np.float32, 2**24 + 1), (np.float16, 2**11 + 1), (ml_dtypes.bfloat16, 2**8 + 1),
-    )
-}  # fmt: skip
-
 
 class MT19937Stream(MT19937Engine):
     """A generator of PyTorch's CPU numbers. Equal seeds give PyTorch's numbers, and its states, after any draws.
@@ -42,6 +33,8 @@ class MT19937Stream(MT19937Engine):
     twice as many numbers of their real dtype). Arguments are checked before anything is drawn. Draws may come from
     several threads; each is one undivided stretch of the stream.
     """
+
+    on_host = True  # where parameters that are arrays are read, and numbers made
 
     # Uniforms and normals
 
@@ -153,7 +146,7 @@ class MT19937Stream(MT19937Engine):
         dtype = np.dtype(dtype)
         if n:
             checks.implemented("random_kernel_cpu", dtype, checks.KERNEL_TYPES)
-        end = _FULL_RANGE.get(dtype, 1)
+        end = checks.FULL_RANGE.get(dtype, 1)
         return self._pieces(n, dtype, *_integer_law(dtype, 0, end, long=dtype in (np.int64, _DOUBLE)))
 
     def randperm(self, n: int, dtype: np.dtype) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Random tensors and in-place draws, from PyTorch's streams.
 
-Numbers are drawn on the host in the memory order of the tensor they are for, then moved to its device.
+Numbers are drawn in the memory order of the tensor they are for: on the host, and then moved to its device, or by a
+device that has a stream of its own.
 """
 
 from __future__ import annotations
@@ -45,6 +46,13 @@ def _in_memory_order(strides: tuple[int, ...]) -> tuple[int, ...]:
 def _flat(host: np.ndarray) -> np.ndarray:
     """The values row by row."""
     return np.ascontiguousarray(host).reshape(-1)
+
+
+def told(stream: Any, backend: Backend, parameter: Any, shape: Sequence[int]) -> Any:
+    """An array's values row by row, for a stream that makes numbers of them."""
+    if stream.on_host:
+        return _flat(np.broadcast_to(backend.to_host(parameter), shape))
+    return backend.xp.ascontiguousarray(backend.xp.broadcast_to(parameter, tuple(shape))).reshape(-1)
 
 
 def _fill(t: Tensor, draw: Callable[[int], np.ndarray], checked: bool = False) -> None:
@@ -218,7 +226,7 @@ def _bernoulli_each(stream: Any, n: int, d: np.dtype, t: Tensor, p: Tensor) -> n
     if p.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p.dtype.legacy}'")
     laid = p.detach().expand(t.shape).permute(_in_memory_order(t.stride()))
-    return stream.bernoulli_tensor(_flat(laid.host_array()), d)
+    return stream.bernoulli_tensor(told(stream, p.backend.real, laid.array, laid.shape), d)
 
 
 bernoulli_each = _Draw(
@@ -238,7 +246,7 @@ publish(bernoulli_each, bernoulli_number, names="bernoulli", function=False, met
 
 def array_drawn(draw: Callable[[], np.ndarray], shape: Any, d: np.dtype, backend: Backend) -> Any:
     """An array of the numbers that `draw()` gives."""
-    return backend.from_host(draw().reshape(tuple(shape))) if backend.values else backend.empty(tuple(shape), d)
+    return backend.from_fresh(draw(), tuple(shape)) if backend.values else backend.empty(tuple(shape), d)
 
 
 def _floating(d: dt.dtype | None) -> dt.dtype:

@@ -13,7 +13,7 @@ from ...core.machine import NOT_IMPLEMENTED, RANDOM, Tensor, drawn, into, public
 from ...core.state import local
 from ...core.values import Backend, broadcast_shapes, dt
 from ..vocabulary import undifferentiable, zero_gradient
-from .draws import _flat, _floating, array_drawn, bernoulli_each, normal_, stream_of
+from .draws import _floating, array_drawn, bernoulli_each, normal_, stream_of, told
 from .factories import like, uninitialized
 from .factory import factory
 
@@ -49,10 +49,10 @@ def sampler(schema: str, draw: Callable[..., np.ndarray], vjp: Any, **words: Any
         tensors = [p for p in (first, *parameters) if isinstance(p, backend.Array)]
         shape = broadcast_shapes(*[p.shape for p in tensors])
 
-        def told(p: Any) -> Any:
-            return _flat(np.broadcast_to(backend.to_host(p), shape)) if isinstance(p, backend.Array) else p
+        def given(p: Any) -> Any:
+            return told(stream, backend, p, shape) if isinstance(p, backend.Array) else p
 
-        return array_drawn(lambda: draw(stream, *map(told, (first, *parameters))), shape, first.dtype, backend)
+        return array_drawn(lambda: draw(stream, *map(given, (first, *parameters))), shape, first.dtype, backend)
 
     return FromParameters(schema, kernel, vjp, **words)
 

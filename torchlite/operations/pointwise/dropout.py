@@ -6,32 +6,35 @@ import math
 from collections.abc import Callable
 
 from ...core.declare import Elementwise, describe, publish_python, published
-from ...core.machine import Tensor, functions, wrap
+from ...core.machine import Tensor, functions
 from ...core.state import is_watched, local
 from ...core.values import cannot_cast, dt, strided
 from ...core.values.errors import missing_kernel_of
-from ..making.draws import bernoulli_number, stream_of
+from ..making.draws import bernoulli_number
 
 _FLOOR = 1.7580993408473766  # what selu comes to far below zero, but for the sign
 
 
+def _kept(input: Tensor, keep: float, d: dt.dtype) -> Tensor:
+    """Ones with probability `keep`, else zeros, in the form of a tensor."""
+    home = input.backend.home
+    if home.values and not local.state.levels and input.layout is strided and input.array.flags.c_contiguous:
+        return bernoulli_number.fresh(input.array.shape, d, home, keep, None)
+    return bernoulli_number.fresh_like(input, None, d, home, keep, None)
+
+
 def _noise(input: Tensor, keep: float, by_channel: bool) -> Tensor:
     """Ones with probability `keep`, else zeros: one for each element, or for each channel of each example."""
-    home = input.backend.home
     if input.layout is not strided:
         raise missing_kernel_of("bernoulli_.float", input.backend.real)
     if is_watched() and not by_channel:
         return functions["empty_like"](input).bernoulli_(keep)
     if not by_channel:
-        array = input.array
-        if home.values and not local.state.levels and array.flags.c_contiguous:
-            ones = stream_of(None, home.real).bernoulli_scalar(array.size, keep, array.dtype)
-            return wrap(home.from_host(ones.reshape(array.shape)), input.dtype, home)
-        return bernoulli_number.fresh_like(input, None, input.dtype, home, keep, None)
+        return _kept(input, keep, input.dtype)
     if input.dim() < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*input.shape[:2], *[1] * (input.dim() - 2))
-    return bernoulli_number.fresh_like(input.new_empty(shape), None, input.dtype, home, keep, None)
+    return _kept(input.new_empty(shape), keep, input.dtype)
 
 
 def _kind(by_channel: bool, alpha: bool, in_place: bool) -> Callable[[Tensor, float, bool], Tensor]:
@@ -45,6 +48,8 @@ def _kind(by_channel: bool, alpha: bool, in_place: bool) -> Callable[[Tensor, fl
         if p == 1:
             nothing = input.new_zeros(())
             return input.mul_(nothing) if in_place else input * nothing
+        if input.is_cuda and not (alpha or by_channel or in_place or is_watched()) and input.layout is strided:
+            return native_dropout(input, p, True)[0]  # which is one kernel
         noise = _noise(input, 1 - p, by_channel)
         if not alpha:
             noise.div_(1 - p)
@@ -65,10 +70,10 @@ for _name, _by_channel, _alpha in (
     publish_python(f"{_name}_(Tensor self, float p, bool train)", _kind(_by_channel, _alpha, True), method=False)
 
 
-_masked = Elementwise(
+_masked: Elementwise = Elementwise(
     "native_dropout(Tensor self, Tensor mask, float scale)",
     lambda xp, x, mask, scale: x * mask * x.dtype.type(scale),
-    {"self": lambda g, mask, scale: g * mask * scale, "mask": None},
+    {"self": lambda g, mask, scale: _masked.apply(g, mask, scale), "mask": None},
     dtypes=dt.FLOATS, halves="wide", apart=("mask",),
     refuse=lambda d: None if d in dt.FLOATS else cannot_cast(dt.get_default_dtype(), d),
 )  # fmt: skip
@@ -80,7 +85,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if train is False or not input.numel():
         mask = input.new_ones(input.shape, dtype=dt.bool_)
         return _masked.apply(input, mask, 1.0), mask
-    mask = bernoulli_number.fresh_like(input, None, dt.bool_, input.backend.home, 1 - p, None)
+    mask = _kept(input, 1 - p, dt.bool_)
     return _masked.apply(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
 
 

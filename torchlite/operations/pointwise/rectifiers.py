@@ -123,13 +123,17 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
 
 def _draw(backend: Backend, x: Array, lower: float, upper: float, generator: Any) -> Any:
     """A number between `lower` and `upper` where the operand is not positive, else 1; drawn row by row."""
+    low, high = [float(x.dtype.type(bound)) for bound in (lower, upper)]
+    stream = stream_of(generator, backend)
+    if not stream.on_host:
+        drawn = stream.uniform(x.size, x.dtype, low, high).reshape(x.shape)
+        return backend.xp.where(x <= 0, drawn, x.dtype.type(1))
     numbers = np.ones(x.shape, x.dtype)
     if backend.values:
         below = backend.to_host(x) <= 0
-        low, high = [float(x.dtype.type(bound)) for bound in (lower, upper)]
         if below.any() and high - low > dt.finfo(dt.of_numpy(x.dtype)).max:
             raise RuntimeError(f"bounds of rrelu are further apart than {x.dtype} can tell: {lower:g} and {upper:g}")
-        units = stream_of(generator, backend).uniform(int(below.sum()), np.dtype(np.float64))
+        units = stream.uniform(int(below.sum()), np.dtype(np.float64))
         numbers[below] = units * (high - low) + low
     return backend.from_host(numbers)
 

@@ -1,0 +1,252 @@
+"""Random numbers of CUDA devices, made where they are wanted.
+
+Philox 4x32-10 counts: number `i` of a draw is made of the block of words `counter + i` of the seed's stream, however
+many threads there are. They are not the numbers of PyTorch's CUDA generators, which depend on the threads of a GPU.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ..kernels.cpu_random import MT19937Stream, checks
+from .cupy_kernels import asserts
+
+_BLOCK = 4  # words, which the offset of a generator counts
+
+PHILOX = """
+struct torchlite_block {
+    unsigned int word[4];
+
+    __device__ torchlite_block(unsigned long long seed, unsigned long long counter) {
+        unsigned int key[2] = {(unsigned int)seed, (unsigned int)(seed >> 32)};
+        word[0] = (unsigned int)counter;
+        word[1] = (unsigned int)(counter >> 32);
+        word[2] = word[3] = 0;
+        for (int round = 0; round < 10; round++) {
+            const unsigned int a = word[0], b = word[2];
+            word[0] = __umulhi(0xCD9E8D57u, b) ^ word[1] ^ key[0];
+            word[1] = 0xCD9E8D57u * b;
+            word[2] = __umulhi(0xD2511F53u, a) ^ word[3] ^ key[1];
+            word[3] = 0xD2511F53u * a;
+            key[0] += 0x9E3779B9u;
+            key[1] += 0xBB67AE85u;
+        }
+    }
+    __device__ unsigned long long whole(int k) const {
+        return (unsigned long long)word[2 * k] << 32 | word[2 * k + 1];
+    }
+    // Two numbers in [0, 1), of the type of what they are multiplied with.
+    __device__ float unit(int k, float) const { return (word[2 * k] >> 8) * 5.9604644775390625e-8f; }
+    __device__ double unit(int k, double) const { return (whole(k) >> 11) * 1.1102230246251565e-16; }
+};
+"""
+
+
+def _kernel(name: str, parameters: str, body: str, result: str = "T y") -> Any:
+    return cupy.ElementwiseKernel(
+        f"uint64 seed, uint64 counter, {parameters}", result,
+        f"const torchlite_block made(seed, counter + i); {body}", f"torchlite_{name}", preamble=PHILOX + asserts.SOURCE,
+    )  # fmt: skip
+
+
+_NORMAL = "sqrt(R(-2) * log1p(-made.unit(0, R()))) * cospi(R(2) * made.unit(1, R())) * b + a"
+_LAWS = {
+    "uniform": "y = T(made.unit(0, R()) * (b - a) + a); if (R(y) == R(T(b))) y = T(a)",
+    "normal": f"y = T({_NORMAL})",
+    "log_normal": f"y = T(exp({_NORMAL}))",
+    "exponential": "y = T(-log1p(-made.unit(0, R())) / a)",
+    "geometric": "y = T(max(ceil(log1p(-made.unit(0, R())) / log1p(-a)), R(1)))",
+    "cauchy": "y = T(a + b * tan(R(3.141592653589793) * (made.unit(0, R()) - R(0.5))))",
+    "bernoulli": "y = T(R(made.unit(0, double()) < a))",
+}
+_kernels = {
+    (name, real): _kernel(name, f"{real} a, {real} b", f"typedef {type_} R; {body}")
+    for name, body in _LAWS.items()
+    for real, type_ in (("float32", "float"), ("float64", "double"))
+}
+_integers = _kernel(
+    "integers", "uint64 span, int64 low", "y = (long long)(span ? made.whole(0) % span : made.whole(0)) + low",
+    "int64 y",
+)  # fmt: skip
+_each = _kernel(
+    "bernoulli_each", "P p, int64 found",
+    "const double wanted = double(float(p));"
+    "if (!(wanted >= 0 && wanted <= 1)) wrong((long long*)found, 3, 0);"
+    "y = T(float(made.unit(0, double()) < wanted))",
+)  # fmt: skip
+
+
+class PhiloxStream:
+    """The numbers of a generator of a CUDA device, with the methods of `MT19937Stream`, and its refusals.
+
+    What takes trial and error is drawn on the host, from a stream that is begun for the call.
+    """
+
+    on_host = False
+
+    def __init__(self, seed: int, device: int) -> None:
+        self._lock, self._device = threading.Lock(), device
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Start anew."""
+        self.initial_seed, self._counter = seed % 2**64, 0
+
+    @property
+    def offset(self) -> int:
+        """How many words were drawn."""
+        return self._counter * _BLOCK
+
+    @offset.setter
+    def offset(self, words: int) -> None:
+        if words % _BLOCK:
+            raise RuntimeError(f"offset must be a multiple of {_BLOCK}")
+        self._counter = words // _BLOCK
+
+    def get_state(self) -> np.ndarray:
+        """Seed and offset, as PyTorch's 16 bytes."""
+        return np.array([self.initial_seed, self.offset], "<u8").view(np.uint8)
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Continue from what `get_state` gave."""
+        if state.size != 2 * 8:
+            raise RuntimeError("RNG state is wrong size")
+        seed, words = map(int, np.frombuffer(state.tobytes(), "<u8"))
+        self.initial_seed, self.offset = seed, words
+
+    def clone(self) -> PhiloxStream:
+        """An independent stream that goes on as this one does."""
+        twin = PhiloxStream(0, self._device)
+        twin.set_state(self.get_state())
+        return twin
+
+    def _begin(self, n: int) -> tuple[int, int]:
+        """The seed, and the first of n blocks."""
+        if cupy.cuda.get_current_stream().is_capturing():
+            raise RuntimeError("torchlite draws no random numbers in a CUDA graph: they would always be the same")
+        with self._lock:
+            counter = self._counter
+            self._counter += n
+        return self.initial_seed, counter
+
+    def _run(self, kernel: Any, n: int, dtype: Any, *numbers: Any) -> Any:
+        with cupy.cuda.Device(self._device):
+            made = cupy.empty(n, dtype)
+            if n:
+                kernel(*self._begin(n), *numbers, made)
+            return made
+
+    def _draw(self, law: str, n: int, dtype: np.dtype, a: float, b: float = 0.0) -> Any:
+        real = "float64" if dtype == np.float64 or dtype.kind in "iub" else "float32"
+        return self._run(_kernels[law, real], n, dtype, a, b)
+
+    def uniform(self, n: int, dtype: np.dtype, lo: float = 0.0, hi: float = 1.0) -> Any:
+        """Numbers in [lo, hi)."""
+        checks.uniform(dtype, lo, hi)
+        return self._draw("uniform", n, dtype, lo, hi)
+
+    def normal(self, n: int, dtype: np.dtype, mean: float = 0.0, std: float = 1.0, *, block: bool = True) -> Any:
+        """Normal numbers."""
+        checks.normal(std)
+        if n:
+            checks.implemented("normal_kernel_cuda", dtype)
+        return self._draw("normal", n, dtype, mean, std)
+
+    def log_normal(self, n: int, dtype: np.dtype, mean: float = 1.0, std: float = 2.0) -> Any:
+        """Numbers whose logarithms are normal."""
+        checks.positive("log_normal_", "std", std)
+        if n:
+            checks.implemented("log_normal_cuda", dtype)
+        return self._draw("log_normal", n, dtype, mean, std)
+
+    def exponential(self, n: int, dtype: np.dtype, rate: float = 1.0) -> Any:
+        """Waiting times of this rate."""
+        checks.positive("exponential_", "lambda", rate)
+        if n:
+            checks.continuous("Exponential", dtype)
+        return self._draw("exponential", n, dtype, rate)
+
+    def geometric(self, n: int, dtype: np.dtype, p: float) -> Any:
+        """The number of trials up to the first success."""
+        checks.geometric(p)
+        if n:
+            checks.implemented("geometric_cuda", dtype, checks.NUMBER_TYPES)
+        return self._draw("geometric", n, dtype, p)
+
+    def cauchy(self, n: int, dtype: np.dtype, median: float = 0.0, sigma: float = 1.0) -> Any:
+        """Numbers of the Cauchy distribution."""
+        checks.positive("cauchy_", "sigma", sigma)
+        checks.continuous("Cauchy", dtype)
+        return self._draw("cauchy", n, dtype, median, sigma)
+
+    def bernoulli_scalar(self, n: int, p: float, dtype: np.dtype) -> Any:
+        """Ones with probability p, else zeros."""
+        checks.bernoulli(p)
+        if n:
+            checks.implemented("bernoulli_scalar_cuda_", dtype, checks.KERNEL_TYPES)
+        return self._draw("bernoulli", n, np.dtype(dtype), p)
+
+    def bernoulli_tensor(self, p: Any, dtype: Any = None) -> Any:
+        """Ones with the probabilities p (flat), else zeros; one that is none is told at the next wait."""
+        dtype = p.dtype if dtype is None else np.dtype(dtype)
+        if p.size:
+            checks.implemented("bernoulli_tensor_cuda_self_", dtype, checks.KERNEL_TYPES)
+            checks.implemented("bernoulli_tensor_cuda_p_", p.dtype)
+        return self._run(_each, p.size, dtype, p, int(asserts.places))
+
+    def _between(self, n: int, dtype: np.dtype, low: int, end: int) -> Any:
+        return self._run(_integers, n, np.int64, (end - low) % 2**64, low).astype(dtype, copy=False)
+
+    def randint(self, n: int, dtype: np.dtype, lo: int, hi: int) -> Any:
+        """Integers in [lo, hi)."""
+        return self._between(n, dtype, *checks.integers(np.dtype(dtype), lo, hi))
+
+    def random_from(self, n: int, dtype: np.dtype, lo: int) -> Any:
+        """Integers from lo to the largest that the dtype holds."""
+        if lo != checks.INT64_MIN:
+            return self._between(n, dtype, *checks.integers_from(np.dtype(dtype), lo))
+        if n:
+            checks.all_of_int64(np.dtype(dtype))
+        return self._between(n, dtype, lo, 2**63)
+
+    def random_full(self, n: int, dtype: np.dtype) -> Any:
+        """Integers from 0 to the largest that the dtype holds."""
+        if n:
+            checks.implemented("random_kernel_cuda", dtype, checks.KERNEL_TYPES)
+        return self._between(n, dtype, 0, checks.FULL_RANGE.get(np.dtype(dtype), 1))
+
+    def randperm(self, n: int, dtype: np.dtype) -> Any:
+        """A permutation of 0 ... n - 1."""
+        checks.randperm(n, dtype)
+        return cupy.argsort(self._between(n, np.dtype(np.int64), -(2**63), 2**63)).astype(dtype, copy=False)
+
+    # What takes trial and error, or rows of weights.
+
+    def _on_host(self, law: str, *parameters: Any) -> np.ndarray:
+        seeds = np.random.SeedSequence(self._begin(1))
+        stream = MT19937Stream(int(seeds.generate_state(1)[0]))
+        return getattr(stream, law)(*[p.get() if p.__class__ is cupy.ndarray else p for p in parameters])
+
+    def multinomial(self, p: np.ndarray, n: int, replacement: bool) -> np.ndarray:
+        """n indices for each row of weights."""
+        return self._on_host("multinomial", p, n, replacement)
+
+    def poisson(self, rate: Any) -> np.ndarray:
+        """Counts with the rates given."""
+        return self._on_host("poisson", rate)
+
+    def binomial(self, count: Any, p: Any) -> np.ndarray:
+        """Successes in `count` trials of probability p."""
+        return self._on_host("binomial", count, p)
+
+    def standard_gamma(self, alpha: Any) -> np.ndarray:
+        """Gamma numbers of shape alpha and scale 1."""
+        return self._on_host("standard_gamma", alpha)
+
+    def dirichlet(self, alpha: np.ndarray) -> np.ndarray:
+        """Points of the simplex along the last dimension."""
+        return self._on_host("dirichlet", alpha)
