@@ -47,7 +47,7 @@ OF_WORDS = {
 DRAWS = {"draw.uniform": draws._uniform_of, "draw.normal": draws._normal_of}
 TWINS = {  # that are no kernels of ops
     "combine": writing._combine, "scatter.write": gather._scatter, "scatter_add.write": gather._scatter_add,
-    "map_along": resample._map_along,
+    "map_all": resample._map_all,
     "norm_of_all": clip_grad._norm_of_all, "scale_all": clip_grad._scale_all,
     "grid_sample": grid_sample._sample, "grid_sample_backward": grid_sample._sample_backward,
     "sparse.product": sparse._product,
@@ -854,7 +854,7 @@ def test_lists_of_arrays(isa):
 
 def table_of(rows, size):
     """The arguments of a map along a dimension."""
-    return resample.Map(rows, size)._arrays(get_backend("cpu"), np.dtype(np.float32))
+    return resample.Map(rows, size).arrays(get_backend("cpu"), np.dtype(np.float32))
 
 
 MAPS = {  # for each result: elements and their weights
@@ -868,10 +868,20 @@ MAPS = {  # for each result: elements and their weights
 @pytest.mark.parametrize("rows", MAPS)
 @pytest.mark.parametrize("shape", [(5,), (3, 5), (9, 5), (5, 1), (5, 17), (2, 5, 64), (3, 2, 5, 3), (0, 5), (5, 0)])
 def test_maps_of_dimensions(isa, rows, shape):
-    pair = Pair("map_along")
+    pair, axis = Pair("map_all"), shape.index(5)
     for x in (numbers(shape), np.abs(special(shape))):
         for laid, taken in layouts(x):
-            pair.agree((np, laid, shape.index(5), *table_of(MAPS[rows], 5)), 1e-6, 1e-6, taken if x.size else None)
+            pair.agree((np, laid, [(axis, *table_of(MAPS[rows], 5))]), 1e-6, 1e-6, taken if x.size else None)
+
+
+@pytest.mark.parametrize("one", MAPS)
+@pytest.mark.parametrize("other", MAPS)
+def test_maps_of_planes(isa, one, other):
+    for shape in ((5, 5), (3, 5, 5), (0, 5, 5)):
+        n, x = len(shape), numbers(shape)
+        for axes in ((n - 2, n - 1), (n - 1, n - 2)):
+            steps = [(axis, *table_of(MAPS[rows], 5)) for axis, rows in zip(axes, (one, other))]
+            Pair("map_all").agree((np, x, steps), 1e-6, 1e-6, taken=bool(x.size))
 
 
 @pytest.mark.parametrize("padding", range(3))
@@ -1141,7 +1151,7 @@ def good_calls():
     yield "scale_all", (np, [x.copy(), y.copy()], np.array(2, np.float32))
     backend = get_backend("cpu")
     for rows in MAPS.values():
-        yield "map_along", (np, numbers((5, 6)), 0, *table_of(rows, 5))
+        yield "map_all", (np, numbers((5, 6)), [(0, *table_of(rows, 5))])
     sampled, grid = numbers((2, 4, 5, 5)), numbers((2, 3, 4, 2), 1, 0.6)
     yield "grid_sample", (backend, sampled, grid, 0, 1, False)
     yield "grid_sample_backward", (backend, numbers((2, 4, 3, 4)), sampled, grid, 0, 0, True, (True, True))
@@ -1199,7 +1209,7 @@ def other_values(value):
 OWN = {("_scaled_dot_product_attention", 4), ("_scaled_dot_product_attention_backward", 7)}
 OWN |= {("_scaled_dot_product_attention_backward", 4)}  # a mask, which the weights that were kept have seen to
 OWN |= {(name, i) for name in ("sum", "mean") for i in (1, 2)}  # which the twins do not look at
-OWN |= {("map_along", 3), ("map_along", 4)}  # two accounts of one map, of which each reads its own
+OWN |= {("map_all", 2)}  # two accounts of each map, of which each reads its own
 OWN |= {("grid_sample", 0), ("grid_sample_backward", 0)}  # the backend
 
 

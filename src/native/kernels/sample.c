@@ -36,32 +36,73 @@ static int64_t *find_runs(Taps *t)
     return room;
 }
 
-typedef struct { const Taps *taps; const float *x; float *y; N last; } Mapping;
+typedef struct { const Taps *taps, *columns; const float *x; float *y; N last; } Mapping;
 
 static void map_share(void *work, N from, N to)
 {
     const Mapping *w = work;
-    loops->map_along(w->taps, w->x + from * w->taps->size * w->last, w->y + from * w->taps->n * w->last, to - from, w->last);
+    const float *x = w->x + from * w->taps->size * w->last;
+    if (w->columns) loops->map_planes(w->taps, w->columns, x, w->y + from * w->taps->n * w->columns->n, to - from);
+    else loops->map_along(w->taps, x, w->y + from * w->taps->n * w->last, to - from, w->last);
 }
 
-// `map_along(xp, array, axis, taps, table)`
-static PyObject *map_along(PyObject *const *a, Py_ssize_t count)
+// One dimension of an array after the other, as the items of a list of (axis, taps, table) say; but rows and columns of
+// planes at once where they are only put elsewhere.
+typedef struct { N axis; Taps taps; int64_t *runs; } Step;
+enum { MOST = 4 };
+
+static int read_step(Step *step, PyObject *given, PyArrayObject *x)
 {
-    PyArrayObject *x = count == 5 && PyModule_Check(a[0]) ? floats(a[1]) : NULL;
-    N first, size, last, axis;
-    Taps taps;
-    if (!x || !split_along(a[2], x, &first, &size, &last) || !whole_number(a[2], &axis) || axis < 0 ||
-        !describe_taps(&taps, a[4], size))
-        return NULL;
+    if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != 3 || !whole_number(PyTuple_GET_ITEM(given, 0), &step->axis) ||
+        step->axis < 0 || step->axis >= PyArray_NDIM(x) ||
+        !describe_taps(&step->taps, PyTuple_GET_ITEM(given, 2), PyArray_DIM(x, step->axis)))
+        return 0;
+    step->runs = find_runs(&step->taps);
+    return 1;
+}
+
+// The array after one step, or two.
+static PyArrayObject *mapped(const Step *step, const Step *columns, PyArrayObject *x)
+{
     npy_intp shape[NPY_MAXDIMS];
+    const N first = product(PyArray_DIMS(x), (int)step->axis);
     memcpy(shape, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *shape);
-    shape[axis] = taps.n;
+    shape[step->axis] = step->taps.n;
+    if (columns) shape[columns->axis] = columns->taps.n;
     PyArrayObject *y = fresh(PyArray_NDIM(x), shape);
     if (!y) return NULL;
-    int64_t *runs = find_runs(&taps);
-    Mapping work = {&taps, data_of(x), data_of(y), last};
-    SHARED(map_share, work, first, taps.n * last);
-    PyMem_Free(runs);
+    Mapping work = {&step->taps, columns ? &columns->taps : NULL, data_of(x), data_of(y),
+                    product(PyArray_DIMS(x) + step->axis + 1, PyArray_NDIM(x) - (int)step->axis - 1)};
+    SHARED(map_share, work, first, product(shape + step->axis, PyArray_NDIM(x) - (int)step->axis));
+    return y;
+}
+
+// `map_all(xp, array, steps)`
+static PyObject *map_all(PyObject *const *a, Py_ssize_t count)
+{
+    PyArrayObject *x = count == 3 && PyModule_Check(a[0]) && PyList_CheckExact(a[2]) ? floats(a[1]) : NULL;
+    Step steps[MOST] = {{0}};
+    const Py_ssize_t n = x ? PyList_GET_SIZE(a[2]) : 0;
+    int fine = n && n <= MOST && PyArray_SIZE(x);
+    for (Py_ssize_t i = 0; fine && i < n; i++) {
+        fine = read_step(steps + i, PyList_GET_ITEM(a[2], i), x);
+        for (Py_ssize_t k = 0; k < i; k++) fine = fine && steps[k].axis != steps[i].axis;
+    }
+    PyArrayObject *y = fine ? (PyArrayObject *)Py_NewRef((PyObject *)x) : NULL;
+    for (Py_ssize_t i = 0; y && i < n; i++) {
+        const Step *step = steps + i, *columns = NULL, *next = i + 1 < n ? step + 1 : NULL;
+        PyArrayObject *from = y;
+        const N last = PyArray_NDIM(x) - 1;
+        if (next && step->taps.runs && next->taps.runs && step->axis + next->axis == 2 * last - 1 &&
+            (step->axis == last || next->axis == last)) {
+            columns = step->axis == last ? step : next;
+            step = step->axis == last ? next : step;
+            i++;
+        }
+        y = mapped(step, columns, from);
+        Py_DECREF(from);
+    }
+    for (Py_ssize_t i = 0; i < n && i < MOST; i++) PyMem_Free(steps[i].runs);
     return (PyObject *)y;
 }
 
@@ -130,5 +171,5 @@ static PyObject *grid_sample_backward(PyObject *const *a, Py_ssize_t count)
 }
 
 const KernelDef sample_kernels[] = {
-    {"map_along", map_along}, {"grid_sample", grid_sample}, {"grid_sample_backward", grid_sample_backward}, {NULL},
+    {"map_all", map_all}, {"grid_sample", grid_sample}, {"grid_sample_backward", grid_sample_backward}, {NULL},
 };

@@ -54,7 +54,8 @@ def _constant_pad(backend: Backend, array: Array, pad: Ints, value: Any) -> Any:
     xp = backend.xp
     pairs = _pairs(pad, array.ndim)
     result = xp.empty([n + before + after for n, (before, after) in zip(array.shape, pairs)], array.dtype)
-    result[...] = value
+    if any([max(pair) > 0 for pair in pairs]):
+        result[...] = value
     to = tuple([slice(max(before, 0), r - max(after, 0)) for r, (before, after) in zip(result.shape, pairs)])
     from_ = tuple([slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(array.shape, pairs)])
     result[to] = array[from_]
@@ -76,7 +77,6 @@ publish(constant_pad_nd, method=False)
 # ---- with what the image has
 
 
-@functools.lru_cache(256)
 @functools.lru_cache(256)
 def _padded(place: Place, size: int, before: int, after: int) -> Map | None:
     """The map of a dimension to the padded one.

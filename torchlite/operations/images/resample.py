@@ -42,7 +42,7 @@ class Map:
                 columns[place].append((i, weight))
         return Map(columns, len(self.rows))
 
-    def _arrays(self, backend: Backend, dtype: Any) -> Any:
+    def arrays(self, backend: Backend, dtype: Any) -> Any:
         """The taps with arrays of the backend's for lists; and all of them as a table, row by row."""
         key = backend, dtype
         if key not in self._held:
@@ -63,10 +63,6 @@ class Map:
             )
             self._held[key] = taps, table
         return self._held[key]
-
-    def __call__(self, backend: Backend, x: Any, axis: int) -> Any:
-        """The map of what lies along an axis."""
-        return map_along(backend.xp, x, axis, *self._arrays(backend, x.dtype))
 
 
 def _map_along(xp: Namespace, x: Any, axis: int, taps: Any, table: tuple[Any, ...]) -> Any:
@@ -90,7 +86,14 @@ def _map_along(xp: Namespace, x: Any, axis: int, taps: Any, table: tuple[Any, ..
     return made
 
 
-map_along = in_c("map_along", _map_along)
+def _map_all(xp: Namespace, x: Any, steps: list[Any]) -> Any:
+    """What maps make of an array, one after the other; each is told by its axis, its taps and its table."""
+    for step in steps:
+        x = _map_along(xp, x, *step)
+    return x
+
+
+map_all = in_c("map_all", _map_all)
 
 
 def _in_steps(numbers: list[int]) -> Any:
@@ -112,8 +115,9 @@ def mapped(backend: Backend, x: Array, maps: Sequence[Map | None]) -> Any:
     first = x.ndim - len(maps)
     wanted = {d: m for d, m in enumerate(maps) if m is not None}
     growth = {d: len(m.rows) / max(1, m.size) for d, m in wanted.items()}
-    for d in sorted(growth, key=lambda d: (growth[d], d if growth[d] < 1 else -d)):
-        wide = wanted[d](backend, wide, first + d)
+    order = sorted(growth, key=lambda d: (growth[d], d if growth[d] < 1 else -d))
+    if order:
+        wide = map_all(backend.xp, wide, [(first + d, *wanted[d].arrays(backend, wide.dtype)) for d in order])
     made = wide.astype(x.dtype) if wide.dtype != x.dtype else wide
     return like(backend, made.copy() if made is x else made, x)
 

@@ -78,6 +78,7 @@ typedef ptrdiff_t N;
     X(scale, (float *x, const float *by, float factor, N n)) \
     /* sample.c */ \
     X(map_along, (const Taps *t, const float *x, float *y, N first, N last)) \
+    X(map_planes, (const Taps *rows, const Taps *columns, const float *x, float *y, N first)) \
     X(grid_sample, (const Grid *s, const float *x, const float *grid, float *y, N first, N last)) \
     X(grid_sample_slope, (const Grid *s, const float *g, const float *x, const float *grid, float *to_x, float *to_grid, \
                           N first, N last)) \

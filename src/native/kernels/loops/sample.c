@@ -56,6 +56,13 @@ void IN_ISA(map_along)(const Taps *t, const float *restrict x, float *restrict y
         }
 }
 
+// Planes (first, rows->size, columns->size), whose rows and columns are put elsewhere in stretches.
+void IN_ISA(map_planes)(const Taps *rows, const Taps *columns, const float *restrict x, float *restrict y, N first)
+{
+    for (N f = 0; f < first; f++, x += rows->size * columns->size)
+        for (N i = 0; i < rows->n; i++, y += columns->n) copy_runs(x + rows->places[i] * columns->size, y, columns, 1);
+}
+
 // ---- at points that a grid names, between their four neighbours
 
 enum { ZEROS, BORDER, REFLECTION, SOME = 256 };
