@@ -9,7 +9,7 @@ enum { ROOM = 64 };  // numbers after an array, which stretches read and overwri
 static const N no_shift[1] = {0};
 
 // A head's matrix as it lies, times a factor, to rows without gaps, or to columns.
-static void packed(const float *restrict from, const N *step, N rows, N columns, float factor, float *restrict to)
+APART void packed(const float *restrict from, const N *step, N rows, N columns, float factor, float *restrict to)
 {
     if (step[1] == 1) {
         for (N i = 0; i < rows; i++) SIMD for (N j = 0; j < columns; j++) to[i * columns + j] = from[i * step[0] + j] * factor;
@@ -19,10 +19,16 @@ static void packed(const float *restrict from, const N *step, N rows, N columns,
         for (N j = 0; j < columns; j++) to[i * columns + j] = from[i * step[0] + j * step[1]] * factor;
 }
 
-static void turned(const float *from, const N *step, N rows, N columns, float *to)
+APART void turned(const float *restrict from, const N *step, N rows, N columns, float *restrict to)
 {
-    for (N i = 0; i < rows; i++)
-        for (N j = 0; j < columns; j++) to[j * rows + i] = from[i * step[0] + j * step[1]];
+    const N apart = step[0];
+    for (N j = 0; j < columns; j++, from += step[1], to += rows) SIMD for (N i = 0; i < rows; i++) to[i] = from[i * apart];
+}
+
+APART void spread(const float *row, N n, float *to, N step)
+{
+    if (step == 1) memcpy(to, row, n * sizeof *to);
+    else for (N i = 0; i < n; i++) to[i * step] = row[i];
 }
 
 INLINE const float *head_of(const float *data, const N *step, const Attention *s, N head)
@@ -37,7 +43,7 @@ INLINE void times(const float *factors, N n, const float *matrix, N width, N len
     IN_ISA(correlate)(&source, factors, NULL, 0, to, apart, outs);
 }
 
-static void soften(float *restrict row, N seen, N all, float *restrict weights)
+APART void soften(float *restrict row, N seen, N all, float *restrict weights)
 {
     float m = -FLT_MAX, sum = 0;  // where all is minus infinity
     _Pragma("omp simd reduction(max : m)") for (N i = 0; i < seen; i++) m = row[i] > m ? row[i] : m;
@@ -52,7 +58,7 @@ static void soften(float *restrict row, N seen, N all, float *restrict weights)
 }
 
 // A query's scores, to which a mask is added, or of which those stay that it lets the query see.
-static void hide(const Attention *s, N head, N query, const float *mask, const uint8_t *seen, float *restrict row)
+APART void hide(const Attention *s, N head, N query, const float *mask, const uint8_t *seen, float *restrict row)
 {
     const N *step = s->of_mask, first = head / s->heads * step[0] + head % s->heads * step[1] + query * step[2];
     if (mask && step[3] == 1) SIMD for (N j = 0; j < s->keys; j++) row[j] += mask[first + j];
@@ -86,8 +92,7 @@ void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const
             }
             IN_ISA(turn)(kept + (head * s->queries + i) * s->keys, s->keys, limit, factors, block);
             times(factors, limit, values, s->values, s->values, made, wide, block);
-            for (int b = 0; b < block; b++, i++)
-                for (N e = 0; e < s->values; e++) to[i * s->of_result[2] + e * s->of_result[3]] = made[b * wide + e];
+            for (int b = 0; b < block; b++, i++) spread(made + b * wide, s->values, to + i * s->of_result[2], s->of_result[3]);
         }
     }
 }

@@ -23,27 +23,27 @@ INLINE N seen(const Sliding *s)
     return n < 0 ? 0 : n < s->size[2] ? n : s->size[2];
 }
 
-static inline void split(const Sliding *s, const float *image, float *phases)
+APART void split(const Sliding *s, const float *image, float *phases)
 {
     N n = seen(s);
     FOR_ROWS(s, row, at) deal(image + row, n, s->padding[2], s->stride[2], phases + at, s->cells);
 }
 
-static inline void join(const Sliding *s, const float *phases, float *image)
+APART void join(const Sliding *s, const float *phases, float *image)
 {
     N n = seen(s);
     FOR_ROWS(s, row, at) collect(phases + at, n, s->padding[2], s->stride[2], image + row, s->cells);
 }
 
 // Values of windows from row-major order into cells, and back.
-static inline void lay(const Sliding *s, const float *values, float *cells)
+APART void lay(const Sliding *s, const float *values, float *cells)
 {
     for (N z = 0; z < s->count[0]; z++)
         for (N y = 0; y < s->count[1]; y++, values += s->count[2])
             memcpy(cells + z * s->step[0] + y * s->step[1], values, s->count[2] * sizeof *cells);
 }
 
-static inline void pick_up(const Sliding *s, const float *cells, float *values)
+APART void pick_up(const Sliding *s, const float *cells, float *values)
 {
     for (N z = 0; z < s->count[0]; z++)
         for (N y = 0; y < s->count[1]; y++, values += s->count[2])

@@ -23,7 +23,7 @@ INLINE void fill_rows(const float *row, N n, float *to, N apart, int outs)
 
 // What comes of the sums of an element's gates: activations, the state, and what else is kept.
 
-INLINE void lstm_step(const float *restrict sums, const float *restrict before, float *restrict gates,
+APART void lstm_step(const float *restrict sums, const float *restrict before, float *restrict gates,
                       float *restrict cells, float *restrict hidden, N n)
 {
     SIMD for (N i = 0; i < n; i++) {
@@ -39,7 +39,7 @@ INLINE void lstm_step(const float *restrict sums, const float *restrict before, 
     }
 }
 
-INLINE void gru_step(const float *restrict sums, const float *restrict own, const float *restrict before,
+APART void gru_step(const float *restrict sums, const float *restrict own, const float *restrict before,
                      float *restrict gates, float *restrict kept, float *restrict hidden, N n)
 {
     SIMD for (N i = 0; i < n; i++) {
@@ -53,7 +53,7 @@ INLINE void gru_step(const float *restrict sums, const float *restrict own, cons
     }
 }
 
-INLINE void elman_step(const float *restrict sums, float *restrict hidden, N n, int relu)
+APART void elman_step(const float *restrict sums, float *restrict hidden, N n, int relu)
 {
     if (relu) SIMD for (N i = 0; i < n; i++) hidden[i] = sums[i] < 0 ? 0 : sums[i];
     else SIMD for (N i = 0; i < n; i++) hidden[i] = tanh_of(sums[i]);
@@ -92,7 +92,7 @@ void IN_ISA(recurrent)(const Recurrence *r, const float *x, float *h, float *c, 
     }
 }
 
-INLINE void lstm_back(const float *restrict gates, const float *restrict cells, const float *restrict before,
+APART void lstm_back(const float *restrict gates, const float *restrict cells, const float *restrict before,
                       float *restrict to_h, float *restrict to_c, float *restrict sums, N n)
 {
     SIMD for (N i = 0; i < n; i++) {
@@ -107,7 +107,7 @@ INLINE void lstm_back(const float *restrict gates, const float *restrict cells, 
     }
 }
 
-INLINE void gru_back(const float *restrict gates, const float *restrict own, const float *restrict before,
+APART void gru_back(const float *restrict gates, const float *restrict own, const float *restrict before,
                      float *restrict to_h, float *restrict sums, float *restrict of_state, N n)
 {
     SIMD for (N i = 0; i < n; i++) {
@@ -122,7 +122,7 @@ INLINE void gru_back(const float *restrict gates, const float *restrict own, con
     }
 }
 
-INLINE void elman_back(const float *restrict y, float *restrict to_h, float *restrict sums, N n, int relu)
+APART void elman_back(const float *restrict y, float *restrict to_h, float *restrict sums, N n, int relu)
 {
     SIMD for (N i = 0; i < n; i++) {
         float slope = relu ? (y[i] > 0 ? 1.0f : 0.0f) : 1 - y[i] * y[i];

@@ -8,7 +8,14 @@
 
 #include "loops.h"
 
+#ifdef SMALL
+#define INLINE static __attribute__((unused))
+#else
 #define INLINE static inline __attribute__((always_inline))
+#endif
+
+// What is called from several places, or is better off with what `restrict` says of its own arguments: one piece of code.
+#define APART static __attribute__((noinline, unused))
 
 INLINE int32_t bits_of(float x)
 {
@@ -41,7 +48,7 @@ INLINE float bounded(float x, float low, float high)  // NaN stays
 }
 
 // A row's numbers, of which the first stands at place `at`, to phases: place p is number p / stride of phase p % stride.
-static inline void deal(const float *restrict row, N n, N at, N stride, float *restrict phases, N apart)
+APART void deal(const float *restrict row, N n, N at, N stride, float *restrict phases, N apart)
 {
     if (stride == 1) {
         memcpy(phases + at, row, n * sizeof *row);
@@ -62,7 +69,7 @@ static inline void deal(const float *restrict row, N n, N at, N stride, float *r
 }
 
 // And back.
-static inline void collect(const float *restrict phases, N n, N at, N stride, float *restrict row, N apart)
+APART void collect(const float *restrict phases, N n, N at, N stride, float *restrict row, N apart)
 {
     if (stride == 1) {
         memcpy(row, phases + at, n * sizeof *row);
