@@ -4,12 +4,16 @@ A checkpoint holds the model, the optimizer, the learning-rate schedule, the sta
 exponential moving average of the weights (EMA), which is less noisy than they are and predicts better.
 """
 
+from __future__ import annotations
+
 import argparse
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import lr_scheduler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
@@ -19,7 +23,7 @@ FUNCTIONS = 3
 class Run:
     """A training run whose whole state can be saved and loaded."""
 
-    def __init__(self, steps):
+    def __init__(self, steps: int) -> None:
         self.model = nn.Sequential(nn.Linear(1, 64), nn.Tanh(), nn.Dropout(0.05), nn.Linear(64, FUNCTIONS))
         self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(0.98))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=0.02, weight_decay=0.01)
@@ -28,7 +32,7 @@ class Run:
         self.schedule = lr_scheduler.SequentialLR(self.optimizer, [warmup, decay], milestones=[20])
         self.step = 0
 
-    def train_until(self, end):
+    def train_until(self, end: int) -> Iterator[float]:
         """Yields the loss of each step."""
         while self.step < end:
             x, y = samples(64)
@@ -41,11 +45,11 @@ class Run:
             self.step += 1
             yield loss.item()
 
-    def save(self, path):
+    def save(self, path: Any) -> None:
         state = {part: getattr(self, part).state_dict() for part in ("model", "average", "optimizer", "schedule")}
         torch.save(state | {"step": self.step, "random": torch.get_rng_state()}, path)
 
-    def load(self, path):
+    def load(self, path: Any) -> None:
         state = torch.load(path, weights_only=True)
         for part in ("model", "average", "optimizer", "schedule"):
             getattr(self, part).load_state_dict(state[part])
@@ -53,7 +57,7 @@ class Run:
         torch.set_rng_state(state["random"])
 
 
-def samples(count):
+def samples(count: int) -> tuple[Tensor, Tensor]:
     """Noisy values of sin(x), sin(2x), … at random points."""
     x = torch.rand(count, 1) * 6 - 3
     y = torch.sin(x * torch.arange(1, FUNCTIONS + 1))
@@ -61,12 +65,12 @@ def samples(count):
 
 
 @torch.no_grad()
-def error(model):
+def error(model: nn.Module) -> float:
     x = torch.linspace(-3, 3, 200).unsqueeze(1)
-    return nn.functional.mse_loss(model.eval()(x), torch.sin(x * torch.arange(1, FUNCTIONS + 1))).item()
+    return float(nn.functional.mse_loss(model.eval()(x), torch.sin(x * torch.arange(1, FUNCTIONS + 1))))
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     run = Run(steps)
     with tempfile.TemporaryDirectory() as folder:

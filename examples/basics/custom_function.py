@@ -4,22 +4,25 @@ The sign of a number has no useful derivative, so the backward pass pretends tha
 straight-through estimator), except where the weight is so large that moving it further would be in vain.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 
 class Binarize(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, weight):
+    def forward(ctx: Any, weight: Tensor) -> Tensor:
         ctx.save_for_backward(weight)
         return torch.where(weight >= 0, 1.0, -1.0)
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> Any:
         (weight,) = ctx.saved_tensors
         return grad * (weight.abs() <= 1)
 
@@ -27,17 +30,17 @@ class Binarize(torch.autograd.Function):
 class BinaryLinear(nn.Linear):
     """A linear layer that keeps real weights for the optimizer, and computes with their signs."""
 
-    def forward(self, inputs):
-        return F.linear(inputs, Binarize.apply(self.weight), self.bias) / math.sqrt(self.in_features)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, Binarize.apply(self.weight), self.bias) / math.sqrt(self.in_features)
 
 
-def rings(count):
+def rings(count: int) -> tuple[Tensor, Tensor]:
     """Points in the plane, and which of three rings around the origin each lies in."""
     points = torch.rand(count, 2) * 2 - 1
     return points, (points.norm(dim=1) * 2.5).long().clamp(max=2)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     points, labels = rings(512)
     model = nn.Sequential(

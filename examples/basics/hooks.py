@@ -4,9 +4,13 @@ The same deep perceptron is trained with a small and with a fitting initialisati
 it is: what flows back to its first layers is next to nothing.
 """
 
+from __future__ import annotations
+
 import argparse
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,7 +21,7 @@ DEPTH, WIDTH = 8, 32
 class Probe:
     """Keeps, for each layer, the spread of its last output and of the gradient with respect to that output."""
 
-    def __init__(self, model):
+    def __init__(self, model: nn.Module) -> None:
         self.activations: dict[str, float] = {}
         self.gradients: dict[str, float] = {}
         self.handles = []
@@ -27,19 +31,19 @@ class Probe:
                 self.handles.append(layer.register_full_backward_hook(self.keep(self.gradients, name)))
 
     @staticmethod
-    def keep(table, name):
-        def hook(module, inputs, output):
+    def keep(table: dict[Any, Any], name: str) -> Callable[..., Any]:
+        def hook(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
             output = output[0] if isinstance(output, tuple) else output
             table[name] = output.detach().std().item()
 
         return hook
 
-    def remove(self):
+    def remove(self) -> None:
         for handle in self.handles:
             handle.remove()
 
 
-def perceptron(gain):
+def perceptron(gain: float) -> nn.Module:
     """A narrow, deep network; the weights of each layer scale its input by about `gain`."""
     widths = [2] + [WIDTH] * DEPTH
     layers = []
@@ -51,7 +55,7 @@ def perceptron(gain):
     return nn.Sequential(*layers, nn.Linear(WIDTH, 1))
 
 
-def main(steps):
+def main(steps: int) -> None:
     for gain in (0.3, 1.4):
         torch.manual_seed(0)
         points = torch.randn(256, 2)

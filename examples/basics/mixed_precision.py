@@ -4,24 +4,27 @@ bfloat16 has the range of float32, so gradients need no scaling; the `GradScaler
 does nothing while it is not enabled. The same run in float32 comes first, for comparison.
 """
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 class Residual(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.widen = nn.Linear(width, 2 * width)
         self.narrow = nn.Linear(2 * width, width)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return x + self.narrow(nn.functional.relu(self.widen(self.norm(x))))
 
 
-def train(steps, enabled):
+def train(steps: int, enabled: bool) -> None:
     torch.manual_seed(0)
     teacher = nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 4)).requires_grad_(False)
     model = nn.Sequential(nn.Linear(16, 32), Residual(32), Residual(32), nn.Linear(32, 4))
@@ -43,11 +46,12 @@ def train(steps, enabled):
         scaler.update()
         if step < 5 or step % 50 == 0:
             print(f"step {step:4d}  loss {loss.item():.6f}")
-    weight = model[0].weight
-    print(f"logits were {logits.dtype}, weights {weight.dtype}, gradients {weight.grad.dtype}")
+        if step == steps - 1:
+            weight = model[0].weight
+            print(f"logits were {logits.dtype}, weights {weight.dtype}, gradients {weight.grad.dtype}")
 
 
-def main(steps):
+def main(steps: int) -> None:
     print("in float32")
     train(steps, enabled=False)
     print("with bfloat16")

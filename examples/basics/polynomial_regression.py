@@ -3,31 +3,33 @@
 The learned coefficients approach those of least squares, and both come near the truth.
 """
 
+from __future__ import annotations
+
 import argparse
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 TRUTH = torch.tensor([-2.0, 0.5, 1.5])  # of x, x² and x³
 
 
-def powers(x):
+def powers(x: Tensor) -> Tensor:
     """x, x² and x³ as three features."""
     return torch.stack([x, x**2, x**3], dim=1)
 
 
-def samples(count):
+def samples(count: int) -> tuple[Tensor, Tensor]:
     x = torch.empty(count).uniform_(-1, 1)
     y = powers(x) @ TRUTH + 0.3 + 0.05 * torch.randn(count)
     return powers(x), y.unsqueeze(1)
 
 
-def show(name, bias, weights):
+def show(name: str, bias: float, weights: list[float]) -> None:
     terms = "".join(f" {w:+.3f} x^{n}" for n, w in enumerate(weights, start=1))
     print(f"{name:17s} y = {bias:.3f}{terms}")
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     features, targets = samples(200)
     model = nn.Linear(3, 1)

@@ -4,11 +4,14 @@ Points of the data are blurred step by step until only noise is left; a network 
 how far it has gone, the noise in it. Taking a little of that away, again and again, turns noise into data.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 TIMES = 50
 BETAS = torch.linspace(1e-4, 0.2, TIMES)  # how much noise each step adds
@@ -18,33 +21,33 @@ KEPT = torch.cumprod(1 - BETAS, dim=0)  # how much of the data is left after it
 class Denoiser(nn.Module):
     """The noise in each point, given how many steps it has gone."""
 
-    def __init__(self, hidden=64):
+    def __init__(self, hidden: int = 64) -> None:
         super().__init__()
         self.time = nn.Embedding(TIMES, hidden)
         self.enter = nn.Linear(2, hidden)
         self.layers = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(2))
         self.leave = nn.Linear(hidden, 2)
 
-    def forward(self, x, time):
+    def forward(self, x: Tensor, time: Tensor) -> Any:
         hidden = self.enter(x)
         for layer in self.layers:
             hidden = hidden + layer(nn.functional.mish(hidden + self.time(time)))
         return self.leave(nn.functional.mish(hidden))
 
 
-def spiral(count):
+def spiral(count: int) -> Tensor:
     turn = 3 * math.pi * torch.rand(count).sqrt()
     return torch.stack([turn.cos(), turn.sin()], dim=1) * turn.unsqueeze(1) / 5 + 0.03 * torch.randn(count, 2)
 
 
-def noised(x, time):
+def noised(x: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
     noise = torch.randn_like(x)
     kept = KEPT[time].unsqueeze(1)
     return kept.sqrt() * x + (1 - kept).sqrt() * noise, noise
 
 
 @torch.no_grad()
-def sample(model, count):
+def sample(model: Denoiser, count: int) -> Tensor:
     x = torch.randn(count, 2)
     for time in reversed(range(TIMES)):
         noise = model(x, torch.full((count,), time))
@@ -54,7 +57,7 @@ def sample(model, count):
     return x
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     model = Denoiser()
     optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)

@@ -4,35 +4,39 @@
     python examples/distributed/data_parallel.py            starts its processes itself; PROCESSES=4 says how many
 """
 
+from __future__ import annotations
+
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 from ranks import say, start
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 STEPS, BATCH = 5, 16
 
 
 class ToyModel(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.net1 = nn.Linear(10, 10)
         self.relu = nn.ReLU()
         self.net2 = nn.Linear(10, 5)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.net2(self.relu(self.net1(x)))
 
 
-def whole_batch(step):
+def whole_batch(step: int) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(step)
     return torch.randn(BATCH, 10, generator=generator), torch.randn(BATCH, 5, generator=generator)
 
 
-def train_together():
+def train_together() -> tuple[nn.Module, torch.optim.Optimizer]:
     """A step's gradients are the mean of those of all parts, which are those of the whole batch."""
     rank, size = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(rank)  # DDP gives all the parameters of the first
@@ -57,9 +61,9 @@ def train_together():
     return model, optimizers[0]
 
 
-def save_and_load(model, optimizer):
+def save_and_load(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """One process writes, all read when it is done."""
-    folder = [tempfile.mkdtemp() if dist.get_rank() == 0 else None]
+    folder = [tempfile.mkdtemp() if dist.get_rank() == 0 else ""]
     dist.broadcast_object_list(folder)
     path = Path(folder[0], "model.checkpoint")
     if dist.get_rank() == 0:
@@ -75,7 +79,7 @@ def save_and_load(model, optimizer):
         path.parent.rmdir()
 
 
-def main():
+def main() -> None:
     save_and_load(*train_together())
 
 

@@ -3,6 +3,10 @@
     torchrun --nproc-per-node 2 examples/distributed/digits_sampler.py
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 import torch.distributed as dist
 import torch.nn as nn
@@ -14,7 +18,7 @@ from torch.utils.data.distributed import DistributedSampler
 EPOCHS, BATCH, CLASSES = 3, 16, 10
 
 
-def blurred_glyphs(count, seed):
+def blurred_glyphs(count: int, seed: int) -> Any:
     """Noisy 14x14 images of ten random glyphs, and which they show."""
     glyphs = (torch.rand(CLASSES, 1, 14, 14, generator=torch.Generator().manual_seed(7)) > 0.6).float()
     generator = torch.Generator().manual_seed(seed)
@@ -23,7 +27,7 @@ def blurred_glyphs(count, seed):
     return TensorDataset(glyphs[labels] + 0.8 * noise, labels)
 
 
-def make_model():
+def make_model() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Flatten(), nn.Dropout(0.1), nn.Linear(16 * 4 * 4, CLASSES),
@@ -31,7 +35,7 @@ def make_model():
 
 
 @torch.no_grad()
-def evaluate(model, data):
+def evaluate(model: nn.Module, data: DataLoader[Any]) -> tuple[float, float]:
     """The loss and the accuracy over all that the processes have been given."""
     model.eval()
     sums = torch.zeros(3, dtype=torch.float64)
@@ -45,7 +49,7 @@ def evaluate(model, data):
     return (sums[0] / sums[2]).item(), (sums[1] / sums[2]).item()
 
 
-def main():
+def main() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(0)
     model = nn.parallel.DistributedDataParallel(make_model())
@@ -68,9 +72,9 @@ def main():
             total += loss.item()
         schedule.step()
         say(f"epoch {epoch}  rank {rank}  {len(sampler)} samples  mean loss {total / len(batches):.5f}")
-        loss, accuracy = evaluate(model, tests)
+        bad, accuracy = evaluate(model, tests)
         if rank == 0:
-            print(f"epoch {epoch}  test loss {loss:.5f}  accuracy {accuracy:.3f}")
+            print(f"epoch {epoch}  test loss {bad:.5f}  accuracy {accuracy:.3f}")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,20 @@
     torchrun --nproc-per-node 2 examples/distributed/pipeline.py
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 from ranks import say, start
+from torch import Tensor
 
 STEPS, PARTS, BATCH, WIDTH = 5, 4, 8, 16
 
 
-def forward(stage, part, inputs, sending):
+def forward(stage: nn.Module, part: int, inputs: Tensor, sending: list[Any]) -> tuple[Tensor, Tensor]:
     """What this stage makes of one part of the batch: what came from the stage before, and what went on."""
     rank, last = dist.get_rank(), dist.get_world_size() - 1
     if rank == 0:
@@ -26,7 +31,7 @@ def forward(stage, part, inputs, sending):
     return received, made
 
 
-def backward(part, received, made, targets, sending):
+def backward(part: int, received: Tensor, made: Tensor, targets: Tensor, sending: list[Any]) -> float:
     """From the loss, or from what the next stage sends; to the stage before. The loss, where it is."""
     rank, last = dist.get_rank(), dist.get_world_size() - 1
     loss = None
@@ -35,14 +40,15 @@ def backward(part, received, made, targets, sending):
         loss.backward()
     else:
         gradient = torch.empty_like(made)
-        dist.irecv(gradient, src=rank + 1, tag=PARTS + part).wait()
+        dist.recv(gradient, src=rank + 1, tag=PARTS + part)
         made.backward(gradient)
     if rank:
+        assert received.grad is not None
         sending.append(dist.isend(received.grad, dst=rank - 1, tag=PARTS + part))
     return loss.item() if loss is not None else 0.0
 
 
-def main():
+def main() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(rank)
     stage = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH))
@@ -52,10 +58,9 @@ def main():
         batch = torch.randn(PARTS * BATCH, WIDTH, generator=generator)
         inputs, targets = batch.chunk(PARTS), batch.roll(1, 1).chunk(PARTS)
         optimizer.zero_grad()
-        sending, done = [], []
-        for part in range(PARTS):
-            done.append(forward(stage, part, inputs[part], sending))
-        loss = sum(backward(part, *done[part], targets[part], sending) for part in range(PARTS))
+        sending: list[Any] = []
+        done = [forward(stage, part, inputs[part], sending) for part in range(PARTS)]
+        loss = sum([backward(part, *done[part], targets[part], sending) for part in range(PARTS)])
         for work in sending:
             work.wait()
         optimizer.step()

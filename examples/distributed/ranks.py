@@ -1,12 +1,16 @@
 """Starts the processes of these examples, unless torchrun or mpiexec has done so."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
+from typing import Any
 
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
 
-def start(train, processes=2):
+def start(train: Callable[..., Any], processes: int = 2) -> None:
     """Run `train()` in each of several processes, in a process group of them all."""
     if "RANK" in os.environ:
         join(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), train)
@@ -17,15 +21,15 @@ def start(train, processes=2):
     mp.spawn(join, args=(count, train), nprocs=count)
 
 
-def join(rank, world_size, train):
+def join(rank: int, world_size: int, train: Callable[..., Any]) -> None:
     dist.init_process_group("gloo", rank=rank, world_size=world_size)
     train()
     dist.destroy_process_group()
 
 
-def say(text):
+def say(text: str) -> None:
     """Prints what every process has to say, in the order of ranks."""
-    texts = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    texts: list[Any] | None = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
     dist.gather_object(text, texts)
     if texts:
         print("\n".join(texts), flush=True)

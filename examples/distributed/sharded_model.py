@@ -3,6 +3,8 @@
     torchrun --nproc-per-node 2 examples/distributed/sharded_model.py
 """
 
+from __future__ import annotations
+
 import functools
 
 import torch
@@ -16,14 +18,14 @@ from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
 STEPS, BATCH, WIDTH = 6, 8, 32
 
 
-def make_model():
+def make_model() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(
         nn.Linear(12, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH), nn.GELU(), nn.Linear(WIDTH, 3)
     )
 
 
-def main():
+def main() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     policy = functools.partial(size_based_auto_wrap_policy, min_num_params=500)
     model = FSDP(make_model(), auto_wrap_policy=policy, device_id=torch.device("cpu"))

@@ -3,6 +3,8 @@
     torchrun --nproc-per-node 2 examples/distributed/sharded_optimizer.py
 """
 
+from __future__ import annotations
+
 import torch
 import torch.distributed as dist
 import torch.nn as nn
@@ -12,13 +14,13 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 STEPS, BATCH = 5, 8
 
 
-def make_replica():
+def make_replica() -> nn.Module:
     torch.manual_seed(0)
     model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Linear(16, 16), nn.Tanh())], nn.Linear(16, 1))
     return nn.parallel.DistributedDataParallel(model)
 
 
-def train(model, optimizer):
+def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[float]:
     generator = torch.Generator().manual_seed(100 + dist.get_rank())
     losses = []
     for _ in range(STEPS):
@@ -31,12 +33,12 @@ def train(model, optimizer):
     return losses
 
 
-def kept(optimizer):
+def kept(optimizer: torch.optim.Optimizer) -> int:
     """How many numbers an optimizer keeps in this process."""
     return sum(t.numel() for state in optimizer.state.values() for t in state.values() if t.dim())
 
 
-def main():
+def main() -> None:
     rank = dist.get_rank()
     whole, shared = make_replica(), make_replica()
     plain = torch.optim.Adam(whole.parameters(), lr=0.01)

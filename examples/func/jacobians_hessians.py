@@ -3,19 +3,22 @@
 Run with PyTorch, or with `python -m torchlite examples/func/jacobians_hessians.py`.
 """
 
+from __future__ import annotations
+
 import torch
+from torch import Tensor
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
 
-def predict(weight, bias, x):
+def predict(weight: Tensor, bias: Tensor, x: Tensor) -> Tensor:
     return torch.tanh(x @ weight.t() + bias)
 
 
-def rosenbrock(x):
+def rosenbrock(x: Tensor) -> Tensor:
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
-def main():
+def main() -> None:
     torch.manual_seed(2)
     weight, bias, x = torch.randn(6, 4), torch.randn(6), torch.randn(4)
 
@@ -54,7 +57,7 @@ def main():
             print(f"Newton step {step}: {rosenbrock(point):.6f}")
 
 
-def newton(point):
+def newton(point: Tensor) -> Tensor:
     """One step, by conjugate gradients on products with the Hessian."""
     gradient, product = vjp(grad(rosenbrock), point)
     step, residual = torch.zeros_like(point), -gradient

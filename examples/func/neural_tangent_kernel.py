@@ -3,35 +3,39 @@
 Run with PyTorch, or with `python -m torchlite examples/func/neural_tangent_kernel.py`.
 """
 
+from __future__ import annotations
+
 import itertools
+from typing import Any
 
 import torch
+from torch import Tensor
 from torch.func import jacrev, jvp, vjp, vmap
 
 
-def predict(params, x):
+def predict(params: list[tuple[Tensor, Tensor]], x: Tensor) -> Tensor:
     for weight, bias in params[:-1]:
         x = torch.relu(weight @ x + bias) * (2 / len(bias)) ** 0.5
     weight, bias = params[-1]
     return weight @ x + bias
 
 
-def by_jacobians(params, xs, others):
+def by_jacobians(params: list[tuple[Tensor, Tensor]], xs: Tensor, others: Tensor) -> Tensor:
     """For every two points, the product of the Jacobians by the parameters there."""
 
-    def jacobians(points):
+    def jacobians(points: Tensor) -> list[Tensor]:
         found = vmap(jacrev(predict), in_dims=(None, 0))(params, points)
         return [j.flatten(2) for pair in found for j in pair]
 
     pairs = zip(jacobians(xs), jacobians(others))
-    return sum(torch.einsum("naf,mbf->nmab", a, b) for a, b in pairs)
+    return torch.stack([torch.einsum("naf,mbf->nmab", a, b) for a, b in pairs]).sum(0)
 
 
-def by_products(params, xs, others):
+def by_products(params: list[tuple[Tensor, Tensor]], xs: Tensor, others: Tensor) -> Any:
     """The same without a Jacobian in memory: what a push does to all that a pull gives."""
 
-    def between(x, other):
-        def row(direction):
+    def between(x: Tensor, other: Tensor) -> Any:
+        def row(direction: Tensor) -> Any:
             _, pull = vjp(lambda params: predict(params, other), params)
             _, moved = jvp(lambda params: predict(params, x), (params,), pull(direction))
             return moved
@@ -41,7 +45,7 @@ def by_products(params, xs, others):
     return vmap(vmap(between, in_dims=(None, 0)), in_dims=(0, None))(xs, others)
 
 
-def main():
+def main() -> None:
     torch.manual_seed(4)
     sizes = [3, 64, 64, 2]
     params = [(torch.randn(m, n), torch.randn(m) * 0.1) for n, m in itertools.pairwise(sizes)]

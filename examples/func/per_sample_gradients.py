@@ -3,28 +3,31 @@
 Run with PyTorch, or with `python -m torchlite examples/func/per_sample_gradients.py`.
 """
 
+from __future__ import annotations
+
 import torch
+from torch import Tensor
 from torch.func import grad, vmap
 
 
-def predict(params, x):
+def predict(params: dict[str, Tensor], x: Tensor) -> Tensor:
     hidden = torch.tanh(x @ params["w1"] + params["b1"])
     return hidden @ params["w2"] + params["b2"]
 
 
-def loss(params, x, label):
+def loss(params: dict[str, Tensor], x: Tensor, label: Tensor) -> Tensor:
     """Cross entropy of one sample."""
     return -torch.log_softmax(predict(params, x), -1).gather(-1, label.unsqueeze(-1)).sum()
 
 
-def clipped_mean(gradients, limit):
+def clipped_mean(gradients: dict[str, Tensor], limit: float) -> dict[str, Tensor]:
     """The mean of the samples' gradients, none longer than `limit`, as differentially private SGD takes it."""
     flat = torch.cat([g.flatten(1) for g in gradients.values()], 1)
     factor = (limit / flat.norm(dim=1)).clamp(max=1.0)
     return {name: torch.einsum("b,b...->...", factor, g) / len(factor) for name, g in gradients.items()}
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     x, labels = torch.randn(64, 10), torch.randint(0, 3, (64,))
     params = {

@@ -1,11 +1,14 @@
 """A graph to learn from: people in groups, who mostly know others of their group, with a few words about each."""
 
+from __future__ import annotations
+
 import torch
+from torch import Tensor
 
 GROUPS, PEOPLE, WORDS = 4, 160, 24
 
 
-def communities():
+def communities() -> tuple[Tensor, Tensor, Tensor]:
     """Features (people, words), a dense adjacency matrix with ones on its diagonal, and everybody's group."""
     group = torch.arange(PEOPLE) % GROUPS
     same = group.unsqueeze(0) == group.unsqueeze(1)

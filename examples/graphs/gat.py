@@ -3,16 +3,19 @@
 Several heads of attention run at once, on a dense adjacency matrix; whom one does not know gets no attention.
 """
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
 from communities import GROUPS, WORDS, communities
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 
 class GraphAttention(nn.Module):
-    def __init__(self, inputs, outputs, heads, dropout=0.3):
+    def __init__(self, inputs: int, outputs: int, heads: int, dropout: float = 0.3) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(heads, inputs, outputs))
         self.source = nn.Parameter(torch.empty(heads, outputs, 1))
@@ -21,7 +24,7 @@ class GraphAttention(nn.Module):
         for parameter in self.parameters():
             nn.init.xavier_normal_(parameter, gain=1.4)
 
-    def forward(self, x, adjacency):
+    def forward(self, x: Tensor, adjacency: Tensor) -> Any:
         """What each head makes of x: (heads, people, outputs)."""
         features = torch.einsum("pi,hio->hpo", self.dropout(x), self.weight)
         scores = F.leaky_relu(features @ self.source + (features @ self.target).mT, 0.2)
@@ -30,17 +33,17 @@ class GraphAttention(nn.Module):
 
 
 class GAT(nn.Module):
-    def __init__(self, hidden=8, heads=4):
+    def __init__(self, hidden: int = 8, heads: int = 4) -> None:
         super().__init__()
         self.first = GraphAttention(WORDS, hidden, heads)
         self.second = GraphAttention(heads * hidden, GROUPS, heads)
 
-    def forward(self, x, adjacency):
+    def forward(self, x: Tensor, adjacency: Tensor) -> Any:
         hidden = self.first(x, adjacency).permute(1, 0, 2).flatten(1)
         return self.second(F.elu(hidden), adjacency).mean(dim=0)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     features, adjacency, groups = communities()
     known = torch.zeros(len(groups), dtype=torch.bool)

@@ -1,17 +1,21 @@
 """A generative adversarial network: one network draws digits, another tells them from real ones, and both improve."""
 
+from __future__ import annotations
+
 import argparse
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from digits import digits, show
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 NOISE = 16
 
 
-def generator():
+def generator() -> nn.Module:
     return nn.Sequential(
         nn.ConvTranspose2d(NOISE, 64, 2), nn.BatchNorm2d(64), nn.ReLU(True),
         nn.ConvTranspose2d(64, 32, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(True),
@@ -19,7 +23,7 @@ def generator():
     )  # fmt: skip
 
 
-def discriminator():
+def discriminator() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 32, 4, stride=2, padding=1), nn.LeakyReLU(0.2, inplace=True),
         nn.Conv2d(32, 64, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(64), nn.LeakyReLU(0.2, inplace=True),
@@ -27,7 +31,7 @@ def discriminator():
     )  # fmt: skip
 
 
-def initialise(module):
+def initialise(module: nn.Module) -> None:
     """Small normal weights, for convolutions and normalisations alike."""
     if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
         nn.init.normal_(module.weight, 0.0, 0.02)
@@ -36,18 +40,18 @@ def initialise(module):
         nn.init.zeros_(module.bias)
 
 
-def judged(logits, real):
+def judged(logits: Tensor, real: float) -> Tensor:
     """The loss of having called images real or not."""
     return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, real))
 
 
-def endless(loader):
+def endless(loader: DataLoader[Any]) -> Iterator[list[Tensor]]:
     """Batch after batch, epoch after epoch."""
     while True:
         yield from loader
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     images, _ = digits()
     loader = DataLoader(TensorDataset(images * 2 - 1), batch_size=64, shuffle=True, drop_last=True)

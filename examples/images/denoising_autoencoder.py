@@ -1,16 +1,20 @@
 """Clean noisy images: a convolutional autoencoder that is shown noise, and asked for the digit below it."""
 
+from __future__ import annotations
+
 import argparse
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from digits import digits, show
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 
 class Autoencoder(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.encode = nn.Sequential(
             nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.GroupNorm(4, 16), nn.LeakyReLU(0.1),
@@ -21,21 +25,21 @@ class Autoencoder(nn.Module):
             nn.ConvTranspose2d(16, 1, 4, stride=2, padding=1),
         )  # fmt: skip
 
-    def forward(self, images):
+    def forward(self, images: Tensor) -> Tensor:
         return torch.sigmoid(self.decode(self.encode(images)))
 
 
-def noisy(images):
+def noisy(images: Tensor) -> Tensor:
     return (images + 0.4 * torch.randn_like(images)).clamp(0, 1)
 
 
-def endless(loader):
+def endless(loader: DataLoader[Any]) -> Iterator[list[Tensor]]:
     """Batch after batch, epoch after epoch."""
     while True:
         yield from loader
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     images, _ = digits()
     loader = DataLoader(TensorDataset(images[100:]), batch_size=64, shuffle=True, drop_last=True)

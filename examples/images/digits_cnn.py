@@ -1,16 +1,19 @@
 """Recognise handwritten digits with a small convolutional network: where every course on deep learning begins."""
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
 from digits import digits
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
         self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
@@ -19,7 +22,7 @@ class Net(nn.Module):
         self.fc1 = nn.Linear(512, 64)
         self.fc2 = nn.Linear(64, 10)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = F.relu(self.conv1(x))
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
         x = torch.flatten(self.dropout1(x), 1)
@@ -27,7 +30,7 @@ class Net(nn.Module):
         return F.log_softmax(self.fc2(x), dim=1)
 
 
-def train(model, loader, optimizer, first_step):
+def train(model: Net, loader: DataLoader[Any], optimizer: torch.optim.Optimizer, first_step: int) -> None:
     model.train()
     for step, (images, labels) in enumerate(loader, start=first_step):
         optimizer.zero_grad()
@@ -39,13 +42,13 @@ def train(model, loader, optimizer, first_step):
 
 
 @torch.no_grad()
-def test(model, loader):
+def test(model: Net, loader: DataLoader[Any]) -> float:
     model.eval()
     correct = sum((model(images).argmax(dim=1) == labels).sum().item() for images, labels in loader)
-    return correct / len(loader.dataset)
+    return float(correct / len(loader.dataset))
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(1)
     train_set, test_set = random_split(TensorDataset(*digits()), [1500, 297])
     train_loader = DataLoader(train_set, batch_size=64, shuffle=True, drop_last=True)

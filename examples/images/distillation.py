@@ -4,17 +4,21 @@ How a teacher spreads its belief over the wrong answers says what is similar to 
 more of that. And a teacher has an opinion on any image, while only 200 images come with labels for students.
 """
 
+from __future__ import annotations
+
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from digits import digits
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 images, labels = digits()
 
 
-def convolutional():
+def convolutional() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.AdaptiveMaxPool2d(2),
@@ -22,17 +26,17 @@ def convolutional():
     )  # fmt: skip
 
 
-def perceptron():
+def perceptron() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 
 
-def distillation_loss(logits, teacher_logits, temperature=4.0):
+def distillation_loss(logits: Tensor, teacher_logits: Tensor, temperature: float = 4.0) -> Tensor:
     student = F.log_softmax(logits / temperature, dim=1)
     teacher = F.log_softmax(teacher_logits / temperature, dim=1)
     return temperature**2 * F.kl_div(student, teacher, reduction="batchmean", log_target=True)
 
 
-def train(model, count, steps, loss_of):
+def train(model: nn.Module, count: int, steps: int, loss_of: Callable[..., Any]) -> None:
     """Trains on batches drawn from the first `count` images; `loss_of` takes logits and which images they are of."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -48,11 +52,11 @@ def train(model, count, steps, loss_of):
 
 
 @torch.no_grad()
-def accuracy(model):
-    return (model(images[1300:]).argmax(1) == labels[1300:]).float().mean().item()
+def accuracy(model: nn.Module) -> float:
+    return float((model(images[1300:]).argmax(1) == labels[1300:]).float().mean())
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     teacher = convolutional()
     print("the teacher learns from 1300 labels")

@@ -4,26 +4,28 @@ A layer should respond strongly to an image with its right label written into it
 Nothing flows back from layer to layer. To classify, every label is tried, and the one with the most response wins.
 """
 
+from __future__ import annotations
+
 import argparse
 
 import torch
 from digits import digits
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 THRESHOLD = 2.0
 
 
 class Layer(nn.Linear):
-    def __init__(self, inputs, outputs):
+    def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs)
         self.optimizer = torch.optim.Adam(self.parameters(), lr=5e-3)
 
-    def forward(self, x):
+    def forward(self, input: Tensor) -> Tensor:
         """Only the direction of the input counts, so that a layer cannot repeat what the one before has found."""
-        return F.relu(super().forward(F.rms_norm(x, x.shape[1:])))
+        return F.relu(super().forward(F.rms_norm(input, input.shape[1:])))
 
-    def learn(self, right, wrong):
+    def learn(self, right: Tensor, wrong: Tensor) -> tuple[float, Tensor, Tensor]:
         """One step; returns the loss and what the next layer gets."""
         responses = self(right), self(wrong)
         good, bad = (r.pow(2).mean(dim=1) - THRESHOLD for r in responses)
@@ -34,13 +36,13 @@ class Layer(nn.Linear):
         return loss.item(), *(r.detach() for r in responses)
 
 
-def labelled(images, labels):
+def labelled(images: Tensor, labels: Tensor) -> Tensor:
     """Images as vectors, with labels as ten more pixels."""
     return torch.cat([images.flatten(1), F.one_hot(labels, 10) * 2.0], dim=1)
 
 
 @torch.no_grad()
-def classify(layers, images):
+def classify(layers: list[Layer], images: Tensor) -> Tensor:
     responses = []
     for digit in range(10):
         x, total = labelled(images, torch.full((len(images),), digit)), torch.zeros(len(images))
@@ -51,7 +53,7 @@ def classify(layers, images):
     return torch.stack(responses, dim=1).argmax(dim=1)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     images, labels = digits()
     layers = [Layer(74, 256), Layer(256, 256)]

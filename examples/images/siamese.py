@@ -4,38 +4,41 @@ It is trained on the digits 0 to 6 only, and then asked about 7, 8 and 9, which 
 goes a long way to tell others apart.
 """
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
 from digits import digits
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 
-class Pairs(Dataset):
+class Pairs(Dataset[Any]):
     """Pairs of images, half of them of the same digit, and 1.0 for those."""
 
-    def __init__(self, images, labels, count):
+    def __init__(self, images: Tensor, labels: Tensor, count: int) -> None:
         self.images = images
         self.by_digit = [torch.nonzero(labels == digit).flatten() for digit in labels.unique()]
         self.count = count
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count
 
-    def pick(self, digit):
+    def pick(self, digit: int) -> Tensor:
         members = self.by_digit[digit]
         return self.images[members[torch.randint(len(members), ())]]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor, float]:
         first, other = torch.randperm(len(self.by_digit))[:2].tolist()
         same = index % 2 == 0
         return self.pick(first), self.pick(first if same else other), float(same)
 
 
 class Embedding(nn.Module):
-    def __init__(self, size=16):
+    def __init__(self, size: int = 16) -> None:
         super().__init__()
         self.features = nn.Sequential(
             nn.Conv2d(1, 16, 3), nn.BatchNorm2d(16), nn.ReLU(),
@@ -43,17 +46,17 @@ class Embedding(nn.Module):
         )  # fmt: skip
         self.project = nn.Linear(32 * 4 * 4, size)
 
-    def forward(self, images):
+    def forward(self, images: Tensor) -> Tensor:
         return F.normalize(self.project(self.features(images).flatten(1)), dim=1)
 
 
-def contrastive(first, second, same, margin=1.0):
+def contrastive(first: Tensor, second: Tensor, same: Tensor, margin: float = 1.0) -> Tensor:
     """Pulls pairs of the same digit together, and pushes others at least `margin` apart."""
     distance = F.pairwise_distance(first, second)
     return torch.mean(same * distance**2 + (1 - same) * F.relu(margin - distance) ** 2)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     images, labels = digits()
     seen = labels < 7

@@ -4,21 +4,24 @@ A small part of the network predicts an affine map for each image, by which the 
 how an image was rotated; it learns to undo that because it makes classification easier.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
 from digits import digits
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-def resampled(images, maps):
+def resampled(images: Tensor, maps: Tensor) -> Tensor:
     grid = F.affine_grid(maps, images.shape, align_corners=False)
     return F.grid_sample(images, grid, align_corners=False)
 
 
-def rotated(images, largest=math.pi / 3):
+def rotated(images: Tensor, largest: float = math.pi / 3) -> Tensor:
     """Each image turned by an angle of its own."""
     angle = (torch.rand(len(images)) * 2 - 1) * largest
     cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
@@ -26,7 +29,7 @@ def rotated(images, largest=math.pi / 3):
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.locate = nn.Sequential(
             nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -39,11 +42,11 @@ class Net(nn.Module):
             nn.Flatten(), nn.Linear(144, 10),
         )  # fmt: skip
 
-    def forward(self, images):
+    def forward(self, images: Tensor) -> Any:
         return self.classify(resampled(images, self.locate(images).view(-1, 2, 3)))
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     images, labels = digits()
     model = Net()

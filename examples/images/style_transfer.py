@@ -4,18 +4,21 @@ It learns from the features of a fixed network: those of its output should be th
 content), and their correlations, the Gram matrices, those of the style. Untrained features are good enough here.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 SIZE = 32
 
 
 class ConvBlock(nn.Sequential):
-    def __init__(self, inputs, outputs, size=3, stride=1):
+    def __init__(self, inputs: int, outputs: int, size: int = 3, stride: int = 1) -> None:
         super().__init__(
             nn.ReflectionPad2d(size // 2),
             nn.Conv2d(inputs, outputs, size, stride),
@@ -25,16 +28,16 @@ class ConvBlock(nn.Sequential):
 
 
 class Residual(nn.Module):
-    def __init__(self, channels):
+    def __init__(self, channels: int) -> None:
         super().__init__()
         self.first, self.second = ConvBlock(channels, channels), ConvBlock(channels, channels)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return x + self.second(self.first(x))
 
 
 class Painter(nn.Sequential):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(
             ConvBlock(3, 8, size=5), ConvBlock(8, 16, stride=2),
             Residual(16), Residual(16),
@@ -46,14 +49,14 @@ class Painter(nn.Sequential):
 class Features(nn.Module):
     """The outputs of the layers of a convolutional network that stays as it is."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.layers = nn.ModuleList([nn.Conv2d(3, 16, 3), nn.Conv2d(16, 32, 3, stride=2), nn.Conv2d(32, 32, 3)])
         for layer in self.layers:
             nn.init.orthogonal_(layer.weight, gain=2.0)
         self.requires_grad_(False)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> list[Tensor]:
         found = []
         for layer in self.layers:
             x = F.relu(layer(x))
@@ -61,27 +64,27 @@ class Features(nn.Module):
         return found
 
 
-def gram(features):
+def gram(features: Tensor) -> Any:
     """How the channels go together, wherever in the image."""
     n, channels, height, width = features.shape
     flat = features.view(n, channels, height * width)
     return flat @ flat.transpose(1, 2) / (channels * height * width)
 
 
-def scenes(count):
+def scenes(count: int) -> Tensor:
     """Soft coloured hills: images of shape (count, 3, SIZE, SIZE)."""
     coarse = torch.rand(count, 3, 5, 5)
     return F.interpolate(coarse, size=(SIZE, SIZE), mode="bilinear", align_corners=True)
 
 
-def style_image():
+def style_image() -> Tensor:
     """Diagonal stripes in three colours."""
     y, x = torch.meshgrid(torch.arange(SIZE), torch.arange(SIZE), indexing="ij")
     phases = torch.tensor([0.0, 1.5, 3.0]).view(3, 1, 1)
     return (0.5 + 0.5 * torch.sin((x + y) * math.pi / 4 + phases)).unsqueeze(0)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     features, painter = Features(), Painter()
     wanted = [gram(found) for found in features(style_image())]

@@ -4,18 +4,21 @@ The network works on the small image and ends in nine channels, one for each pix
 are overlapping discs and bars, so there are sharp edges to learn.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 SIZE, FACTOR = 36, 3
 
 
 class Enlarge(nn.Module):
-    def __init__(self, channels=24):
+    def __init__(self, channels: int = 24) -> None:
         super().__init__()
         self.layers = nn.Sequential(
             nn.Conv2d(1, channels, 5, padding=2), nn.ReLU(),
@@ -27,16 +30,16 @@ class Enlarge(nn.Module):
             if isinstance(layer, nn.Conv2d):
                 nn.init.orthogonal_(layer.weight, nn.init.calculate_gain("relu"))
 
-    def forward(self, small):
+    def forward(self, small: Tensor) -> Any:
         """What bicubic interpolation gives, and the details that it lacks."""
         return bicubic(small) + 0.1 * self.layers(small)
 
 
-def bicubic(small):
+def bicubic(small: Tensor) -> Tensor:
     return F.interpolate(small, scale_factor=FACTOR, mode="bicubic", align_corners=False)
 
 
-def drawings(count):
+def drawings(count: int) -> Tensor:
     """Discs and bars in shades of grey: images of shape (count, 1, SIZE, SIZE)."""
     y, x = torch.meshgrid(torch.linspace(-1, 1, SIZE), torch.linspace(-1, 1, SIZE), indexing="ij")
     images = torch.zeros(count, SIZE, SIZE)
@@ -49,12 +52,12 @@ def drawings(count):
     return images.unsqueeze(1)
 
 
-def decibels(image, truth):
+def decibels(image: Tensor, truth: Tensor) -> float:
     """Peak signal-to-noise ratio."""
     return -10 * math.log10(F.mse_loss(image, truth).item())
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     model = Enlarge()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)

@@ -4,19 +4,22 @@ The critic learns what a state is worth; the actor does more of what turned out 
 it from being too sure too soon.
 """
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import numpy as np
 import torch
 from cartpole import CartPole
-from torch import nn
+from torch import Tensor, nn
 from torch.distributions import Categorical
 
 CARTS, MOVES, GAMMA = 8, 16, 0.99
 
 
 class ActorCritic(nn.Module):
-    def __init__(self, hidden=64):
+    def __init__(self, hidden: int = 64) -> None:
         super().__init__()
         self.body = nn.Sequential(nn.Linear(4, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh())
         self.actor = nn.Linear(hidden, 2)
@@ -26,7 +29,7 @@ class ActorCritic(nn.Module):
                 nn.init.orthogonal_(layer.weight, gain=0.1 if layer is self.actor else 1.0)
                 nn.init.zeros_(layer.bias)
 
-    def forward(self, states):
+    def forward(self, states: Tensor) -> tuple[Any, Tensor]:
         hidden = self.body(states)
         return Categorical(logits=self.actor(hidden)), self.critic(hidden).squeeze(-1)
 
@@ -34,12 +37,12 @@ class ActorCritic(nn.Module):
 class Carts:
     """Several environments side by side, each begun anew when it ends."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.each = [CartPole(seed) for seed in range(CARTS)]
         self.states = np.stack([cart.reset() for cart in self.each])
         self.lengths = [10.0]
 
-    def step(self, actions):
+    def step(self, actions: list[int]) -> tuple[Tensor, Tensor]:
         """What was earned, and where it goes on."""
         goes_on = np.ones(CARTS, dtype=np.float32)
         for n, (cart, action) in enumerate(zip(self.each, actions)):
@@ -51,7 +54,7 @@ class Carts:
         return torch.ones(CARTS), torch.from_numpy(goes_on)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     carts, model = Carts(), ActorCritic()
     optimizer = torch.optim.RMSprop(model.parameters(), lr=5e-3, alpha=0.99, eps=1e-5)

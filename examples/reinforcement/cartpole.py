@@ -1,6 +1,9 @@
 """A pole on a cart, to be kept upright by pushing the cart left or right: the classic small environment, in NumPy."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +14,16 @@ WIDEST, STEEPEST = 2.4, math.radians(12)
 class CartPole:
     """The state is position and velocity of the cart, angle and angular velocity of the pole. Each step earns 1."""
 
-    def __init__(self, seed=0, longest=200):
+    def __init__(self, seed: int = 0, longest: int = 200) -> None:
         self.random = np.random.default_rng(seed)
         self.longest = longest
 
-    def reset(self):
+    def reset(self) -> Any:
         self.state = self.random.uniform(-0.05, 0.05, size=4)
         self.steps = 0
         return self.state.astype(np.float32)
 
-    def step(self, action):
+    def step(self, action: int) -> tuple[Any, float, bool, bool]:
         """The next state, the reward, whether the pole has fallen, and whether time is up."""
         _, speed, angle, turn = self.state
         force = FORCE if action == 1 else -FORCE

@@ -4,15 +4,18 @@ Transitions are kept and learned from in random order; what comes after is judge
 first slowly; and actions are random at first, then less and less so.
 """
 
+from __future__ import annotations
+
 import argparse
 import copy
 import random
 from collections import deque
+from typing import Any
 
 import numpy as np
 import torch
 from cartpole import CartPole
-from torch import nn
+from torch import Tensor, nn
 
 GAMMA, BATCH, FOLLOW = 0.98, 64, 0.02
 
@@ -20,20 +23,20 @@ GAMMA, BATCH, FOLLOW = 0.98, 64, 0.02
 class Memory:
     """The latest transitions, each (state, action, reward, next state, whether the pole fell)."""
 
-    def __init__(self, size=5000):
-        self.transitions: deque = deque(maxlen=size)
+    def __init__(self, size: int = 5000) -> None:
+        self.transitions: deque[Any] = deque(maxlen=size)
 
-    def sample(self, choose):
+    def sample(self, choose: Any) -> tuple[Tensor, ...]:
         columns = zip(*choose.sample(self.transitions, BATCH))
         states, actions, rewards, following, fallen = (torch.from_numpy(np.array(column)) for column in columns)
         return states, actions, rewards.float(), following, fallen
 
 
-def network(hidden=64):
+def network(hidden: int = 64) -> nn.Module:
     return nn.Sequential(nn.Linear(4, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 2))
 
 
-def loss_of(online, target, batch):
+def loss_of(online: nn.Module, target: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
     states, actions, rewards, following, fallen = batch
     worth = online(states).gather(1, actions.unsqueeze(1)).squeeze(1)
     with torch.no_grad():
@@ -42,7 +45,7 @@ def loss_of(online, target, batch):
     return nn.functional.smooth_l1_loss(worth, rewards + GAMMA * later)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     choose = random.Random(0)
     environment, memory = CartPole(), Memory()

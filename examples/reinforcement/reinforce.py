@@ -1,28 +1,31 @@
 """Learn to balance a pole by REINFORCE: do more of what was followed by more reward than usual."""
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
 from cartpole import CartPole
-from torch import nn
+from torch import Tensor, nn
 from torch.distributions import Categorical
 
 GAMMA = 0.99
 
 
 class Policy(nn.Module):
-    def __init__(self, hidden=64):
+    def __init__(self, hidden: int = 64) -> None:
         super().__init__()
         self.affine1 = nn.Linear(4, hidden)
         self.dropout = nn.Dropout(p=0.2)
         self.affine2 = nn.Linear(hidden, 2)
 
-    def forward(self, state):
+    def forward(self, state: Tensor) -> Any:
         hidden = torch.relu(self.dropout(self.affine1(state)))
         return Categorical(logits=self.affine2(hidden))
 
 
-def episode(environment, policy):
+def episode(environment: Any, policy: Policy) -> tuple[Tensor, list[float]]:
     """The log probabilities of what was done, and the rewards."""
     state, log_probs, rewards, done = environment.reset(), [], [], False
     while not done:
@@ -35,7 +38,7 @@ def episode(environment, policy):
     return torch.stack(log_probs), rewards
 
 
-def returns(rewards):
+def returns(rewards: list[float]) -> Tensor:
     """What was still to come at each step, later rewards counting for less, brought to mean 0 and deviation 1."""
     total, found = 0.0, []
     for reward in reversed(rewards):
@@ -45,7 +48,7 @@ def returns(rewards):
     return (discounted - discounted.mean()) / (discounted.std() + 1e-6)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(543)
     environment, policy = CartPole(seed=543), Policy()
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)

@@ -4,30 +4,34 @@ The derivative is a network; its solution by Euler's method is a chain of small 
 The true motion is a damped swing whose force grows with the cube of the way.
 """
 
+from __future__ import annotations
+
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 DT = 0.025
 
 
 class Derivative(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.network = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2))
         nn.init.normal_(self.network[2].weight, std=0.05)
 
-    def forward(self, state):
+    def forward(self, state: Tensor) -> Any:
         return self.network(state**3)
 
 
-def truth(state):
+def truth(state: Tensor) -> Tensor:
     matrix = torch.tensor([[-0.1, 2.0], [-2.0, -0.1]])
     return state**3 @ matrix.T
 
 
-def euler(derivative, state, steps):
+def euler(derivative: Callable[..., Any] | Derivative, state: Tensor, steps: int) -> Tensor:
     """The states at all times, the first included: (steps + 1, …)."""
     states = [state]
     for _ in range(steps):
@@ -36,7 +40,7 @@ def euler(derivative, state, steps):
     return torch.stack(states)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     with torch.no_grad():
         trajectory = euler(truth, torch.tensor([[1.2, 0.0]]), 400).squeeze(1)

@@ -4,11 +4,14 @@ The heat equation u_t = a u_xx on a rod whose ends are kept cold, from u = sin(p
 its inputs come from `torch.autograd.grad`, and are themselves differentiated for training.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 DIFFUSIVITY = 0.3
 
@@ -16,33 +19,33 @@ DIFFUSIVITY = 0.3
 class Rod(nn.Module):
     """u(x, t), made so that the ends are cold and the beginning is right whatever the network says."""
 
-    def __init__(self, hidden=32):
+    def __init__(self, hidden: int = 32) -> None:
         super().__init__()
         self.network = nn.Sequential(
             nn.Linear(2, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh(), nn.Linear(hidden, 1)
         )
 
-    def forward(self, x, t):
+    def forward(self, x: Tensor, t: Tensor) -> Any:
         found = self.network(torch.stack([x, t], dim=1)).squeeze(1)
         return torch.sin(math.pi * x) + t * x * (1 - x) * found
 
 
-def derivative(y, x):
+def derivative(y: Tensor, x: Tensor) -> Tensor:
     (found,) = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
     return found
 
 
-def residual(model, x, t):
+def residual(model: Rod, x: Tensor, t: Tensor) -> Tensor:
     """By how much the equation is violated at each point."""
     u = model(x, t)
     return derivative(u, t) - DIFFUSIVITY * derivative(derivative(u, x), x)
 
 
-def truth(x, t):
+def truth(x: Tensor, t: Tensor) -> Tensor:
     return torch.exp(-DIFFUSIVITY * math.pi**2 * t) * torch.sin(math.pi * x)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     model = Rod()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

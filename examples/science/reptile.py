@@ -4,25 +4,29 @@ Train a copy of the network on one wave, then move the network a little towards 
 differentiates through the steps, is in `func/maml_sinusoids.py`.)
 """
 
+from __future__ import annotations
+
 import argparse
 import copy
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
-def network():
+def network() -> nn.Module:
     return nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
 
 
-def sine():
+def sine() -> Callable[..., Any]:
     """A wave of random amplitude and phase, as a function."""
     amplitude, phase = 0.5 + 3 * torch.rand(()), math.pi * torch.rand(())
     return lambda x: amplitude * torch.sin(x + phase)
 
 
-def fit(model, x, y, steps):
+def fit(model: nn.Module, x: Tensor, y: Tensor, steps: int) -> list[float]:
     """The loss before each step of plain gradient descent, and after the last."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     losses = []
@@ -36,7 +40,7 @@ def fit(model, x, y, steps):
         return [*losses, nn.functional.mse_loss(model(x), y).item()]
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     model = network()
     for step in range(steps):

@@ -3,26 +3,29 @@
 All waves are learned from at once, by L-BFGS, which asks for the loss several times a step (hence the closure).
 """
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 WAVES, LENGTH, FUTURE = 24, 80, 40
 
 
 class Sequence(nn.Module):
-    def __init__(self, hidden=24):
+    def __init__(self, hidden: int = 24) -> None:
         super().__init__()
         self.hidden = hidden
         self.lstm1 = nn.LSTMCell(1, hidden)
         self.lstm2 = nn.LSTMCell(hidden, hidden)
         self.linear = nn.Linear(hidden, 1)
 
-    def forward(self, waves, future=0):
+    def forward(self, waves: Tensor, future: int = 0) -> Tensor:
         """The next value after each of those given, and then `future` more."""
         h1, c1, h2, c2 = (torch.zeros(len(waves), self.hidden, dtype=waves.dtype) for _ in range(4))
-        outputs: list[torch.Tensor] = []
+        outputs: list[Tensor] = []
         for value in [*waves.split(1, dim=1), *[None] * future]:
             h1, c1 = self.lstm1(outputs[-1] if value is None else value, (h1, c1))
             h2, c2 = self.lstm2(h1, (h2, c2))
@@ -30,13 +33,13 @@ class Sequence(nn.Module):
         return torch.cat(outputs, dim=1)
 
 
-def waves(count, length):
+def waves(count: int, length: int) -> Tensor:
     """Sine waves that begin anywhere."""
     start = torch.randint(-40, 40, (count, 1))
     return torch.sin((torch.arange(length) + start).double() / 8)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     data = waves(WAVES, LENGTH + 1)
     inputs, targets = data[:, :-1], data[:, 1:]
@@ -44,7 +47,7 @@ def main(steps):
     criterion = nn.MSELoss()
     optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=8)
 
-    def closure():
+    def closure() -> Any:
         optimizer.zero_grad()
         loss = criterion(model(inputs), targets)
         loss.backward()

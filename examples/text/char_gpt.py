@@ -1,23 +1,26 @@
 """A GPT of characters, made from its parts: attention to what came before, a perceptron, and sums around both."""
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
 from corpus import Vocabulary, sentences
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 CONTEXT, WIDTH, HEADS, LAYERS = 32, 48, 4, 2
 
 
 class CausalSelfAttention(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
         self.project = nn.Linear(WIDTH, WIDTH, bias=False)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         batch, length, _ = x.shape
         q, k, v = (part.view(batch, length, HEADS, -1).transpose(1, 2) for part in self.qkv(x).split(WIDTH, dim=2))
         found = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -25,19 +28,19 @@ class CausalSelfAttention(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.attention = CausalSelfAttention()
         self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(approximate="tanh"), nn.Linear(4 * WIDTH, WIDTH))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         x = x + self.attention(self.norm1(x))
         return x + self.mlp(self.norm2(x))
 
 
 class GPT(nn.Module):
-    def __init__(self, tokens):
+    def __init__(self, tokens: int) -> None:
         super().__init__()
         self.token = nn.Embedding(tokens, WIDTH)
         self.position = nn.Embedding(CONTEXT, WIDTH)
@@ -48,20 +51,20 @@ class GPT(nn.Module):
         self.apply(self.initialise)
 
     @staticmethod
-    def initialise(module):
+    def initialise(module: nn.Module) -> None:
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=0.02)
             if getattr(module, "bias", None) is not None:
                 nn.init.zeros_(module.bias)
 
-    def forward(self, tokens):
+    def forward(self, tokens: Tensor) -> Any:
         x = self.token(tokens) + self.position(torch.arange(tokens.shape[1]))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))
 
     @torch.no_grad()
-    def generate(self, tokens, count, temperature=0.8, top=8):
+    def generate(self, tokens: Tensor, count: int, temperature: float = 0.8, top: int = 8) -> Tensor:
         """Goes on by so many tokens, each drawn from the `top` likeliest."""
         for _ in range(count):
             logits = self(tokens[:, -CONTEXT:])[:, -1] / temperature
@@ -71,14 +74,14 @@ class GPT(nn.Module):
         return tokens
 
 
-def weight_groups(model):
+def weight_groups(model: GPT) -> list[dict[str, Any]]:
     """Matrices decay, biases and norms do not."""
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
     return [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(1337)
     text = "\n".join(sentences(400))
     vocabulary = Vocabulary(text)

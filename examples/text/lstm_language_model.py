@@ -4,18 +4,21 @@ The text is cut into columns, read in parallel. The state goes on from one stret
 (`detach`), and their norm is clipped.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
 from corpus import Vocabulary, words
-from torch import nn
+from torch import Tensor, nn
 
 COLUMNS, STRETCH = 16, 20
 
 
 class LanguageModel(nn.Module):
-    def __init__(self, tokens, width=48, layers=2, dropout=0.1):
+    def __init__(self, tokens: int, width: int = 48, layers: int = 2, dropout: float = 0.1) -> None:
         super().__init__()
         self.encoder = nn.Embedding(tokens, width)
         self.rnn = nn.LSTM(width, width, layers, dropout=dropout)
@@ -25,19 +28,21 @@ class LanguageModel(nn.Module):
         nn.init.uniform_(self.encoder.weight, -0.1, 0.1)
         nn.init.zeros_(self.decoder.bias)
 
-    def forward(self, tokens, state=None):
+    def forward(
+        self, tokens: Tensor, state: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
         output, state = self.rnn(self.dropout(self.encoder(tokens)), state)
         return self.decoder(self.dropout(output)), state
 
 
-def columns(text, count):
+def columns(text: Tensor, count: int) -> Tensor:
     """A text as `count` columns to be read downwards."""
     length = len(text) // count
     return text[: length * count].view(count, length).t().contiguous()
 
 
 @torch.no_grad()
-def continued(model, vocabulary, word, length):
+def continued(model: LanguageModel, vocabulary: Any, word: str, length: int) -> str:
     """Words drawn one by one, each from what the model expects after those before."""
     model.eval()
     token, state, said = torch.tensor([[vocabulary.numbers[word]]]), None, []
@@ -48,7 +53,7 @@ def continued(model, vocabulary, word, length):
     return " ".join(vocabulary.decode(said))
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     text = words(1200)
     vocabulary = Vocabulary(text)

@@ -3,11 +3,14 @@
 The names are made up of each language's syllables. Those of a batch are packed, so that the network reads no padding.
 """
 
+from __future__ import annotations
+
 import argparse
 import random
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
@@ -21,8 +24,8 @@ LANGUAGES = list(SYLLABLES)
 LETTERS = sorted(set("".join(SYLLABLES.values())) - {" "})
 
 
-class Names(Dataset):
-    def __init__(self, count, seed):
+class Names(Dataset[Any]):
+    def __init__(self, count: int, seed: int) -> None:
         choose = random.Random(seed)
         self.items = []
         for _ in range(count):
@@ -30,14 +33,14 @@ class Names(Dataset):
             syllables = choose.choices(SYLLABLES[LANGUAGES[language]].split(), k=choose.randint(1, 4))
             self.items.append(("".join(syllables), language))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, n):
+    def __getitem__(self, n: int) -> tuple[str, int]:
         return self.items[n]
 
 
-def collate(items):
+def collate(items: list[tuple[str, int]]) -> tuple[Tensor, Tensor, Tensor]:
     """Names as one padded tensor, with their lengths, and their languages."""
     names, languages = zip(*items)
     letters = [torch.tensor([LETTERS.index(letter) for letter in name]) for name in names]
@@ -48,20 +51,20 @@ def collate(items):
 class Classifier(nn.Module):
     """Reads a name both ways, and judges it by the largest value that each feature took anywhere."""
 
-    def __init__(self, width=32):
+    def __init__(self, width: int = 32) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(LETTERS), width)
         self.rnn = nn.GRU(width, width, batch_first=True, bidirectional=True)
         self.output = nn.Linear(2 * width, len(LANGUAGES))
 
-    def forward(self, names, lengths):
+    def forward(self, names: Tensor, lengths: Tensor) -> Any:
         packed = pack_padded_sequence(self.embedding(names), lengths, batch_first=True, enforce_sorted=False)
         found, _ = self.rnn(packed)
         found, _ = pad_packed_sequence(found, batch_first=True, padding_value=-1.0)
         return self.output(found.amax(dim=1))
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     loader = DataLoader(Names(32 * steps, seed=0), batch_size=32, shuffle=True, collate_fn=collate)
     model = Classifier()

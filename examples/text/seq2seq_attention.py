@@ -4,11 +4,14 @@ An encoder reads the characters in both directions; a decoder writes one charact
 those places of the input that it now needs. While learning, it is told the right character before.
 """
 
+from __future__ import annotations
+
 import argparse
 import random
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 MONTHS = [
@@ -19,7 +22,7 @@ CHARACTERS = "_^0123456789- abcdefghijklmnopqrstuvwxyz"  # the first pads, the s
 WIDTH = 48
 
 
-def dates(count, choose):
+def dates(count: int, choose: Any) -> tuple[Tensor, Tensor]:
     """Padded questions and answers of ten characters, as tensors of numbers of characters."""
     questions, answers = [], []
     for _ in range(count):
@@ -30,18 +33,18 @@ def dates(count, choose):
     return padded(questions), padded(answers)
 
 
-def padded(texts):
+def padded(texts: list[str]) -> Tensor:
     numbers = [torch.tensor([CHARACTERS.index(c) for c in text]) for text in texts]
     return nn.utils.rnn.pad_sequence(numbers, batch_first=True)
 
 
 class Encoder(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(CHARACTERS), WIDTH, padding_idx=0)
         self.rnn = nn.GRU(WIDTH, WIDTH // 2, batch_first=True, bidirectional=True)
 
-    def forward(self, questions):
+    def forward(self, questions: Tensor) -> tuple[Tensor, Tensor]:
         found, state = self.rnn(self.embedding(questions))
         return found, torch.cat([state[0], state[1]], dim=1)
 
@@ -49,26 +52,26 @@ class Encoder(nn.Module):
 class Attention(nn.Module):
     """Additive attention: how well each place fits what the decoder is looking for."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.query, self.key = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH, bias=False)
         self.score = nn.Linear(WIDTH, 1, bias=False)
 
-    def forward(self, state, places, absent):
+    def forward(self, state: Tensor, places: Tensor, absent: Tensor) -> tuple[Tensor, Tensor]:
         scores = self.score(torch.tanh(self.query(state).unsqueeze(1) + self.key(places))).squeeze(2)
         weights = F.softmax(scores.masked_fill(absent, float("-inf")), dim=1)
         return torch.bmm(weights.unsqueeze(1), places).squeeze(1), weights
 
 
 class Translator(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.encoder, self.attention = Encoder(), Attention()
         self.embedding = nn.Embedding(len(CHARACTERS), WIDTH)
         self.cell = nn.GRUCell(2 * WIDTH, WIDTH)
         self.output = nn.Linear(2 * WIDTH, len(CHARACTERS))
 
-    def forward(self, questions, answers=None):
+    def forward(self, questions: Tensor, answers: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The logits of each character, and where the decoder looked; guided by the answers where they are given."""
         places, state = self.encoder(questions)
         token = torch.full((len(questions),), 1)
@@ -82,7 +85,7 @@ class Translator(nn.Module):
         return torch.stack(logits, dim=1), torch.stack(looks, dim=1)
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     choose = random.Random(0)
     model = Translator()

@@ -3,32 +3,35 @@
 `nn.TransformerEncoder` with a mask that hides the future, and sines and cosines that say where a word stands.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
+from typing import Any
 
 import torch
 from corpus import Vocabulary, words
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 LENGTH = 24
 
 
-class Windows(Dataset):
+class Windows(Dataset[Any]):
     """Every stretch of so many tokens, and the same moved on by one."""
 
-    def __init__(self, tokens, length):
+    def __init__(self, tokens: Tensor, length: int) -> None:
         self.tokens, self.length = tokens, length
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tokens) - self.length
 
-    def __getitem__(self, at):
+    def __getitem__(self, at: int) -> tuple[Tensor, Tensor]:
         return self.tokens[at : at + self.length], self.tokens[at + 1 : at + self.length + 1]
 
 
 class PositionalEncoding(nn.Module):
-    def __init__(self, width, longest=200):
+    def __init__(self, width: int, longest: int = 200) -> None:
         super().__init__()
         position = torch.arange(longest).unsqueeze(1)
         rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
@@ -37,12 +40,12 @@ class PositionalEncoding(nn.Module):
         table[:, 1::2] = torch.cos(position * rates)
         self.register_buffer("table", table)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return x + self.table[: x.shape[1]]
 
 
 class LanguageModel(nn.Module):
-    def __init__(self, tokens, width=32, heads=4, layers=2):
+    def __init__(self, tokens: int, width: int = 32, heads: int = 4, layers: int = 2) -> None:
         super().__init__()
         self.width = width
         self.embedding = nn.Embedding(tokens, width)
@@ -51,14 +54,14 @@ class LanguageModel(nn.Module):
         self.encoder = nn.TransformerEncoder(layer, layers)
         self.decoder = nn.Linear(width, tokens)
 
-    def forward(self, tokens):
+    def forward(self, tokens: Tensor) -> Any:
         x = self.position(self.embedding(tokens) * math.sqrt(self.width))
         mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
         return self.decoder(self.encoder(x, mask=mask, is_causal=True))
 
 
 @torch.no_grad()
-def likeliest(model, vocabulary, start, length):
+def likeliest(model: LanguageModel, vocabulary: Any, start: str, length: int) -> str:
     """How the model goes on, always by its first guess."""
     model.eval()
     tokens = torch.tensor([vocabulary.encode(start.split())])
@@ -67,7 +70,7 @@ def likeliest(model, vocabulary, start, length):
     return " ".join(vocabulary.decode(tokens[0].tolist()))
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     text = words(600)
     vocabulary = Vocabulary(text)

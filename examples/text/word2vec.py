@@ -1,10 +1,14 @@
 """Word vectors by skip-gram with negative sampling: words that keep the same company end up near each other."""
 
+from __future__ import annotations
+
 import argparse
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from corpus import Vocabulary, sentences
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -12,14 +16,14 @@ WINDOW, NEGATIVES = 2, 5
 
 
 class SkipGram(nn.Module):
-    def __init__(self, tokens, width=16):
+    def __init__(self, tokens: int, width: int = 16) -> None:
         super().__init__()
         self.centre = nn.Embedding(tokens, width)
         self.context = nn.Embedding(tokens, width)
         nn.init.uniform_(self.centre.weight, -0.5 / width, 0.5 / width)
         nn.init.zeros_(self.context.weight)
 
-    def forward(self, word, neighbour, others):
+    def forward(self, word: Tensor, neighbour: Tensor, others: Tensor) -> Tensor:
         """Neighbours should be told from words drawn at random."""
         centre = self.centre(word)
         right = (centre * self.context(neighbour)).sum(dim=1)
@@ -27,7 +31,7 @@ class SkipGram(nn.Module):
         return -(F.logsigmoid(right) + F.logsigmoid(-wrong).sum(dim=1)).mean()
 
 
-def pairs(text):
+def pairs(text: list[list[int]]) -> list[Tensor]:
     """All words, with each of their neighbours."""
     found = []
     for sentence in text:
@@ -37,13 +41,13 @@ def pairs(text):
     return [torch.tensor(column) for column in zip(*found)]
 
 
-def endless(loader):
+def endless(loader: DataLoader[Any]) -> Iterator[list[Tensor]]:
     """Batch after batch, epoch after epoch."""
     while True:
         yield from loader
 
 
-def main(steps):
+def main(steps: int) -> None:
     torch.manual_seed(0)
     text = [sentence.split() for sentence in sentences(2000)]
     vocabulary = Vocabulary(word for sentence in text for word in sentence)
@@ -63,9 +67,9 @@ def main(steps):
             print(f"step {step:4d}  loss {loss.item():.6f}")
 
     vectors = F.normalize(model.centre.weight.detach(), dim=1)
-    for word in ("cat", "moon", "sees", "morning"):
-        near = (vectors @ vectors[vocabulary.numbers[word]]).topk(4).indices[1:]
-        print(f"near {word}: {', '.join(vocabulary.decode(near.tolist()))}")
+    for name in ("cat", "moon", "sees", "morning"):
+        near = (vectors @ vectors[vocabulary.numbers[name]]).topk(4).indices[1:]
+        print(f"near {name}: {', '.join(vocabulary.decode(near.tolist()))}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from ..core.state import GRAD, NO_GRAD, Context, Mode, SetAtOnce, State, Switch,
 from ..core.values import warn
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _new = object.__new__
 _INFERENCE = Mode(grad=False, inference=True)
@@ -32,7 +34,7 @@ class _Decorating:
         with self.clone():
             return call(*args, **kwargs)
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: F) -> F:
         if inspect.isclass(func):
             warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
@@ -50,7 +52,7 @@ class _Decorating:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             return self._call(func, args, kwargs)
 
-        return wrapper
+        return wrapper  # type: ignore[return-value]
 
     def _generator(self, func: Any) -> Any:
         """Each stretch between two yields runs inside the switch; what the caller does in between does not."""
@@ -84,7 +86,13 @@ class _OptionalCall(Switch, _Decorating):
     switches = ("grad",)
     plain: Mode  # inside a plain mode
 
-    def __new__(cls, *orig_func: Any) -> Any:
+    @overload
+    def __new__(cls) -> Self: ...
+
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...  # type: ignore[misc]
+
+    def __new__(cls, *orig_func: Any) -> Any:  # type: ignore[misc]
         if not orig_func:
             return _new(cls)
         (decorated,) = orig_func
@@ -146,7 +154,7 @@ class set_grad_enabled(SetAtOnce, _Decorating):
     def _inside(self, mode: Mode) -> Mode:
         return with_grad(mode, self.enabled)
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: F) -> F:
         local.state.mode = self._outer
         return grad_enabled(self.enabled)(func)
 
@@ -155,6 +163,12 @@ class inference_mode(Switch, _Decorating):
     """Inside, nothing is recorded and tensors keep no version; they cannot enter a recorded computation later."""
 
     switches = ("inference", "grad")
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
 
     def __new__(cls, mode: Any = True) -> Any:
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)

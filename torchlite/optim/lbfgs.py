@@ -72,7 +72,7 @@ class LBFGS(Optimizer):
     # ---- the step
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Go up to `max_iter` times along a direction of descent; the loss before the first."""
         group = self.param_groups[0]
         lr, tolerance_grad, tolerance_change = group["lr"], group["tolerance_grad"], group["tolerance_change"]

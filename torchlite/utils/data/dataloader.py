@@ -109,7 +109,7 @@ class DataLoader(Generic[_T_co]):
         _check_batching(batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
             batch_size = None
-        self.dataset = dataset
+        self.dataset: Any = dataset  # which may have a length
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
