@@ -124,10 +124,10 @@ class max(_NamedTuple):
     indices: _Tensor
 class max_pool2d(_NamedTuple):
     result: _Tensor
-    best: _Tensor
+    taps: _Tensor
 class max_pool3d(_NamedTuple):
     result: _Tensor
-    best: _Tensor
+    taps: _Tensor
 class median(_NamedTuple):
     values: _Tensor
     indices: _Tensor
