@@ -195,6 +195,7 @@ def test_products_with_spread_gradients() -> None:
             x = torchlite.arange(90_000.0).reshape(300, 300)
             g = torchlite.tensor(0.5).expand(300, 300)
             assert torchlite.equal(g * x, x * 0.5) and torchlite.equal(x - g, x - 0.5)
+            assert torchlite.equal(g * 2, torchlite.ones(300, 300)) and (g - 1).stride() == (300, 1)
             w = x.clone().requires_grad_()
             (slope,) = torchlite.autograd.grad((w * w).sum(), w, create_graph=True)
             assert torchlite.equal(slope, 2 * x) and slope.stride() == (300, 1)

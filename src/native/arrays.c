@@ -154,7 +154,7 @@ void run_binary(const Loop *loop, PyArrayObject *x, PyArrayObject *y, PyArrayObj
 void run_scalar(const Loop *loop, PyArrayObject *x, const void *number, PyArrayObject *out)
 {
     char *args[] = {PyArray_BYTES(x), (char *)number, PyArray_BYTES(out)};
-    const npy_intp steps[] = {PyArray_ITEMSIZE(x), 0, PyArray_ITEMSIZE(out)};
+    const npy_intp steps[] = {step_of(x), 0, PyArray_ITEMSIZE(out)};
     run_loop(loop, args, 3, PyArray_SIZE(x), steps, x, NULL);
 }
 

@@ -184,8 +184,8 @@ static Tensor *spread_tensor(PyObject *value)
         return NULL;
     Tensor *t = (Tensor *)value;
     PyArrayObject *array = (PyArrayObject *)t->array;
-    if (t->backend != known.guarded || t->counter == known.UNVERSIONED || !PyArray_CheckExact(t->array) ||
-        PyArray_NDIM(array) == 0 || step_of(array) != 0)
+    if ((t->backend != known.guarded && t->backend != known.cpu) || t->counter == known.UNVERSIONED ||
+        !PyArray_CheckExact(t->array) || PyArray_NDIM(array) == 0 || step_of(array) != 0)
         return NULL;
     for (int i = 0; i < PyArray_NDIM(array); i++)
         if (PyArray_DIM(array, i) == 1)
@@ -227,7 +227,9 @@ static PyObject *call_binary(PyObject *f, PyObject *const *args, size_t nargsf, 
     if (call->bound < 0 && call->product)
         return call_product(f, args, nargsf, mode);
     PyArrayObject *x, *y = NULL;
-    if ((a = host_tensor(args[0])) == NULL || (loop = loop_for(call, a)) == NULL ||
+    if ((a = host_tensor(args[0])) == NULL && is_number(args[1]))
+        a = spread_tensor(args[0]);
+    if (a == NULL || (loop = loop_for(call, a)) == NULL ||
         !second_operand(call, a, args[1], &b, &number)) {
         PyObject *result = by_spread(call, args, mode);
         return result != NULL || PyErr_Occurred() ? result : decline(f, args, nargsf, kwnames);
