@@ -84,15 +84,15 @@ def test_sobol_draws_what_scrambles_from_the_default_generator():
 
 
 def test_placeholders_can_be_named_but_not_called():
-    style = torchlite.distributed.tensor.parallel.ParallelStyle
+    reference = torchlite.distributed.rpc.RRef
     assert torchlite.distributed.tensor.Shard is torchlite.distributed.tensor.placement_types.Shard
-    assert style._apply is style._apply
-    assert not hasattr(style, "_apply")  # a question is not a use
-    assert not isinstance(torchlite.nn.Linear(1, 1), style)
+    assert reference.to_here is reference.to_here
+    assert not hasattr(reference, "to_here")  # a question is not a use
+    assert not isinstance(torchlite.nn.Linear(1, 1), reference)
     assert not isinstance(3, torchlite.SymInt)
-    derived = type("Derived", (style,), {})
-    for cls in (style, derived):
-        with pytest.raises(NotImplementedError, match=r"parallel\..*: it has no modules parallelised over"):
+    derived = type("Derived", (reference,), {})
+    for cls in (reference, derived):
+        with pytest.raises(NotImplementedError, match=r"rpc\..*: it has no remote calls"):
             cls()
 
 

@@ -165,4 +165,3 @@ rpc.api: _Any
 tensor.device_mesh: _Any
 tensor.experimental: _Any
 tensor.experimental._attention: _Any
-tensor.parallel: _Any

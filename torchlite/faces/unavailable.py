@@ -84,13 +84,6 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "distributed.tensor.device_mesh": ("", _MESH),
     "distributed.tensor.experimental": ("context_parallel implicit_replication local_map register_sharding", ""),
     "distributed.tensor.experimental._attention": ("set_rotate_method", ""),
-    "distributed.tensor.parallel": (
-        """
-        ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel SequenceParallel
-        loss_parallel parallelize_module
-        """,
-        "",
-    ),
     # -- graphs of functions, and what compiles them
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
     "_inductor.config": ("", ""),
