@@ -75,7 +75,7 @@ BUDGETS = {
     "conv_transpose2d": Budget(
         lambda x, w: F.conv_transpose2d(x, w, stride=2), lambda: (randn(2, 4, 8, 8), randn(4, 3, 2, 2)), 3, 9
     ),
-    "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 2, 13),
+    "index": Budget(lambda x, i: x[:, i], lambda: (randn(2, 8, 16), classes(3, below=8)), 2, 5),
     "gather": Budget(lambda x, i: x.gather(0, i), lambda: (randn(8, 16), classes(3, 16, below=8)), 6, 13),
     "scatter_add": Budget(
         lambda x, i: x.scatter_add(0, i, x[:3]), lambda: (randn(8, 16), classes(3, 16, below=8)), 7, 15

@@ -217,3 +217,17 @@ def test_linear_of_halves(dtype):
     x, w, b = numbers(2, 4, 5).to(dtype), numbers(3, 5).to(dtype), numbers(3).to(dtype)
     alike(F.linear, x, w, b, rtol=0.02, atol=0.1)
     alike(lambda x, w, b: torch.addmm(b, x[0], w.t(), beta=2, alpha=0.5), x, w, b, rtol=0.02, atol=0.1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_indexed_along_a_dimension(dtype):
+    x, index = numbers(3, 4, 5, dtype=dtype), torch.tensor([[1, -1, 1], [0, 3, -4]])
+    for pick in (
+        lambda t, i: t[i % 3], lambda t, i: t[:, i], lambda t, i: t[:, :, i[0]], lambda t, i: t.transpose(0, 2)[i],
+        lambda t, i: t[:, i, i], lambda t, i: t[..., i[:0]],
+    ):  # fmt: skip
+        alike(lambda t, pick=pick: pick(t, index.to(t.device)), x, rtol=1e-5, atol=1e-5)
+    y = torch.zeros(2, 3, device="cuda")
+    y.index_put_((torch.tensor([0, 2], device="cuda"),), torch.ones(2, 3, device="cuda"), accumulate=True)
+    with pytest.raises(torch.AcceleratorError, match="index 2 is out of range"):
+        y.cpu()

@@ -131,6 +131,7 @@ xp = Namespace(
     triu=_on_bits(cupy.triu),
     eye=_eye,
     isin=_isin,
+    accumulate=places.accumulate,
     check_range=places.check_range,
     combine=places.combine,
     norm_of_all=formulas.norm_of_all,

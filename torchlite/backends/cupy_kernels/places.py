@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -10,7 +12,9 @@ import numpy as np
 from . import asserts
 from .raw import Templates, rows_of_one_type
 
-_SOURCE = r"""
+_SOURCE = (
+    asserts.SOURCE
+    + r"""
 template <typename T> struct Add { static __device__ T of(T a, T b) { return a + b; } };
 template <typename T> struct Multiply { static __device__ T of(T a, T b) { return a * b; } };
 template <typename T> struct Larger { static __device__ T of(T a, T b) { return a != a || a > b ? a : b; } };
@@ -58,15 +62,30 @@ __global__ void add(T* target, const long long* index, const T* values, long lon
     EACH_VALUE(at, to)
     atomicAdd(&target[to], values[at]);
 }
+
+// Into (outer, rows, inner), where indices may count from the end.
+template <typename T>
+__global__ void add_along(T* target, const long long* index, const T* values, long long size, long long count,
+                          long long rows, long long inner, long long* found) {
+    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= size) return;
+    const long long named = index[at / inner % count];
+    if (named < -rows || named >= rows) { wrong(found, 2, named); return; }
+    const long long row = at / inner / count * rows + (named < 0 ? named + rows : named);
+    atomicAdd(&target[row * inner + at % inner], values[at]);
+}
 """
+)
 _HOW = {"multiply": ", Multiply", "maximum": ", Larger", "minimum": ", Smaller"}
-_kernels = Templates(_SOURCE, (("add", ""), *[("combine", how) for how in _HOW.values()]))
+_kernels = Templates(_SOURCE, (("add", ""), ("add_along", ""), *[("combine", how) for how in _HOW.values()]))
 _THREADS = 256
 
 
 def combine(ufunc: str, target: Any, index: Any, values: Any) -> Any:
     """Combine rows of values with those of the target that a vector of indices names."""
     lines, values = cupy.ascontiguousarray(target), cupy.ascontiguousarray(values)
+    if not index.size:
+        return None
     if not rows_of_one_type(lines, values) or not (ufunc == "add" or ufunc in _HOW):
         return NotImplemented
     index = cupy.ascontiguousarray(index, np.int64)
@@ -89,3 +108,19 @@ def check_range(index: Any, size: int, error: Any, low: int = 0) -> None:
     """Let the next wait for the device raise, if an index lies outside [low, size)."""
     if index.size:
         _in_range(index, low, size, int(asserts.places))
+
+
+def accumulate(target: Any, places: Sequence[Any], values: Any) -> Any:
+    """Add values to those that one tensor of indices names along a dimension."""
+    picked = [dim for dim, place in enumerate(places) if place.__class__ is not slice]
+    dim, index = picked[0], places[picked[0]]
+    shape = (*target.shape[:dim], *index.shape, *target.shape[dim + 1 :])
+    if len(picked) > 1 or index.dtype != np.int64 or not index.size or values.shape != shape:
+        return NotImplemented
+    index, values = cupy.ascontiguousarray(index), cupy.ascontiguousarray(values)
+    if not rows_of_one_type(target, values):
+        return NotImplemented
+    rows, inner = target.shape[dim], math.prod(target.shape[dim + 1 :])
+    given = target, index, values, values.size, index.size, rows, inner, asserts.places
+    _kernels.launch("add_along", target.dtype, -(-values.size // _THREADS), (_THREADS,), given)
+    return None

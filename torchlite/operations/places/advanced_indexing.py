@@ -11,7 +11,7 @@ from typing import Any
 from ...core.declare import Op, describe, publish, published, sum_to
 from ...core.machine import Tensor, array_of, fitting_array
 from ...core.values import dtype as dt
-from ...core.values.arrays import Array, Backend, Namespace
+from ...core.values.arrays import Array, Backend, Namespace, or_own
 from ...core.values.errors import rather, warn
 from ...core.values.layout import contiguous_strides, reshaped_strides, result_strides
 from ..making.copy import expands
@@ -314,6 +314,7 @@ def _index_put(xp: Namespace, self: Array, indices: Sequence[Any], values: Any, 
         raise
 
 
+@or_own
 def _accumulate(xp: Namespace, self: Array, places: Sequence[Any], values: Any) -> None:
     _check_together(xp, self.shape, places, values)
     places = _whole_numbers(xp, places)
