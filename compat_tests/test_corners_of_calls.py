@@ -7,6 +7,8 @@ import warnings
 
 import pytest
 
+import torchlite
+
 from .side_by_side import same_story
 
 
@@ -373,3 +375,35 @@ def test_handlers_are_told_of_the_method_behind_an_operator(torch, tell):
     for operator_name, method in methods.items():
         getattr(x, f"__{operator_name}__")(1)
         tell(told.pop() == getattr(torch.Tensor, method))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "sparse.storage_type()",
+        "sparse.double(memory_format=torch.contiguous_format)",
+        "sparse.short(memory_format=torch.channels_last)",
+        "sparse.float(memory_format=torch.contiguous_format).dtype",
+        "torch.sparse_csc_tensor(torch.zeros(4), torch.zeros(1, 2), [2, 3])",
+        "torch.sparse_csr_tensor(torch.zeros(1, 2, 2), torch.zeros(1, 2, 2), [2, 3])",
+        "torch.sparse_bsc_tensor(torch.zeros(2), torch.zeros(()), [])",
+        "torch.eye(3).to_sparse_bsc([1, 1, 1])",
+        "torch.eye(3).cuda('cpu')",
+        "torch.fbgemm_linear_quantize_weight(torch.ones(2, 2, dtype=torch.uint8))",
+        "torch.parse_schema(3)",
+        "torch.unravel_index(torch.tensor([0, 3]), torch.zeros(0))",
+    ],
+)
+def test_what_was_accepted_in_silence(call):
+    @same_story
+    def program(torch, tell):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _tried(tell, lambda: eval(call, {"torch": torch, "sparse": torch.eye(3).to_sparse()}))
+
+    program()
+
+
+def test_more_dimensions_than_an_array_can_have():
+    with pytest.raises(RuntimeError, match="at most 64 dimensions"):
+        torchlite.zeros((1,) * 65)

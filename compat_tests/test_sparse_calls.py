@@ -218,7 +218,7 @@ x.bitwise_left_shift(1); x.logical_not(); x.clone().logical_or_(x); x.isfinite()
 x.argwhere(); x.count_nonzero(); x.cummax(0); x.logcumsumexp(0); x.median(0); torch.celu(x); torch.selu_(x.clone());
 torch.linalg.inv(torch.eye(2).to_sparse()); torch.slice_copy(x); x.rot90(); torch.isin(x, 2); torch.frexp(x); c.amax();
 c.tril(); c.topk(1); c.rot90(); torch.isin(c, c); c.argwhere();
-torch.linalg.qr(c); c.logcumsumexp(0); c.hash_tensor(); c.count_nonzero()
+x.dequantize(); torch.linalg.qr(c); c.logcumsumexp(0); c.hash_tensor(); c.count_nonzero()
 """
 
 

@@ -34,8 +34,8 @@ REASONS: tuple[tuple[str, str, str], ...] = (
         "Nothing is compiled, so options of the compiler are not looked at.",
     ),
     (
-        r"torch\.distributions\..*",
-        r"Input arguments must all be instances of Number, torch\.Tensor",
+        r"torch\.(distributions\..*|split)",
+        r"Input arguments must all be instances of Number, torch\.Tensor|must be tuple of ints, not numpy\.",
         "NumPy's numbers are numbers.",
     ),
     (

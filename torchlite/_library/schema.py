@@ -192,6 +192,11 @@ class FunctionSchema:
 
 def parse_schema(text: str) -> FunctionSchema:
     """The schema that a text describes."""
+    if not isinstance(text, str):
+        raise TypeError(
+            "parse_schema(): incompatible function arguments. The following argument types are supported:\n"
+            f"    (schema: str)\ngot {type(text).__name__}"
+        )
     if "(" not in text:
         raise RuntimeError("Tried to parse a function schema but only the operator name was given")
     title, _, rest = text.partition("(")

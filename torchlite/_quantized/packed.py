@@ -34,6 +34,8 @@ def _linear_of_integers(
 
 
 def _quantize_weight(input: Tensor) -> tuple[Tensor, Tensor, float, int]:
+    if input.dtype is not dt.float32:
+        raise RuntimeError(f"expected scalar type Float but found {input.dtype.legacy}")
     scale, zero_point = chosen(input.min().item(), input.max().item(), -128, 127)
     codes = ((input * input.new_tensor(scale).reciprocal()).round() + zero_point).clamp(-128, 127).to(dt.int8)
     offsets = codes.sum(1, dtype=dt.int32) - zero_point * input.shape[1]

@@ -85,6 +85,8 @@ def _in_blocks(t: Tensor, blocksize: Sequence[int]) -> Tensor:
 
 
 def _check_blocks(name: str, shape: Sequence[int], blocksize: Sequence[int]) -> None:
+    if len(blocksize) != 2:
+        raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
     if any(b <= 0 for b in blocksize):
         raise RuntimeError(f"{name}: blocksize needs to be positive, but got {list(blocksize)}")
     if any(n % b for n, b in zip(shape, blocksize)):

@@ -222,6 +222,17 @@ compressed_op = OfTensors(
 def _size_of(layout_: layout, starts: Tensor, plain: Tensor, values: Tensor) -> tuple[int, ...]:
     """The smallest size that has room for all indices."""
     batch, blocked = starts.dim() - 1, layout_ in (sparse_bsr, sparse_bsc)
+    if starts.dim() != plain.dim():
+        names = _Names(layout_)
+        raise RuntimeError(
+            f"{names.starts} and {names.plain} dimensionalities must be equal but got {starts.dim()} and "
+            f"{plain.dim()}, respectively"
+        )
+    if values.dim() <= batch + 2 * blocked:
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={batch} + {2 * blocked}) "
+            f"but got {values.dim()}"
+        )
     lines, across = starts.shape[-1] - 1, int(plain.max()) + 1 if plain.numel() else 0
     sizes = [lines, across] if layout_ in (sparse_csr, sparse_bsr) else [across, lines]
     rest = values.shape[batch + 1 :]

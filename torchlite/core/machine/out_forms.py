@@ -23,8 +23,8 @@ _NAMES = """
     resolve_conj resolve_neg rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell roll rot90 rrelu rsub select
     select_scatter selu slice_inverse split split_with_sizes squeeze std_mean stft svd_lowrank swapaxes swapdims t
     tensor_split tile trace transpose trapezoid trapz triplet_margin_loss unbind unflatten unique unique_consecutive
-    unravel_index unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze var_mean view_as_complex view_as_real
-    vsplit
+    unravel_index unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze vander var_mean view_as_complex
+    view_as_real vsplit
 """
 _WITHOUT = frozenset(_NAMES.split())
 

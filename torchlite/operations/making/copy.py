@@ -31,6 +31,7 @@ from ...core.values.layout import (
     dense_strides,
     memory_format,
     preserve_format,
+    sparse_coo,
 )
 from ..vocabulary import zero_gradient
 
@@ -146,6 +147,9 @@ def convert(
     format_ = None if format_ is preserve_format else format_
     d = result.dtype if d is None else d
     if d is not result.dtype or (copy and result is t) or (format_ is not None and format_ is not _suggested(result)):
+        if format_ is not None and result.layout is sparse_coo:
+            kind = "".join(map(str.capitalize, repr(format_)[6:].removesuffix("_format").split("_")))
+            raise RuntimeError(f"to(options): COO only supports memory format Preserve, but got {kind} instead.")
         result = cast.apply(result, d, format_)
     return result
 
@@ -243,7 +247,10 @@ def cuda(
 
 
 def _cuda_device(where: Any) -> device:
-    return device("cuda") if where is None else device(where)
+    found = device("cuda") if where is None else device(where)
+    if found.type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
+    return found
 
 
 @method("is_contiguous")

@@ -350,6 +350,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if isinstance(shape, int):
         shape = (shape,)
+    if isinstance(shape, TensorBase):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     for n in shape:
         if not isinstance(n, int):
             raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(n).__name__}")

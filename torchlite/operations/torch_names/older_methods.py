@@ -34,6 +34,7 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 @method("storage_type")
 def storage_type(self: Tensor) -> Any:
     """The class of typed storages of this tensor's dtype."""
+    self.untyped_storage()  # which not all tensors have
     return STORAGES.get(storage_name(self.dtype))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import Composite, describe, publish, publish_python
 from ...core.machine import Tensor
 from ...core.values.errors import missing_kernel_of
+from ...core.values.layout import strided
 from ...core.values.schemes import SCHEMES, qscheme
 
 
@@ -53,6 +54,8 @@ _publish("q_per_channel_axis", lambda array: array.quantizer.axis, _MANY)
 
 
 def _dequantize(self: Tensor) -> Tensor:
+    if self.layout is not strided:
+        raise missing_kernel_of("dequantize.self", self.backend)
     if not self.is_quantized:
         return self.float()
     from ...backends.of_integers import real
