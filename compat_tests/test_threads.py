@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from torchlite.core.native import native
 from torchlite.nn import functional as F
 
 LARGE = 1_300_001
@@ -31,19 +32,46 @@ def results():
         made += torch.autograd.grad(value.sum(), leaf)
     images, points = rows.view(11, 1, 101, 1203), torch.rand(11, 301, 303, 2) * 2 - 1
     made += [F.interpolate(images, scale_factor=1.5, mode="bilinear"), F.grid_sample(images, points)]
+    made += [F.max_pool2d(images, 3, 2, 1), rows.cumsum(1), rows.cumprod(0), F.embedding(torch.arange(999) % 100, rows)]
     optimizer = torch.optim.Adam([leaf], 0.1)
     leaf.grad = y.clone()
     optimizer.step()
     return [m.detach().numpy().copy() for m in (*made, leaf)]
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
+def learned(function, *arguments):
+    """A result, and its gradients by all tensors."""
+    leaves = [a.clone().requires_grad_() for a in arguments if isinstance(a, torch.Tensor)]
+    made = function(*leaves, *[a for a in arguments if not isinstance(a, torch.Tensor)])
+    return [made, *torch.autograd.grad(made, leaves, made.detach().cos())]
+
+
+def results_of_layers():
+    torch.manual_seed(0)
+    made = learned(lambda x, w, b: F.layer_norm(x, (501,), w, b), torch.rand(301, 501), *torch.rand(2, 501).unbind())
+    made += learned(F.conv2d, torch.rand(13, 3, 40, 40), torch.rand(8, 3, 3, 3), torch.rand(8))
+    made += learned(F.conv_transpose2d, torch.rand(13, 8, 20, 20), torch.rand(8, 3, 3, 3), torch.rand(3), 2)
+    made += learned(F.max_pool2d, torch.rand(7, 5, 81, 83), 3, 2)
+    made += learned(F.scaled_dot_product_attention, *torch.rand(3, 5, 3, 70, 32).unbind())
+    return [m.detach().numpy().copy() for m in made]
+
+
+def assert_that_threads_change_nothing(compute):
     torch.set_num_threads(1)
-    alone = results()
+    alone = compute()
     for number in (2, 3, 7):
         torch.set_num_threads(number)
-        for one, other in zip(results(), alone, strict=True):
+        for one, other in zip(compute(), alone, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    assert_that_threads_change_nothing(results)
+
+
+@pytest.mark.skipif(native is None, reason="NumPy leaves them to BLAS")
+def test_results_of_layers_do_not_depend_on_the_number_of_threads():
+    assert_that_threads_change_nothing(results_of_layers)
 
 
 def test_many_threads_may_have_work_at_once():

@@ -57,6 +57,28 @@ static int masked(Attention *s, PyObject *o, const float **mask, const uint8_t *
 
 static N larger(N a, N b) { return a > b ? a : b; }
 
+typedef struct {
+    const Attention *s;
+    const float *g, *q, *k, *v, *mask;
+    const uint8_t *seen;
+    float *y, *kept, *dq, *dk, *dv;
+    N room;
+    int failed;
+} Heads;
+
+// Of so many heads, with room of its own.
+static void heads_share(void *work, N from, N to)
+{
+    Heads *w = work;
+    Attention s = *w->s;
+    s.first = from, s.after = to;
+    float *room = malloc((size_t)w->room * sizeof *room);
+    if (!room) w->failed = 1;
+    else if (w->g) loops->attention_slope(&s, w->g, w->q, w->k, w->v, w->y, w->kept, w->dq, w->dk, w->dv, room);
+    else loops->attention(&s, w->q, w->k, w->v, w->mask, w->seen, w->y, w->kept, room);
+    free(room);
+}
+
 static PyObject *attention(PyObject *const *a, Py_ssize_t count)
 {
     Attention s;
@@ -72,14 +94,12 @@ static PyObject *attention(PyObject *const *a, Py_ssize_t count)
     npy_intp shape[4] = {s.count / s.heads, s.heads, s.queries, s.values}, weights[3] = {s.count, s.queries, s.keys};
     PyArrayObject *y = alike ? (PyArrayObject *)PyArray_NewLikeArray(q, NPY_KEEPORDER, NULL, 0) : fresh(4, shape), *kept = fresh(3, weights);
     N room = s.keys * (s.features + s.values) + BLOCK * (larger(s.keys, s.features) + s.features + s.keys + s.values) + (2 + 2 * BLOCK) * SLACK;
-    float *memory = PyMem_Malloc((size_t)room * sizeof(float));
-    if (!memory) PyErr_NoMemory();
-    int fine = y && kept && memory && heads_of((PyObject *)y, &y, s.of_result);
-    if (fine)
-        WORK(s.count * s.queries * s.keys * s.features,
-             loops->attention(&s, data_of(q), data_of(k), data_of(v), mask, seen, data_of(y), data_of(kept), memory));
-    PyMem_Free(memory);
-    if (fine) return Py_BuildValue("(NN)", y, kept);
+    if (y && kept && heads_of((PyObject *)y, &y, s.of_result)) {
+        Heads work = {&s, NULL, data_of(q), data_of(k), data_of(v), mask, seen, data_of(y), data_of(kept), .room = room};
+        SHARED(heads_share, work, s.count, s.queries * s.keys * s.features);
+        if (!work.failed) return Py_BuildValue("(NN)", y, kept);
+        PyErr_NoMemory();
+    }
     Py_XDECREF(y);
     Py_XDECREF(kept);
     return NULL;
@@ -98,16 +118,14 @@ static PyObject *attention_backward(PyObject *const *a, Py_ssize_t count)
     if (!has_dims(g, 4, shape) || !has_dims(y, 4, shape) || !has_dims(kept, 3, weights)) return NULL;
     N widest = larger(s.features, s.values), longest = larger(s.keys, s.queries);
     N room = 4 * (longest * widest + SLACK) + BLOCK * (longest + 2 * widest + s.keys + 2 * SLACK) + s.queries * s.keys;
-    float *memory = PyMem_Malloc((size_t)room * sizeof(float));
     PyArrayObject *dq = needs[0] ? fresh_like(q) : NULL, *dk = needs[1] ? fresh_like(k) : NULL, *dv = needs[2] ? fresh_like(v) : NULL;
-    if (!memory) PyErr_NoMemory();
-    int fine = memory && !PyErr_Occurred();
-    if (fine)
-        WORK(s.count * s.queries * s.keys * s.features,
-             loops->attention_slope(&s, data_of(g), data_of(q), data_of(k), data_of(v), data_of(y), data_of(kept),
-                                    data_or_null(dq), data_or_null(dk), data_or_null(dv), memory));
-    PyMem_Free(memory);
-    if (fine) return Py_BuildValue("(NNNO)", or_none(dq), or_none(dk), or_none(dv), Py_None);
+    if (!PyErr_Occurred()) {
+        Heads work = {&s, data_of(g), data_of(q), data_of(k), data_of(v), NULL, NULL, data_of(y), data_of(kept),
+                      data_or_null(dq), data_or_null(dk), data_or_null(dv), room};
+        SHARED(heads_share, work, s.count, s.queries * s.keys * s.features);
+        if (!work.failed) return Py_BuildValue("(NNNO)", or_none(dq), or_none(dk), or_none(dv), Py_None);
+        PyErr_NoMemory();
+    }
     Py_XDECREF(dq);
     Py_XDECREF(dk);
     Py_XDECREF(dv);

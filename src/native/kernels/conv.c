@@ -64,6 +64,34 @@ static PyArrayObject *fresh_images(const Convolution *c, N channels, const N *si
     return fresh(2 + c->rank, shape);
 }
 
+typedef void Correlation(const Sliding *s, const float *x, const float *w, const float *bias, float *y, float *room);
+typedef struct { Correlation *loop; const Sliding *s; const float *x, *w, *bias; float *y; N each, made; size_t room; int failed; } Images;
+
+// Of so many images, with room of its own.
+static void images_share(void *work, N from, N to)
+{
+    Images *w = work;
+    Sliding part = *w->s;
+    part.images = to - from;
+    float *memory = calloc(w->room, sizeof *memory);
+    if (memory) w->loop(&part, w->x + from * w->each, w->w, w->bias, w->y + from * w->made, memory);
+    else w->failed = 1;
+    free(memory);
+}
+
+// What a loop makes of all images, or NULL.
+static PyArrayObject *by_images(Correlation *loop, const Sliding *s, PyArrayObject *x, PyArrayObject *w, PyArrayObject *bias,
+                                PyArrayObject *y, N terms, size_t room)
+{
+    if (!y) return NULL;
+    Images work = {loop, s, data_of(x), data_of(w), data_or_null(bias), data_of(y), PyArray_SIZE(x) / s->images,
+                   PyArray_SIZE(y) / s->images, room};
+    SHARED(images_share, work, s->images, work.made * terms);
+    if (!work.failed) return y;
+    Py_DECREF(y);
+    return (PyArrayObject *)PyErr_NoMemory();
+}
+
 static PyArrayObject *correlated(const Convolution *c, PyArrayObject *x, PyArrayObject *w, PyArrayObject *bias)
 {
     const Sliding *s = &c->s;
@@ -73,14 +101,7 @@ static PyArrayObject *correlated(const Convolution *c, PyArrayObject *x, PyArray
         return y;
     }
     size_t room = s->groups * s->in * s->phases * s->cells + PyArray_SIZE(w) + 8 * (s->length + s->slack) + 2 * s->slack;
-    float *memory = y ? PyMem_Calloc(room, sizeof(float)) : NULL;
-    if (y && !memory) {
-        Py_CLEAR(y);
-        PyErr_NoMemory();
-    }
-    if (y) WORK(PyArray_SIZE(y) * s->in, loops->conv(s, data_of(x), data_of(w), data_or_null(bias), data_of(y), memory));
-    PyMem_Free(memory);
-    return y;
+    return by_images(loops->conv, s, x, w, bias, y, s->in, room);
 }
 
 static PyArrayObject *spread_back(const Convolution *c, PyArrayObject *g, PyArrayObject *w, PyArrayObject *bias)
@@ -93,16 +114,7 @@ static PyArrayObject *spread_back(const Convolution *c, PyArrayObject *g, PyArra
     }
     size_t room = s->groups * s->out * (s->longest + s->cells) + PyArray_SIZE(w) +
                   8 * (s->phases * s->cells + s->slack) + 2 * s->slack;
-    float *memory = x ? PyMem_Calloc(room, sizeof(float)) : NULL;
-    if (x && !memory) {
-        Py_CLEAR(x);
-        PyErr_NoMemory();
-    }
-    if (x)
-        WORK(PyArray_SIZE(x) * s->out,
-             loops->conv_to_images(s, data_of(g), data_of(w), data_or_null(bias), data_of(x), memory));
-    PyMem_Free(memory);
-    return x;
+    return by_images(loops->conv_to_images, s, g, w, bias, x, s->out, room);
 }
 
 enum { MANY = 24, PAIR = 32, CACHE = 1 << 16 };  // outputs; the widest pair of vectors; numbers

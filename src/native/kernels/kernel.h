@@ -169,7 +169,7 @@ INLINE_ int is_text(PyObject *o, const char *text)
 INLINE_ PyObject *or_none(PyArrayObject *made) { return made ? (PyObject *)made : Py_NewRef(Py_None); }
 
 // So many pieces of work, each on so many numbers, over the threads there are.
-#define SHARED(share, work, count, each) WORK((count) * (each), in_shares(share, &(work), count, THREADS_FROM / 4 / (each) + 1))
+#define SHARED(share, work, count, each) WORK((count) * (each), in_shares(share, &(work), count, THREADS_FROM / 4 / ((each) + 1) + 1))
 
 // Work on so many numbers, during which other threads may run where it takes long.
 #define WORK(count, call) \

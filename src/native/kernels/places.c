@@ -12,6 +12,14 @@ static PyArrayObject *places_below(PyObject *o, N size)
     return fine ? at : NULL;
 }
 
+typedef struct { const char *from; N size; const int64_t *at; char *to; N bytes; } Taking;
+
+static void take_share(void *work, N from, N to)
+{
+    const Taking *w = work;
+    loops->take_rows(w->from, w->size, w->at + from, w->to + from * w->bytes, to - from, w->bytes);
+}
+
 static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *w = count == 5 ? floats(a[0]) : NULL;
@@ -22,8 +30,9 @@ static PyObject *embedding(PyObject *const *a, Py_ssize_t count)
     memcpy(shape, PyArray_DIMS(at), ndim * sizeof *shape);
     shape[ndim] = n;
     PyArrayObject *made = fresh(ndim + 1, shape);
-    if (made) WORK(PyArray_SIZE(made), loops->take_rows(PyArray_DATA(w), PyArray_DIM(w, 0), PLACES(at),
-                                                        PyArray_DATA(made), PyArray_SIZE(at), n * (N)sizeof(float)));
+    if (!made) return NULL;
+    Taking work = {PyArray_DATA(w), PyArray_DIM(w, 0), PLACES(at), PyArray_DATA(made), n * (N)sizeof(float)};
+    SHARED(take_share, work, PyArray_SIZE(at), n);
     return (PyObject *)made;
 }
 

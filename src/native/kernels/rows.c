@@ -104,6 +104,16 @@ static void shape_of_rows(PyArrayObject *x, int last, npy_intp *shape)
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - last ? PyArray_DIM(x, d) : 1;
 }
 
+typedef struct { const float *x, *w, *b, *g; float *to, *mean, *rstd; N n; double eps; } Normalization;
+
+static void norm_share(void *work, N from, N to)
+{
+    const Normalization *w = work;
+    const N at = from * w->n;
+    if (w->g) loops->layer_norm_slope(w->g + at, w->x + at, w->mean + from, w->rstd + from, w->w, w->to + at, to - from, w->n);
+    else loops->layer_norm(w->x + at, w->w, w->b, w->to + at, w->mean + from, w->rstd + from, to - from, w->n, w->eps);
+}
+
 static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
 {
     PyArrayObject *x = count == 5 ? floats(a[0]) : NULL, *w, *b;
@@ -123,8 +133,8 @@ static PyObject *layer_norm(PyObject *const *a, Py_ssize_t count)
         Py_XDECREF(rstd);
         return NULL;
     }
-    WORK(rows * n, loops->layer_norm(data_of(x), data_or_null(w), data_or_null(b), data_of(y), data_of(mean),
-                                     data_of(rstd), rows, n, eps));
+    Normalization work = {data_of(x), data_or_null(w), data_or_null(b), NULL, data_of(y), data_of(mean), data_of(rstd), n, eps};
+    SHARED(norm_share, work, rows, n);
     return Py_BuildValue("(NNN)", y, mean, rstd);
 }
 
@@ -153,8 +163,9 @@ static PyObject *layer_norm_backward(PyObject *const *a, Py_ssize_t count)
     if (wanted[0]) {
         Py_SETREF(to_x, (PyObject *)fresh_like(x));
         if (!to_x) return NULL;
-        WORK(rows * n, loops->layer_norm_slope(data_of(g), data_of(x), data_of(mean), data_of(rstd), data_or_null(w),
-                                               data_of((PyArrayObject *)to_x), rows, n));
+        Normalization work = {data_of(x), data_or_null(w), NULL, data_of(g), data_of((PyArrayObject *)to_x), data_of(mean),
+                              data_of(rstd), n};
+        SHARED(norm_share, work, rows, n);
     }
     if (!wanted[1] && !wanted[2]) return Py_BuildValue("(NOO)", to_x, Py_None, Py_None);
     double *sums = PyMem_Malloc((size_t)n * 24);  // of both, and room for as many floats

@@ -192,6 +192,15 @@ static PyObject *std(PyObject *const *a, Py_ssize_t count) { return spread(a, co
 
 typedef void RunningLoop(const float *, float *, N, N, N);
 
+typedef struct { RunningLoop *loop; const float *x; float *y; N n, last; } Running;
+
+static void running_share(void *work, N from, N to)
+{
+    const Running *w = work;
+    const N at = from * w->n * w->last;
+    w->loop(w->x + at, w->y + at, to - from, w->n, w->last);
+}
+
 static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop)
 {
     N d;
@@ -200,9 +209,10 @@ static PyObject *running(PyObject *const *a, Py_ssize_t count, RunningLoop *loop
     if (!ndim || !whole_number(a[1], &d) || d < -ndim || d >= ndim) return NULL;
     d += d < 0 ? ndim : 0;
     PyArrayObject *y = fresh_like(x);
-    if (y && PyArray_SIZE(x))
-        WORK(PyArray_SIZE(x), loop(data_of(x), data_of(y), product(PyArray_DIMS(x), (int)d), PyArray_DIM(x, d),
-                                   product(PyArray_DIMS(x) + d + 1, ndim - (int)d - 1)));
+    if (y && PyArray_SIZE(x)) {
+        Running work = {loop, data_of(x), data_of(y), PyArray_DIM(x, d), product(PyArray_DIMS(x) + d + 1, ndim - (int)d - 1)};
+        SHARED(running_share, work, product(PyArray_DIMS(x), (int)d), work.n * work.last);
+    }
     return (PyObject *)y;
 }
 

@@ -73,7 +73,7 @@ void IN_ISA(attention)(const Attention *s, const float *q, const float *k, const
     N apart = s->keys + ROOM, wide = s->values + ROOM;
     float *keys = room, *values = keys + s->features * s->keys + ROOM, *factors = values + s->keys * s->values + ROOM;
     float *rows = factors + OUT * (s->keys > s->features ? s->keys : s->features), *made = rows + OUT * (apart + s->features);
-    for (N head = 0; head < s->count; head++) {
+    for (N head = s->first; head < s->after; head++) {
         const float *query = head_of(q, s->of_query, s, head);
         float *to = y + head / s->heads * s->of_result[0] + head % s->heads * s->of_result[1];
         turned(head_of(k, s->of_key, s, head), s->of_key + 2, s->keys, s->features, keys);
@@ -119,7 +119,7 @@ void IN_ISA(attention_slope)(const Attention *s, const float *g, const float *q,
     float *given = room, *query = given + size, *key = query + size, *value = key + size;
     float *factors = value + size, *rows = factors + OUT * (longest + widest), *made = rows + OUT * apart;
     float *scores = made + OUT * (widest + ROOM);
-    for (N head = 0; head < s->count; head++) {
+    for (N head = s->first; head < s->after; head++) {
         const float *weights = kept + head * s->queries * s->keys, *result = head_of(y, s->of_result, s, head);
         packed(head_of(g, s->of_gradient, s, head), s->of_gradient + 2, s->queries, s->values, 1, given);
         packed(head_of(q, s->of_query, s, head), s->of_query + 2, s->queries, s->features, s->scale, query);

@@ -59,14 +59,22 @@ void IN_ISA(gather)(const float *restrict from, const int64_t *restrict at, floa
     *fine = !wrong;
 }
 
-// (first, n, last) put into, or added to, (first, size, last).
-void IN_ISA(scatter)(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n, N last,
-                     int add)
+INLINE void scatter(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n, N last,
+                    const int add)
 {
     for (N f = 0; f < first; f++, to += size * last)
-        for (N i = 0; i < n; i++)
+        for (N i = 0; i < n * last; i += last)
             for (N k = 0; k < last; k++, at++, from++) {
                 const int64_t place = read_once(at);
                 if (IS_BELOW(place, size)) to[place * last + k] = add ? to[place * last + k] + *from : *from;
             }
+}
+
+// (first, n, last) put into, or added to, (first, size, last).
+void IN_ISA(scatter)(const float *restrict from, const int64_t *restrict at, float *restrict to, N first, N size, N n, N last,
+                     int add)
+{
+    if (last == 1 && add) scatter(from, at, to, first, size, n, 1, 1);
+    else if (last == 1) scatter(from, at, to, first, size, n, 1, 0);
+    else scatter(from, at, to, first, size, n, last, add);
 }

@@ -8,7 +8,7 @@
 typedef struct { ptrdiff_t length, batch, features, size, gates; int cell, reverse; } Recurrence;
 
 typedef struct {
-    ptrdiff_t heads, count;  // of an element of the batch, and of all
+    ptrdiff_t heads, count, first, after;  // of an element of the batch, of all, and which of them are at hand
     ptrdiff_t queries, keys, features, values;
     ptrdiff_t of_query[4], of_key[4], of_value[4], of_result[4], of_gradient[4];  // strides
     ptrdiff_t of_mask[4];
