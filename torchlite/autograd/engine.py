@@ -200,9 +200,9 @@ class GraphTask:
         """Leave in `waiting` only the goals, and the nodes from which one is reached."""
         before: dict[Any, list[Any]] = {}
         for node in self.waiting:
-            for edge in node.next_edges if isinstance(node, Node) else ():
+            for edge in () if node.__class__ is int else node.next_edges:
                 if edge is not None:
-                    before.setdefault(_target(edge), []).append(node)
+                    before.setdefault(edge[0] if edge.__class__ is tuple else id(edge), []).append(node)
         wanted: set[Any] = set()
         stack = [_target(edge) for edge in goals]
         aims = dict.fromkeys(stack)
