@@ -154,6 +154,17 @@ def grad(trial: Trial) -> dict[str, Any] | None:
     return trial.gradients(trial.function(tensors), tensors)
 
 
+def sparse(trial: Trial) -> dict[str, Any]:
+    """Results for sparse inputs, and the gradients that these get; of sparse results, by the dense ones they stand for."""
+    tensors = trial.tensors(requires_grad=None)
+    result = trial.function(tensors)
+    seen = {"result": result}
+    if any(tensor.requires_grad for tensor in tensors):
+        dense = [made.to_dense() for made in trial.differentiated(result)]
+        seen["derivative"] = attempt(lambda: trial.gradients(dense, tensors))
+    return seen
+
+
 def gradgrad(trial: Trial) -> dict[str, Any] | None:
     """Derivatives of first derivatives, with respect to inputs and cotangents; an absent one counts as zero."""
     library, tensors = trial.library, trial.tensors(requires_grad=None)
@@ -375,5 +386,8 @@ CHECKS: dict[str, Check] = {
     "alias": Check("the other names", alias, lambda operation: bool(operation.aliases)),
     "vmap": Check("func.vmap", vmap),
     "jvp": Check("func.jvp, in float64", jvp, lambda operation: operation.supports_forward_ad, dtype="float64"),
+    "sparse": Check(
+        "results and gradients for sparse inputs", sparse, lambda op: bool(op.sparse_layouts), source="sparse"
+    ),
     "errors": Check("types of exceptions", errors, source="errors", dtype="none"),
 }

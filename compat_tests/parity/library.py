@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import neutral
-from .neutral import Array, Device, Input, Raised, Sequence, is_inexact, numpy_dtype
+from .neutral import Array, Device, Input, Raised, Sequence, SparseInput, is_inexact, numpy_dtype
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.generic, np.ndarray)
 # A dtype that NumPy does not know travels as the integer of its size.
@@ -75,7 +75,7 @@ class Library:
         """The library's value for a neutral one. ``made`` holds the tensors by ``id`` of their :class:`Input`."""
         made = {} if made is None else made
         match tree:
-            case Input():
+            case Input() | SparseInput():
                 if id(tree) not in made:
                     made[id(tree)] = self.tensor(tree)
                 return made[id(tree)]
@@ -100,16 +100,25 @@ class Library:
             case _:
                 return tree
 
-    def tensor(self, spec: Input, requires_grad: bool | None = None) -> Any:
+    def tensor(self, spec: Input | SparseInput, requires_grad: bool | None = None) -> Any:
         """The library's tensor for ``spec``, with its strides, its storage and a memory of its own."""
-        if spec.is_dense:
+        if isinstance(spec, SparseInput):
+            tensor = self._sparse(spec)
+        elif spec.is_dense:
             tensor = self._copy(spec.view, spec.dtype)
         else:
             tensor = self._copy(spec.storage, spec.dtype).as_strided(spec.shape, spec.strides, spec.offset)
-        if spec.conj:
+        if isinstance(spec, Input) and spec.conj:
             tensor = tensor.conj()
         wanted = spec.requires_grad if requires_grad is None else requires_grad
         return tensor.requires_grad_() if wanted else tensor
+
+    def _sparse(self, spec: SparseInput) -> Any:
+        parts = [self.tensor(part) for part in spec.parts]
+        if spec.layout == "sparse_coo":
+            return self.module.sparse_coo_tensor(*parts, spec.shape, is_coalesced=spec.coalesced)
+        layout = getattr(self.module, spec.layout)
+        return self.module.sparse_compressed_tensor(*parts, spec.shape, layout=layout)
 
     def _copy(self, values: np.ndarray, dtype: str) -> Any:
         carrier = _CARRIERS.get(dtype)
@@ -164,7 +173,8 @@ class Library:
     def _describe_tensor(self, tensor: Any) -> Array | Sequence:
         layout = str(getattr(tensor, "layout", "torch.strided"))
         if not layout.endswith("strided"):
-            return Sequence(layout, (self._describe_tensor(tensor.detach().to_dense()),))
+            parts = (self._describe_tensor(part) for part in self.parts(tensor.detach()))
+            return Sequence(layout, (*parts, tensor.requires_grad, tuple(tensor.shape)))
         return Array(
             dtype=self.dtype_name(tensor),
             values=np.zeros(tuple(tensor.shape)) if tensor.device.type == "meta" else self.to_numpy(tensor),
@@ -195,10 +205,25 @@ class Library:
         plain = tensor.detach().view(self.get(f"torch.{carrier.name}"))
         return np.array(plain.numpy(force=True), order="C").view(numpy_dtype(dtype))
 
-    def input_of(self, tensor: Any) -> Input:
+    @staticmethod
+    def parts(tensor: Any) -> tuple[Any, ...]:
+        """What a sparse tensor is made of."""
+        layout = str(tensor.layout).rpartition(".")[2]
+        if layout == "sparse_coo":
+            return tensor._indices(), tensor._values()
+        if layout in ("sparse_csr", "sparse_bsr"):
+            return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+
+    def input_of(self, tensor: Any) -> Input | SparseInput:
         """The neutral form of a tensor that is to be built again, with all of its storage."""
         dtype = self.dtype_name(tensor)
         numpy_dtype(dtype)
+        layout = str(tensor.layout).rpartition(".")[2]
+        if layout.startswith("sparse_"):
+            parts = tuple(self.input_of(part) for part in self.parts(tensor.detach()))
+            coalesced = tensor.is_coalesced() if layout == "sparse_coo" else None
+            return SparseInput(layout, parts, tuple(tensor.shape), tensor.requires_grad, coalesced)
         if tensor.layout != self.module.strided or dtype == "complex32" or tensor.is_neg() or tensor.is_meta:
             raise neutral.Unconvertible(f"a {dtype} tensor on {tensor.device} of layout {tensor.layout}")
         plain = tensor.detach()

@@ -78,6 +78,25 @@ class Input:
 
 
 @dataclass(frozen=True, eq=False)
+class SparseInput:
+    """A tensor of a sparse layout to build: its indices, of one kind or two, and its values."""
+
+    layout: str
+    parts: tuple[Input, ...]
+    shape: tuple[int, ...]
+    requires_grad: bool = False
+    coalesced: bool | None = None
+
+    @property
+    def dtype(self) -> str:
+        return self.parts[-1].dtype
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.parts[-1].values
+
+
+@dataclass(frozen=True, eq=False)
 class Array:
     """A tensor that was seen."""
 
@@ -142,13 +161,13 @@ class Raised:
         return cls(type(error).__name__.lstrip("_"), builtin.__name__, str(error))
 
 
-def inputs_in(*trees: Any) -> Iterator[Input]:
+def inputs_in(*trees: Any) -> Iterator[Input | SparseInput]:
     """Every tensor in neutral trees, each once, in the order of first appearance."""
     seen: set[int] = set()
 
-    def walk(node: Any) -> Iterator[Input]:
+    def walk(node: Any) -> Iterator[Input | SparseInput]:
         match node:
-            case Input():
+            case Input() | SparseInput():
                 if id(node) not in seen:
                     seen.add(id(node))
                     yield node

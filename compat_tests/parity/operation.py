@@ -36,6 +36,7 @@ class Operation:
     supports_gradgrad: bool = False
     supports_forward_ad: bool = False
     supports_inplace_grad: bool = False
+    sparse_layouts: tuple[str, ...] = ()
 
     @property
     def has_methods(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import random
 import warnings
 import zlib
@@ -22,6 +23,7 @@ from .operation import Callee, Case, Operation, Variants
 from .transplant import neutral_callable, path_of
 
 _NATIVE = Library(torch, native=True)
+_LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 _PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis), range, np.generic, np.ndarray)
 
 
@@ -46,6 +48,7 @@ def operation(name: str) -> Operation:
         supports_gradgrad=bool(info.supports_gradgrad),
         supports_forward_ad=info.supports_forward_ad,
         supports_inplace_grad=bool(info.supports_inplace_autograd),
+        sparse_layouts=tuple(layout for layout in _LAYOUTS if info.supports_sparse_layout(layout)),
     )
 
 
@@ -63,7 +66,7 @@ def cases(name: str, source: str, dtype: str, limit: int | None = None) -> tuple
     """Sample inputs of an operator, the same in every process.
 
     ``source`` is ``samples``, ``noncontiguous`` (the same with gaps between elements), ``reference`` (PyTorch's larger
-    set) or ``errors``. Of more than ``limit`` samples so many are taken, evenly spread.
+    set), ``sparse`` (those in every sparse layout that the operator takes) or ``errors``. Of more than ``limit`` samples so many are taken, evenly spread.
     """
     info = op_infos()[name]
     seed = zlib.crc32(name.encode())
@@ -89,7 +92,31 @@ def _samples(info: OpInfo, source: str, dtype_name: str) -> Iterable[SampleInput
     if source == "reference" and info.reference_inputs_func is not None:
         return info.reference_inputs_func(info, "cpu", dtype, requires_grad=False)
     needs_grad = info.supports_autograd and dtype in info.supported_backward_dtypes("cpu")
+    if source == "sparse":
+        layouts = [layout for layout in _LAYOUTS if info.supports_sparse_layout(layout)]
+        return itertools.chain.from_iterable(_sparse_samples(info, layout, dtype, needs_grad) for layout in layouts)
     return info.sample_inputs_func(info, "cpu", dtype, requires_grad=needs_grad)
+
+
+def _sparse_samples(info: OpInfo, layout: str, dtype: torch.dtype, needs_grad: bool) -> Iterable[SampleInput]:
+    """The table's own samples of a layout; where it has none, the dense ones whose first tensor fits the layout."""
+    own = getattr(info, f"sample_inputs_{layout}_func")
+    try:
+        return list(own(info, "cpu", dtype, needs_grad))
+    except NotImplementedError:
+        return filter(None, (_in(layout, s) for s in info.sample_inputs_func(info, "cpu", dtype, needs_grad)))
+
+
+def _in(layout: str, sample: SampleInput) -> SampleInput | None:
+    dense = sample.input
+    if not isinstance(dense, torch.Tensor) or (layout != "sparse_coo" and dense.dim() < 2):
+        return None
+    blocks = {"blocksize": (1, 1)} if layout in ("sparse_bsr", "sparse_bsc") else {}
+    try:
+        made = dense.detach().to_sparse(layout=getattr(torch, layout), **blocks)
+    except RuntimeError:  # a batch whose matrices have different numbers of elements that are not zero
+        return None
+    return SampleInput(made.requires_grad_(dense.requires_grad), args=sample.args, kwargs=sample.kwargs)
 
 
 def _case(sample: SampleInput, index: int, noncontiguous: bool) -> Case:
