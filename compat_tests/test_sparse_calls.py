@@ -136,7 +136,19 @@ b.transpose(0, 1); b.to_sparse(); b.to_sparse_bsc((1, 3)); k.to_sparse_csr(); k.
 torch.sparse.softmax(c, 1); c.ldexp(e); k@k.t().to_sparse_csc(); torch.crow_indices_copy(c);
 torch.crow_indices_copy(k); torch.col_indices_copy(b); torch.ccol_indices_copy(k);
 torch.row_indices_copy(k); torch.values_copy(b);
-torch.values_copy(x); torch.indices_copy(c); torch.row_indices_copy(x)
+torch.values_copy(x); torch.indices_copy(c); torch.row_indices_copy(x); torch.zeros_like(b);
+torch.zeros_like(b, layout=torch.sparse_csr); torch.zeros_like(c, layout=torch.sparse_bsr);
+torch.zeros_like(e, layout=torch.sparse_bsc); torch.empty_like(c, layout=torch.sparse_coo);
+torch.zeros_like(torch.ones(2, 3, 2).to_sparse_csr(dense_dim=1), layout=torch.sparse_csc);
+torch.zeros_like(torch.ones(2, 3, 2).to_sparse_csr(), layout=torch.sparse_csc);
+torch.zeros((2, 3), layout=torch.sparse_bsr); torch.empty((2, 3), layout=torch.sparse_bsc);
+torch.zeros((3,), layout=torch.sparse_csr); b.new_zeros(2, 2); b.new_ones(2, 2); c.new_ones(2, 2)._nnz();
+c.new_full((2, 2), 1.0)._nnz(); c.new_ones(2); c.new_tensor([1.0]); c.new(2, 2); k.new(); torch.select_copy(c, 0, 0);
+torch.select_copy(k, 1, 2); torch.select_copy(b, 0, 1); torch.select_copy(c, 0, 7); c.clone().resize_(2, 3);
+c.clone().resize_(3, 4); c.clone().resize_(1, 3); c.clone().resize_(0, 3); c.clone().resize_(2, 1);
+c.clone().resize_as_(e); c.clone().resize_as_sparse_(c); x.resize_as_sparse_(c); c.resize_as_sparse_(e);
+c.resize_as_sparse_(k); torch.ops.aten.threshold_backward(c, c, 0); torch.ops.aten.threshold_backward(b, b, 0);
+torch.ops.aten.threshold_backward(c, e, 0)
 """
 _OVERLOAD = re.compile(r"'aten::(\w+?)_?(\.\w+)?'")
 
@@ -157,7 +169,8 @@ c.nan_to_num(); c.norm(); c.any(); c.all(); c.logical_not(); c//2; c.expand(2, 3
 c.split(1); torch.cat([c, c]); torch.stack([c, c]); c.repeat(1, 1); c.mean(); c.mean(0); c.argmax(); c.cumsum(0);
 c.masked_fill(e>0, 1); torch.nn.functional.gelu(c); torch.nn.functional.dropout(c); torch.nn.functional.dropout(x);
 torch.nn.functional.dropout(x, 0.0); c+torch.ones(3); torch.ones(3)+c; c+1; c.clone().copy_(e); c.clone().copy_(x);
-c.clone().fill_(2); c.unbind(); k.unsqueeze(0); b.sort(); k.diagonal(); torch.alias_copy(k); torch.t_copy(c);
+c.clone().fill_(2); k*k; b*b; k*c; e*k; e*b; b*e; c+k; k+c; k+b;
+c.unbind(); k.unsqueeze(0); b.sort(); k.diagonal(); torch.alias_copy(k); torch.t_copy(c);
 list(k); x.unbind(); x.clone().pow_(2); x.clone().square_(); x.split(1); x.sort()
 """
 

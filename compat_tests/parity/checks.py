@@ -155,7 +155,7 @@ def grad(trial: Trial) -> dict[str, Any] | None:
 
 
 def sparse(trial: Trial) -> dict[str, Any]:
-    """Results for sparse inputs, and the gradients that these get; of sparse results, by the dense ones they stand for."""
+    """Results for sparse inputs, and gradients; those of sparse results by the dense ones that they stand for."""
     tensors = trial.tensors(requires_grad=None)
     result = trial.function(tensors)
     seen = {"result": result}

@@ -66,7 +66,8 @@ def cases(name: str, source: str, dtype: str, limit: int | None = None) -> tuple
     """Sample inputs of an operator, the same in every process.
 
     ``source`` is ``samples``, ``noncontiguous`` (the same with gaps between elements), ``reference`` (PyTorch's larger
-    set), ``sparse`` (those in every sparse layout that the operator takes) or ``errors``. Of more than ``limit`` samples so many are taken, evenly spread.
+    set), ``sparse`` (those in every sparse layout that the operator takes) or ``errors``. Of more than ``limit``
+    samples so many are taken, evenly spread.
     """
     info = op_infos()[name]
     seed = zlib.crc32(name.encode())

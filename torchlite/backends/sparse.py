@@ -186,6 +186,12 @@ class Sparse(Backend):
         check_fits(self_, result)
         write(self_, result)
 
+    def resize(self, t: Tensor, size: Sequence[int]) -> None:
+        """`resize_`, where a layout has a rule for it."""
+        if "resize_" not in self.writes:
+            raise missing_kernel_of("resize_", self)
+        self.writes["resize_"](t, size)
+
     def adopt(self, t: Tensor) -> None:
         """A tensor stays what it is when sparse values are written to it."""
 

@@ -10,6 +10,7 @@ from ..core.machine import Tensor, TensorBase, result_type
 from ..core.machine.registry import registry
 from ..core.values import broadcast_shapes, dt, not_implemented_for
 from ..core.values.errors import missing_kernel_of
+from ..core.values.layout import sparse_csr
 from ..operations.formulas import tensors
 from ..operations.places.writing import combine
 from ._compressed import as_coo, values_there
@@ -67,6 +68,15 @@ def _of_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
     array = _one(self)
     there = matched(coalesced(g.array), places(array)) if is_sparse(g) else at_places(g, array.indices)
     return like(self, array.with_values(there * (array.values > threshold)))
+
+
+@CompressedBackend.rule("threshold_backward")
+def _of_compressed_threshold(g: Tensor, self: Tensor, threshold: Any) -> Tensor:
+    for t in (g, self):
+        if not is_sparse(t):
+            raise RuntimeError(f"values expected sparse tensor layout but got {layout_name(t)}")
+    values = registry["threshold_backward"].apply(g.array.values, self.array.values, threshold)
+    return like(self, self.array.with_values(values))
 
 
 @CooBackend.rule("linalg_vector_norm")
@@ -320,6 +330,13 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
     for one, number in ((self, other), (other, self)):
         if is_compressed(one) and _is_number(number):
             return like(one, one.array.with_values(one.array.values * number))
+    if is_compressed(self) and self.array.blocked:
+        raise RuntimeError(
+            "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
+            f"{layout_name(self)}"
+        )
+    if (self if is_compressed(self) else other).layout is not sparse_csr:
+        raise RuntimeError("Expected result Tensor to be of format CSR")
     if is_compressed(self) and is_compressed(other):
         made = mul(as_coo(self), as_coo(other))
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
@@ -335,6 +352,11 @@ def _mul_compressed(self: Any, other: Any) -> Tensor:
 @CompressedBackend.rule("add")
 def _add_compressed(self: Any, other: Any, alpha: Any = 1) -> Tensor:
     if is_compressed(self) and is_compressed(other):
+        if self.array.by_rows is not other.array.by_rows:
+            by_columns = other if self.array.by_rows else self
+            raise RuntimeError(
+                f"crow_indices expected sparse row compressed tensor layout but got {layout_name(by_columns)}"
+            )
         made = add(as_coo(self), as_coo(other), alpha)
         return made.to_sparse(layout=self.layout, blocksize=self.array.blocksize or None)
     one, dense = (self, other) if is_compressed(self) else (other, self)

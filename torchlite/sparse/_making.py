@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backends.sparse import NAMES, Coo, compressed, coo, like, sparse_backend
+from ..backends.sparse import NAMES, Coo, compressed, coo, layout_name, like, sparse_backend
 from ..core.declare import Composite, publish, publish_python
 from ..core.machine import Tensor
 from ..core.values import dt, warn_once
@@ -15,7 +15,7 @@ from ..kernels import sparse as kernels
 from ..operations.formulas import tensors
 from ..operations.making.factory import IN_LAYOUTS
 from ._coo import at_places, coalesced, matched, nothing, places
-from ._family import OfTensors, is_compressed, is_coo
+from ._family import OfTensors, is_compressed, is_coo, is_sparse
 from ._invariants import check_sparse_tensor_invariants
 
 _OPTIONS = (
@@ -314,25 +314,50 @@ def in_layout(name: str) -> Callable[[Any], Any]:
     return keep
 
 
-def empty(laid: layout, size: Sequence[int], d: Any, backend: Any) -> Tensor:
+def empty(laid: layout, size: Sequence[int], d: Any, backend: Any, name: str = "empty") -> Tensor:
     """A sparse tensor without values."""
     if laid is sparse_coo:
         return nothing(tuple(size), len(size), tensors.empty(0, dtype=d, device=backend.device))
-    if laid not in (sparse_csr, sparse_csc) or len(size) < 2:
+    if len(size) < 2:
         raise RuntimeError(
-            f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
+            f"torch.{name}: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
         )
-    *batch, rows, columns = size
-    lines = rows if laid is sparse_csr else columns
-    starts = tensors.zeros((*batch, lines + 1), dtype=dt.int64, device=backend.device)
-    plain = starts.new_empty((*batch, 0))
-    return compressed(laid, starts, plain, tensors.empty((*batch, 0), dtype=d, device=backend.device), size)
+    if laid in (sparse_bsr, sparse_bsc):
+        raise RuntimeError(
+            f"{name}_sparse_compressed expected sparse compressed (non-block) tensor layout but got {NAMES[laid]}"
+        )
+    values = tensors.empty(0, dtype=d, device=backend.device)
+    return _without_values(laid, size, len(size) - 2, (), dt.int64, values)
 
 
-in_layout("zeros")(empty)
+def _without_values(
+    laid: layout, size: Sequence[int], batch: int, block: Sequence[int], index: dt.dtype, values: Tensor
+) -> Tensor:
+    """A tensor of a compressed layout that has none, with so many batch dimensions; `values` says their dtype."""
+    lines = size[batch] if laid in (sparse_csr, sparse_bsr) else size[batch + 1]
+    if block:
+        lines //= block[laid is sparse_bsc]
+    starts = values.new_zeros((*size[:batch], lines + 1), dtype=index)
+    plain = starts.new_empty((*size[:batch], 0))
+    return compressed(laid, starts, plain, values.new_empty((*size[:batch], 0, *block, *size[batch + 2 :])), size)
+
+
+in_layout("zeros")(lambda laid, size, d, backend: empty(laid, size, d, backend, "zeros"))
 in_layout("empty")(lambda laid, size, format_, d, backend: empty(laid, size, d, backend))
 in_layout("new_zeros")(lambda laid, self, size, d, backend: empty(laid, size, d, backend))
 in_layout("new_empty")(lambda laid, self, size, d, backend: empty(laid, size, d, backend))
+
+
+def _filled(laid: layout, self: Tensor, size: Sequence[int], *more: Any) -> Tensor:
+    """There are no values to fill in a compressed tensor of that size, and no kernel for one of coordinates."""
+    *_, d, backend = more
+    if laid is sparse_coo:
+        raise missing_kernel_of("fill_.Scalar", sparse_backend(backend, laid))
+    return empty(laid, size, d, backend)
+
+
+in_layout("new_ones")(_filled)
+in_layout("new_full")(_filled)
 
 
 @in_layout("ones")
@@ -346,20 +371,17 @@ in_layout("full")(_ones)
 @in_layout("zeros_like")
 def _nothing_like(laid: layout, t: Tensor, format_: Any, d: Any, backend: Any) -> Tensor:
     """A tensor of zeros: of coordinates, without values; of a compressed layout, with zeros where `t` has values."""
-    if laid is not t.layout:
-        if is_compressed(t) and laid in (sparse_bsr, sparse_bsc):
-            t = t.to_sparse(layout=laid, blocksize=t.array.blocksize or (1, 1))
-        elif is_compressed(t) and laid is sparse_coo:
-            return nothing(t.shape, len(t.array.batch) + 2, tensors.empty(0, dtype=d, device=backend.device))
-        else:
-            return empty(laid, t.shape, d, backend)
-    if laid is sparse_coo:
-        like_ = tensors.empty(0, dtype=d, device=backend.device)
-        return nothing(t.shape, t.array.sparse_dim, like_)
-    starts, plain, values = [part.to(backend.device) for part in t.array.parts()]
-    batch = len(t.array.batch)
-    none = [part.new_empty((*part.shape[:batch], 0, *part.shape[batch + 1 :])) for part in (plain, values.to(d))]
-    return compressed(laid, tensors.zeros_like(starts), *none, t.shape)  # type: ignore[call-arg]
+    values = tensors.empty(0, dtype=d, device=backend.device)
+    if laid is sparse_coo and is_sparse(t):
+        return nothing(t.shape, t.array.sparse_dim if is_coo(t) else len(t.array.batch) + 2, values)
+    block = t.array.blocksize if is_compressed(t) else ()
+    if bool(block) is not (laid in (sparse_bsr, sparse_bsc)) and laid is not sparse_coo:
+        said = f"cannot be specified for non-block layout {NAMES[laid]}"
+        said = said if block else "needs to be a tuple of size 2, but got 0"
+        raise RuntimeError(f"sparse_compressed_tensor_with_dims: blocksize {said}")
+    if not is_compressed(t):
+        return empty(laid, t.shape, d, backend)
+    return _without_values(laid, t.shape, len(t.array.batch), block, t.array.compressed.dtype, values)
 
 
 _MISSING = {"rand_like": "uniform_", "randn_like": "normal_"}  # without which there are no such tensors
@@ -370,6 +392,11 @@ def _like(name: str) -> Any:
 
     def make(laid: layout, t: Tensor, *more: Any) -> Tensor:
         *numbers, d, backend = more
+        if name == "empty_like" and laid is not t.layout and is_compressed(t):
+            raise RuntimeError(
+                "empty_like with different sparse layout is not supported (self is "
+                f"{layout_name(t)} but you requested {NAMES[laid]})"
+            )
         if name == "empty_like" and (laid is sparse_coo or laid is not t.layout):
             return _nothing_like(laid, t, None, d, backend)
         if laid is sparse_coo or laid is not t.layout or name == "rand_like":
@@ -392,6 +419,5 @@ def _refused(kernel: str) -> Any:
     return make
 
 
-for _name, _kernel in (("new_full", "fill_.Scalar"), ("new_ones", "fill_.Scalar"), ("rand", "uniform_"),
-                       ("randn", "normal_"), ("eye", "eye.m_out")):  # fmt: skip
+for _name, _kernel in (("rand", "uniform_"), ("randn", "normal_"), ("eye", "eye.m_out")):
     in_layout(_name)(_refused(_kernel))

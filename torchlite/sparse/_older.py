@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.sparse import layout_name
 from ..core.declare import Composite, describe, publish, publish_python, published
 from ..core.machine import Tensor
 from ..core.values.errors import missing_kernel_of
@@ -14,6 +15,19 @@ from ._family import is_compressed, is_coo
 @published("resize_as_sparse_(Tensor self, Tensor the_template)")
 def _resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     """Give a sparse tensor the size of another, and as many sparse dimensions."""
+    if is_compressed(self) or is_compressed(the_template):
+        for which, t in (("self", self), ("src", the_template)):
+            if not is_compressed(t):
+                raise RuntimeError(
+                    f"resize_as_sparse_compressed_: {which}  expected sparse compressed tensor layout but got "
+                    f"{layout_name(t)}"
+                )
+        if self.layout is not the_template.layout:
+            raise RuntimeError(
+                "resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: self "
+                f"({layout_name(self)}) and source ({layout_name(the_template)})"
+            )
+        return self.resize_(the_template.shape)
     return self.sparse_resize_(the_template.shape, the_template.sparse_dim(), the_template.dense_dim())
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backends.sparse import NAMES, CompressedBackend, Coo, CooBackend, compressed, coo
+from ..backends.sparse import NAMES, Compressed, CompressedBackend, Coo, CooBackend, compressed, coo
 from ..core.machine import Tensor
 from ..core.values import wrap_dim
+from ..core.values.errors import missing_kernel_of
 from ..core.values.layout import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from ..operations.formulas import tensors
 from ._family import is_coo, rule, tensor
@@ -205,6 +206,32 @@ def like_shape(t: Tensor, values: Tensor, dim: int) -> Tensor:
 @rule("unbind.int")
 def _unbind(t: Tensor, dim: int) -> Any:
     return tuple([t.select(dim, i) for i in range(t.shape[wrap_dim(dim, t.dim())])])
+
+
+@CompressedBackend.rule("select_copy")
+def _select_copy(t: Tensor, dim: int, index: int) -> Tensor:
+    try:
+        return _select_compressed(t, dim, index).clone()
+    except IndexError as error:
+        raise IndexError(str(error).replace("select()", "select_copy()")) from None
+
+
+@CompressedBackend.rule("resize_", in_place=True)
+def _resize(t: Tensor, size: Sequence[int]) -> None:
+    """Give a matrix of compressed rows more columns, or other rows; the last one has the values of those taken away."""
+    array = t.array
+    if t.layout is not sparse_csr or len(size) != 2 or t.dim() != 2:
+        raise missing_kernel_of("resize_", t.backend.real)
+    if size[1] < t.shape[1]:
+        raise RuntimeError(
+            "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original "
+            f"number of columns is {t.shape[1]} while the requested new number of columns is {size[1]}."
+        )
+    starts, rows = array.compressed, size[0]
+    more = starts.new_full((max(rows + 1 - starts.shape[0], 0),), array.nnz)
+    starts = tensors.cat([starts[: rows + 1], more])
+    starts[-1] = nnz = array.nnz if rows else 0
+    array.become(Compressed(t.layout, starts, array.plain[:nnz].clone(), array.values[:nnz].clone(), size))
 
 
 @CooBackend.rule("index_select")

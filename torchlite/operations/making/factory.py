@@ -24,6 +24,7 @@ from ...core.machine import (
 from ...core.native import native
 from ...core.state import local
 from ...core.values import CPU, get_default_device, out_of_memory, strided, warn
+from ...core.values.layout import COMPRESSED
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=None"
@@ -61,6 +62,12 @@ def factory(
         return call
 
     return publish
+
+
+def refuse_compressed(t: Tensor) -> None:
+    """Nothing is made of the kind of a tensor of one of the compressed layouts, since they are one kind in PyTorch."""
+    if t.layout in COMPRESSED:
+        raise RuntimeError(f"Cannot map DispatchKey SparseCsr{t.device.type.upper()} to a unique layout.")
 
 
 def refuse_pinned() -> None:

@@ -15,7 +15,7 @@ from ...core.native import quick
 from ...core.state import local
 from ...core.values import CPU, Array, dt, get_default_device, type_name, warn, warn_once
 from .copy import clone, convert
-from .factory import refuse_pinned
+from .factory import refuse_compressed, refuse_pinned
 
 _NUMBERS = (bool, int, float, complex)
 _PLAIN, _SEQUENCES = frozenset(_NUMBERS), frozenset((list, tuple))
@@ -244,6 +244,7 @@ _new_tensor = Signature(f"new_tensor(Tensor self, any data, *, {_NEW})")
 @method("new_tensor")
 def new_tensor(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype on its device."""
+    refuse_compressed(self)
     _, data, d, where, requires_grad = _new_tensor.bind((self, *args), kwargs)
     return _made(data, d or self.dtype, where or self.device, requires_grad, "tensor.new_tensor")
 

@@ -15,6 +15,7 @@ from ...core.values.device import device
 from ..shapes.shape import alias
 from .copy import convert
 from .factories import settled, uninitialized
+from .factory import refuse_compressed
 from .host_data import host_data
 from .storages import over_storage
 
@@ -104,6 +105,7 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
     for bit, key in ((self.is_conj(), "Conjugate"), (self.is_neg(), "Negative")):
         if bit:
             raise RuntimeError(f"DispatchKey {key} doesn't correspond to a device")
+    refuse_compressed(self)
     if self.is_sparse:
         return TYPES[self.type()](*args, **named)
     return constructed(args, named, self.dtype, self.device)

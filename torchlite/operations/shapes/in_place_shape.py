@@ -17,7 +17,7 @@ from ...core.memory import TypedStorage, UntypedStorage, grow, is_alone, movable
 from ...core.state import local
 from ...core.values import dtype as dt
 from ...core.values.arrays import DeviceLike
-from ...core.values.errors import forward_not_implemented, missing_kernel_of
+from ...core.values.errors import forward_not_implemented
 from ...core.values.layout import (
     channels_last,
     channels_last_3d,
@@ -166,7 +166,8 @@ def resize_(self: Tensor, size: Ints, memory_format: memory_format | None = None
 def _resized(self: Tensor, size: Ints, memory_format: memory_format | None = None) -> bool:
     """Give a tensor another size, and say whether it needed one."""
     if self.backend.layout is not strided:
-        raise missing_kernel_of("resize_", self.backend)
+        self.backend.resize(self, size)
+        return True
     strides = contiguous_strides(size)
     if memory_format not in (None, contiguous_format):
         if memory_format is preserve_format:
