@@ -114,10 +114,13 @@ class Alias:
 
 
 def _homes(module: ModuleType) -> list[Any]:
-    """The functions and classes that say of themselves that they are of this module."""
-    # What is published in torch may have its place in `torch.functional`.
-    names = ("torchlite", "torchlite.functional") if module.__name__ == "torch" else (module.__name__,)
-    return [value for value in vars(module).values() if getattr(value, "__module__", None) in names]
+    """The functions and classes that say of themselves that they are of this module, or of one in it."""
+    if module.__name__ == "torch":  # what is published there may have its place in `torch.functional`
+        names = ("torchlite", "torchlite.functional")
+        return [value for value in vars(module).values() if getattr(value, "__module__", None) in names]
+    inside = f"{module.__name__}."
+    told = [(value, getattr(value, "__module__", None)) for value in vars(module).values()]
+    return [value for value, home in told if isinstance(home, str) and f"{home}.".startswith(inside)]
 
 
 def _rename(homed: list[Any], root: str) -> None:

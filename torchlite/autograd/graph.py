@@ -24,6 +24,12 @@ __all__ = [
     "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
+for _function in (
+    get_gradient_edge, region_activation_memory_budget, set_override_stale_capture_stream,
+    set_warn_on_accumulate_grad_stream_mismatch,
+):  # fmt: skip
+    _function.__module__ = __name__
+
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a write to the memory of a tensor, or of several, that was made behind autograd's back."""

@@ -10,6 +10,7 @@ from torchlite.backends import base as base
 from torchlite.backends import cupy as cupy
 from torchlite.backends import cupy_kernels as cupy_kernels
 from torchlite.backends import cupy_memory as cupy_memory
+from torchlite.backends import cupy_random as cupy_random
 from torchlite.backends import cupy_waits as cupy_waits
 from torchlite.core.values.device import get_backend as get_backend
 from torchlite.backends import lazy as lazy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import Any
 
 from ..absent import placeholder
@@ -32,6 +33,11 @@ __all__ = [
     "supports_complex", *collectives.__all__, *errors.__all__, *messages.__all__, *objects.__all__, *options.__all__,
     *stores.__all__, *world.__all__,
 ]  # fmt: skip
+for _room in (collectives, messages, objects, options, world):  # where PyTorch has what they define
+    for _name in _room.__all__:
+        if isinstance(vars(_room)[_name], FunctionType):
+            vars(_room)[_name].__module__ = f"{__name__}.distributed_c10d"
+supports_complex.__module__, world.is_available.__module__ = f"{__name__}.distributed_c10d", __name__
 _MODULES = frozenset((  # loaded when first used
     "_functional_collectives", "_shard", "algorithms", "checkpoint", "fsdp", "launch", "nn", "optim", "run", "tensor",
     "utils",

@@ -260,3 +260,5 @@ def tensorboard_trace_handler(
 
 
 __getattr__ = later(__name__)
+for _function in (schedule, supported_activities, tensorboard_trace_handler):
+    _function.__module__ = f"{__name__}.profiler"

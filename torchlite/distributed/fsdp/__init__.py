@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...absent import placeholders
+from ...core.values.pickling import live_here
 from ...faces import later
 from . import api, composable, policies
 from .api import *
@@ -14,4 +15,5 @@ _ABSENT = ("DataParallelMeshDims", "OptimStateKeyType")
 globals().update(placeholders("torch.distributed.fsdp", " ".join(_ABSENT)))
 __all__ = ["FullyShardedDataParallel", *api.__all__, *composable.__all__, *policies.__all__, *_ABSENT]
 
+live_here(globals())
 __getattr__ = later(__name__)

@@ -1,5 +1,6 @@
 """Transforms of numbers (`scalar`), and of vectors and matrices (`vector`)."""
 
+from ...core.values.pickling import bear_name
 from .scalar import (
     AbsTransform,
     AffineTransform,
@@ -28,3 +29,7 @@ __all__ = [
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform",
     "TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform", "Transform", "identity_transform",
 ]  # fmt: skip
+
+for _name in (*__all__, "_InverseTransform"):  # as pickles name them
+    if _name != "identity_transform":
+        bear_name(globals()[_name], __name__)
