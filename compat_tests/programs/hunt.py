@@ -19,7 +19,7 @@ from .known import CRASH
 from .program import same_every_time
 from .report import CLASSES, explain, find_failures
 
-SECONDS = 60  # that a program may take
+SECONDS = 300  # that a program may take
 SHOWN = 1  # failures of a kind that are cut down to scripts
 
 
