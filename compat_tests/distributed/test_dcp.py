@@ -9,6 +9,7 @@ import pytest
 
 import torchlite
 
+from ..side_by_side import same_story
 from .ranks import run, start
 from .stories import near, plain
 from .test_fsdp import model, sharded
@@ -185,6 +186,30 @@ def test_files_of_torch_save_become_checkpoints_and_back(tmp_path):
         of[lib].torch_save_to_dcp(file, folder)
         of[other].dcp_to_torch_save(folder, back)
         assert plain(theirs.load(back, weights_only=False)) == plain(state)
+
+
+@same_story
+def test_states_of_parts_and_flat_states_of_optimizers(torch, tell):
+    states = importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict")
+    made = model(torch)
+    made[0].weight.requires_grad_(False)
+    groups = [{"params": list(made[2].parameters())}, {"params": list(made[3].parameters()), "lr": 0.3}]
+    optimizer = torch.optim.Adam(groups, lr=0.1)
+    further(torch, made, optimizer, 2)
+    for options in ({}, {"flatten_optimizer_state_dict": True}, {"ignore_frozen_params": True}):
+        chosen = states.StateDictOptions(**options)
+        kept, of_optimizer = states.get_state_dict(made, optimizer, options=chosen)
+        tell(sorted(kept), plain(sorted(of_optimizer.items())))
+        again = model(torch)
+        again[0].weight.requires_grad_(False)
+        groups = [{"params": list(again[2].parameters())}, {"params": list(again[3].parameters()), "lr": 0.5}]
+        other = torch.optim.Adam(groups, lr=0.2)
+        states.set_optimizer_state_dict(again, other, of_optimizer, options=chosen)
+        tell(plain(other.state_dict()))
+    for keep in (True, False):
+        chosen = states.StateDictOptions(keep_submodule_prefixes=keep)
+        tell(plain(states.get_model_state_dict(made, submodules={made[2]}, options=chosen)))
+    tell(plain(states.get_optimizer_state_dict(made, optimizer, submodules={made[2]})))
 
 
 def test_planners_say_what_is_written_and_read(tmp_path):

@@ -197,6 +197,12 @@ def frees(torch, tell):
     again.load_state_dict(pieces)
     for mine, model_of in zip(again.parameters(), made.parameters()):
         assert torch.equal(mine, model_of)
+    with unit.summon_full_params(made, offload_to_cpu=True), torch.no_grad():  # at which PyTorch fails without a GPU
+        for param in made.parameters():
+            assert param.device.type == "cpu"
+            param += 1
+    for mine, model_of in zip(again.parameters(), made.parameters()):
+        assert torch.equal(mine + 1, model_of)
     dist.destroy_process_group()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.machine import Tensor, functions
+from ...core.values import warn
 from ...core.values.pickling import bear_name
 from ...nn.modules.module import Module
 from ...nn.parallel.distributed import DistributedDataParallel
@@ -47,8 +48,14 @@ class StateDictOptions:
 bear_name(StateDictOptions, "torch.distributed.checkpoint.state_dict")
 
 
-def _checked(options: StateDictOptions | None) -> StateDictOptions:
+def _checked(options: StateDictOptions | None, submodules: set[Module] | None = None) -> StateDictOptions:
     options = options or StateDictOptions()
+    if submodules:  # which models' states heed, and those of optimizers do not
+        warn(
+            "Getting submodules only model/optim state_dict is deprecated and will be removed in 2.5. This feature can "
+            "be achieved by manually filtering out the state_dict returned from get_state_dict.",
+            FutureWarning,
+        )
     if options.broadcast_from_rank0 and not options.full_state_dict:
         raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
     return options
@@ -101,7 +108,7 @@ def get_model_state_dict(
     model: Module, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of a model, by its own names: whole tensors, or pieces of those that are sharded."""
-    options = _checked(options)
+    options = _checked(options, submodules)
     frozen = {name for name, param in model.named_parameters() if not param.requires_grad}
     with _kind(model, options):
         state = model.state_dict()
@@ -121,7 +128,7 @@ def get_optimizer_state_dict(
     model: Module, optimizers: Any, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of optimizers, by the names that parameters have in the model."""
-    options = _checked(options)
+    options = _checked(options, submodules)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
     names = _names(model)
     with _kind(model, options) as sharded:
@@ -130,11 +137,6 @@ def get_optimizer_state_dict(
             found = _of_shards(model, optimizer, options) if sharded else _by_names(optimizer, names)
             whole["state"].update(found["state"])
             whole["param_groups"] += found["param_groups"]
-    prefixes = tuple(_prefixes(model, submodules))
-    if prefixes != ("",):
-        whole["state"] = {name: state for name, state in whole["state"].items() if name.startswith(prefixes)}
-        for group in whole["param_groups"]:
-            group["params"] = [name for name in group["params"] if name.startswith(prefixes)]
     whole = _handed_out(whole, options)
     return flattened(whole) if options.flatten_optimizer_state_dict and whole else whole
 
