@@ -73,10 +73,10 @@ def _elements(general: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 and _is_written_plainly(self)
                 and (self.edge is other.edge is None or not mode.grad)
                 and source.shape == target.shape
-                and source.base is target.base is None
-                and source is not target
+                and (self is other or (source.base is target.base is None and source is not target))
             ):
-                self.backend.write(target, source)
+                if self is not other:
+                    self.backend.write(target, source)
                 return _counted(self)
         return general(self, *others, **named)
 
