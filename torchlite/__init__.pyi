@@ -107,6 +107,7 @@ from torchlite.autograd.grad_mode import no_grad as no_grad
 from torchlite import ops as ops
 from torchlite import optim as optim
 from torchlite import overrides as overrides
+from torchlite import package as package
 from torchlite._library.schema import parse_schema as parse_schema
 from torchlite import profiler as profiler
 from torchlite.queries import promote_types as promote_types

@@ -15,7 +15,7 @@ _QUANTISED = """
     torch.ao.* torch.quantization.* torch.nn.quantized.* torch.nn.intrinsic.*
     quantization ao qat quantizable intrinsic
 """
-_SEMI_STRUCTURED = "SparseSemiStructuredTensor* to_sparse_semi_structured *_sparse_semi_structured* _cslt_*"
+_SEMI_STRUCTURED = "*_sparse_semi_structured* _cslt_*"
 _LACKING = {
     "functions of pieces of tensors over meshes": "torch.distributed.tensor.experimental*",
     "losses of pieces (cross_entropy gathers a tensor over a mesh that is cut along its classes)":
@@ -24,7 +24,7 @@ _LACKING = {
     "graphs of functions (torch.compile and torch.jit run them as they are)":
         "torch.export.* torch._inductor.*",
     "modules of quantised tensors": _QUANTISED,
-    "semi-structured sparse tensors": _SEMI_STRUCTURED,
+    "kernels of semi-structured sparse tensors": _SEMI_STRUCTURED,
     "kernels of oneDNN (torch.nn.functional computes the same)": "mkldnn_* to_mkldnn",
     "TorchScript": "import_ir_module* parse_ir parse_type_comment merge_type_from_type_comment unify_type_list",
     "such devices": "ipu mtia hpu",

@@ -7,10 +7,12 @@ operator gives for tensors on the meta device.
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ._library.handlers import HANDLERS
 from ._library.infer_schema import infer_schema
 from ._library.schema import parse_schema
 from ._ops import Namespace, Operator, OpOverloadPacket, operator
@@ -21,7 +23,7 @@ from .core.values.device import device as device_of
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
     "impl_abstract", "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-    "register_vmap", "triton_op", "wrap_triton",
+    "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 
@@ -54,6 +56,9 @@ class CustomOpDef:
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> Any:
         return register_autocast(self, device_type, cast_inputs)
+
+    def register_torch_dispatch(self, torch_dispatch_class: type, fn: Callable[..., Any] | None = None, /) -> Any:
+        return register_torch_dispatch(self, torch_dispatch_class, fn)
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
@@ -190,6 +195,23 @@ class _SafeKernelFunction:
             raise RuntimeError(f"{self!r} is given a tensor on {found}")
         state = local.state
         return state.within(silent(state.mode), self._op, *args, **kwargs)
+
+
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: type, func: Callable[..., Any] | None = None, /, *, lib: Any = None
+) -> Any:
+    """Say what an operator does where a class with a `__torch_dispatch__` would be asked: one of tensors, or of modes.
+
+    `func(cls_or_mode, overload, types, args, kwargs)` is called in the place of the class's handler.
+    """
+    if func is None:
+        return lambda f: register_torch_dispatch(op, torch_dispatch_class, f, lib=lib)
+    overload = _of_any(op) if isinstance(op, str) else op._opoverload if isinstance(op, CustomOpDef) else op
+    key = overload, torch_dispatch_class
+    HANDLERS[key] = func
+    if lib is not None:
+        lib._undo.append(functools.partial(HANDLERS.pop, key, None))
+    return func
 
 
 def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:

@@ -25,6 +25,7 @@ from ..core.values import Array, contiguous_format, contiguous_strides, dt, get_
 from ..core.values.cached import cached
 from ..core.values.layout import channels_last_strides
 from .dispatched import factory_call, overload_named, parts_of, seen
+from .handlers import handler_for
 
 __all__ = ["Handed", "Instance", "call_classes", "hand_over", "restored", "types_among"]
 
@@ -147,7 +148,8 @@ def call_classes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     types = tuple(map(type, takers))
     mode = silent(state.mode)
     for taker in takers:
-        result = state.within(mode, taker.__torch_dispatch__, func, types, args, kwargs)
+        handler = handler_for(func, taker) or taker.__torch_dispatch__
+        result = state.within(mode, handler, func, types, args, kwargs)
         if result is not NotImplemented:
             return result
     raise declined(func, [], types)

@@ -12,6 +12,7 @@ from . import collectives, errors, group_methods, messages, objects, options, st
 from .buckets import _DEFAULT_FIRST_BUCKET_BYTES, GradBucket, _compute_bucket_assignment_by_size
 from .collectives import *
 from .collectives import _all_gather_base, _reduce_scatter_base
+from .debugging import breakpoint as breakpoint
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
 from .messages import *

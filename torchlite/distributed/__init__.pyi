@@ -41,12 +41,14 @@ from torchlite.distributed import backend as backend
 from torchlite.distributed.collectives import barrier as barrier
 from torchlite.distributed.messages import batch_isend_irecv as batch_isend_irecv
 from torchlite.distributed import batch_norm as batch_norm
+from torchlite.distributed.debugging import breakpoint as breakpoint
 from torchlite.distributed.collectives import broadcast as broadcast
 from torchlite.distributed.objects import broadcast_object_list as broadcast_object_list
 from torchlite.distributed import buckets as buckets
 from torchlite.distributed import call as call
 from torchlite.distributed import checkpoint as checkpoint
 from torchlite.distributed import collectives as collectives
+from torchlite.distributed import debugging as debugging
 from torchlite.distributed.world import destroy_process_group as destroy_process_group
 from torchlite.distributed import detail as detail
 from torchlite.distributed import device_mesh as device_mesh
@@ -127,6 +129,7 @@ AllreduceOptions: _type
 BarrierOptions: _type
 BroadcastOptions: _type
 GatherOptions: _type
+GroupName: _Any
 ProcessGroupGloo: _Missing
 ReduceOptions: _type
 ReduceScatterOptions: _type

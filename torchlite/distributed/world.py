@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NewType
 
 from ..core.values import warn
 from ..core.values.pickling import bear_name
@@ -23,8 +23,9 @@ from .rendezvous import rendezvous
 from .stores import PrefixStore, Store
 
 __all__ = [
-    "Backend", "BackendConfig", "GroupMember", "destroy_process_group", "get_backend", "get_backend_config",
-    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
+    "Backend", "BackendConfig", "GroupMember", "GroupName", "destroy_process_group", "get_backend",
+    "get_backend_config", "get_default_backend_for_device", "get_global_rank", "get_group_rank",
+    "get_node_local_rank", "get_pg_count",
     "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
     "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
     "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups",
@@ -56,6 +57,10 @@ class _WorldMeta(type):
     @WORLD.setter
     def WORLD(cls, group: ProcessGroup | None) -> None:
         _world.default_pg = group
+
+
+GroupName = NewType("GroupName", str)
+GroupName.__module__ = "torch.distributed.distributed_c10d"
 
 
 class group(metaclass=_WorldMeta):

@@ -16,10 +16,12 @@ from ._invariants import check_sparse_tensor_invariants
 from ._products import addmm, mm, sampled_addmm
 from ._reductions import log_softmax, softmax, sum
 from ._types import SPARSE_TYPES
+from .semi_structured import *
+from .semi_structured import __all__ as _SEMI_STRUCTURED
 
 __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
-    "spdiags", "spsolve", "sum",
+    "spdiags", "spsolve", "sum", *_SEMI_STRUCTURED,
 ]  # fmt: skip
 
 globals().update(SPARSE_TYPES)

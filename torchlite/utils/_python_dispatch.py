@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._library.dispatched import factory_call, given_to, overload_named, parts_of, seen
+from .._library.handlers import handler_for
 from .._library.instances import call_classes, declined, show_memory_of, take_form_of, types_among
 from .._ops import Tag, overload_of
 from ..core.machine import Tensor
@@ -74,7 +75,8 @@ class _Level:
         state = local.state
         types = types_among(args, kwargs)
         below = silent(state.mode).but(kernels=self.below)
-        made = state.within(below, self.mode.__torch_dispatch__, func, types, args, kwargs)
+        handler = handler_for(func, self.mode) or self.mode.__torch_dispatch__
+        made = state.within(below, handler, func, types, args, kwargs)
         if made is not NotImplemented:
             return made
         if isinstance(self.below, _Level):

@@ -9,11 +9,14 @@ from . import api, composable, policies
 from .api import *
 from .composable import *
 from .fully_sharded_data_parallel import FullyShardedDataParallel
+from .optimizer_state import OptimStateKeyType
 from .policies import *
 
-_ABSENT = ("DataParallelMeshDims", "OptimStateKeyType")
+_ABSENT = ("DataParallelMeshDims",)
 globals().update(placeholders("torch.distributed.fsdp", " ".join(_ABSENT)))
-__all__ = ["FullyShardedDataParallel", *api.__all__, *composable.__all__, *policies.__all__, *_ABSENT]
+__all__ = [
+    "FullyShardedDataParallel", "OptimStateKeyType", *api.__all__, *composable.__all__, *policies.__all__, *_ABSENT,
+]  # fmt: skip
 
 live_here(globals())
 __getattr__ = later(__name__)

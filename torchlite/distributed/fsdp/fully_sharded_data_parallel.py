@@ -29,7 +29,7 @@ from .api import (
 from .flat_parameter import FlatHandle
 from .groups import HYBRID, groups_of
 from .handle import Course
-from .optimizer_state import wanted_state, whole_state
+from .optimizer_state import rekeyed, wanted_state, whole_state
 from .sharded_state import load_whole, put_state
 from .wrap import wrap_inside
 
@@ -255,6 +255,14 @@ class FullyShardedDataParallel(Module):
         return total
 
     # ---- state dicts
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any], optim_state_key_type: Any, model: Module, optim_input: Any = None,
+        optim: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """An optimizer's state dict with its parameters called by their names, or by their numbers."""
+        return rekeyed(optim_state_dict, optim_state_key_type, model)
 
     @staticmethod
     def set_state_dict_type(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,24 @@ from ...core.machine import Tensor
 from .flat_parameter import FlatHandle
 
 Handles = Sequence[tuple[str, FlatHandle]]
+
+
+class OptimStateKeyType(enum.Enum):
+    """What parameters are called in an optimizer's state dict: by name, or by number."""
+
+    PARAM_NAME = enum.auto()
+    PARAM_ID = enum.auto()
+
+
+def rekeyed(state_dict: dict[str, Any], kind: Any, model: Any) -> dict[str, Any]:
+    """An optimizer's state dict with its parameters called by their names, or by their numbers."""
+    names = [name.replace("_fsdp_wrapped_module.", "") for name, _ in model.named_parameters()]
+    by_name = kind is OptimStateKeyType.PARAM_NAME
+    new = dict(enumerate(names)) if by_name else {name: at for at, name in enumerate(names)}
+    if all(key in new.values() for key in state_dict["state"]):
+        return state_dict
+    groups = [{**group, "params": sorted([new[p] for p in group["params"]])} for group in state_dict["param_groups"]]
+    return {"state": {new[key]: value for key, value in state_dict["state"].items()}, "param_groups": groups}
 
 
 def whole_state(model: Any, handles: Handles, optim: Any) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from ...core.machine import Tensor, functions
 from ...core.values import warn
 from .. import collectives as plain
 from ..reduction import ReduceOp
-from ..world import get_rank, get_world_size
+from ..world import get_rank, get_world_size, group
 
 __all__ = [
-    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
-    "scatter",
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "group", "reduce",
+    "reduce_scatter", "scatter",
 ]  # fmt: skip
 
 
