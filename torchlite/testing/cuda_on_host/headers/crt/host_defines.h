@@ -12,7 +12,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) alignas(n)
-#define __builtin_align__(n) alignas(n)
+#define __builtin_align__(n) __attribute__((aligned(n)))
 #define __device_builtin__
 #define __device_builtin_texture_type__
 #define __device_builtin_surface_type__
