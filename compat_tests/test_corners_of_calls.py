@@ -407,3 +407,18 @@ def test_what_was_accepted_in_silence(call):
 def test_more_dimensions_than_an_array_can_have():
     with pytest.raises(RuntimeError, match="at most 64 dimensions"):
         torchlite.zeros((1,) * 65)
+
+
+@same_story
+def test_a_refused_grid_tells_of_its_imaginary_part(torch, tell):
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        for d in (torch.complex64, torch.float32):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                with pytest.raises(RuntimeError, match="Expected 0D or 1D tensor"):
+                    torch.meshgrid(torch.ones(2, 2, dtype=d), indexing="ij")
+            tell([str(one.message).split(" (Triggered")[0] for one in told])
+    finally:
+        torch.set_warn_always(always)

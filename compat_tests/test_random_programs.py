@@ -15,8 +15,10 @@ import torchlite
 from .conftest import SEED
 from .programs.compare import differences
 from .programs.hunt import hunt
+from .programs.known import CHANCE
 from .programs.program import Run
 from .programs.record import recorded
+from .programs.report import Failure, by_chance
 
 RECORDED = list(recorded())
 COUNT = int(os.environ.get("TORCHLITE_PROGRAMS", "300"))
@@ -42,3 +44,8 @@ def test_recorded_program(program, expected):
         pytest.fail(
             "\n".join([step.line for step in program] + [f"# {difference}" for difference in found]), pytrace=False
         )
+
+
+def test_what_is_gone_when_looked_at_again_is_chance():
+    torch = pytest.importorskip("torch")
+    assert by_chance(Failure((), []), torch, torchlite) is CHANCE

@@ -76,7 +76,8 @@ def by_chance(failure: Failure, torch: ModuleType, module: ModuleType) -> Known 
     Or they do when nothing is drawn, so that float64 tells how far rounding goes.
     """
     program = failure.program
-    if any(compare(program, torch, torch) for _ in range(2)) or not compare(program, torch, module):
+    differs = failure.differences and compare(program, torch, module)
+    if not differs or any(compare(program, torch, torch) for _ in range(2)):
         return CHANCE
     rest = tuple(step for step in program if not DRAWS.search(step.line))
     if len(rest) == len(program) or rest[-1] is not program[-1] or {d.field for d in failure.differences} != {"values"}:

@@ -298,6 +298,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in tensors:
         if t.dim() > 1:
+            if t.dtype.is_complex:  # whose real part is what PyTorch prints
+                warn("Casting complex values to real discards the imaginary part")
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
     places = list(range(len(tensors)))
     if indexing == "xy":
