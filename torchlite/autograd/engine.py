@@ -59,20 +59,27 @@ def run(
     try:
         try:
             state.mode, state.task = mode, task
-            task.count(roots)
-            if goals is not None:
-                task.aim(goals)
-            task.drain(task.enter(roots), state.quiet)
-            task.call_back()
-        except Exception:
-            if mode.anomaly is not None:
-                mode.anomaly.tell(task)
-            raise
+            _run_nodes(task, roots, goals, state)
         finally:
             state.mode, state.task = outer_mode, outer_task
     finally:  # for an exception at the line above
         state.mode, state.task = outer_mode, outer_task
     return [] if goals is None else [task.captured.get(_place(edge)) for edge in goals]
+
+
+def _run_nodes(task: GraphTask, roots: Any, goals: Any, state: State) -> None:
+    """Run the nodes of a pass. What they raise, anomaly detection tells of."""
+    anomaly = state.mode.anomaly
+    try:
+        task.count(roots)
+        if goals is not None:
+            task.aim(goals)
+        task.drain(task.enter(roots), state.quiet)
+        task.call_back()
+    except Exception:
+        if anomaly is not None:
+            anomaly.tell(task)
+        raise
 
 
 def _task_of_pass(edge: Any, keep_graph: bool, waiting: Any, goals: Sequence[Tensor] | None) -> GraphTask:
