@@ -100,8 +100,9 @@ def test_every_public_name_has_a_signature(namespace: str) -> None:
     assert not silent
 
 
-# Names that are at home elsewhere than in PyTorch. Python looks for a class's source where it says that it lives, so
-# classes that share a file here say so; and functions that torch and one of its modules share have one home.
+# Names that are at home elsewhere than in PyTorch; `*` where files are not as PyTorch has them. Python looks for a
+# class's source where it says that it lives, so classes that share a file here say so; and functions that torch and
+# one of its modules share have one home.
 _ELSEWHERE = {
     "torch": "Future PyTorchFileReader ScriptModule",
     "torch.autograd": "enforce_grad_layout_policy",
@@ -109,12 +110,16 @@ _ELSEWHERE = {
     "torch.compiler": "compile",
     "torch.cuda": "empty_cache mem_get_info memory_allocated memory_reserved",
     "torch.cuda.amp": "amp_definitely_not_available custom_bwd custom_fwd",
-    "torch.distributed": "ReduceOp",
-    "torch.distributed.nn.functional": "ReduceOp",
+    "torch.distributed": "*",
+    "torch.distributed.checkpoint": "*",
+    "torch.distributed.fsdp": "*",
+    "torch.distributed.nn.functional": "*",
+    "torch.distributed.optim": "*",
     "torch.futures": "Future",
     "torch.jit": "ScriptModule",
     "torch.library": "infer_schema",
     "torch.masked": "as_masked_tensor masked_tensor",
+    "torch.package": "*",
     "torch.profiler": "ExecutionTraceObserver ProfilerAction profile",
     "torch.signal.windows": "*",
     "torch.sparse": "check_sparse_tensor_invariants sum",
@@ -138,6 +143,13 @@ def test_names_live_where_pytorch_has_them(namespace: str) -> None:
             elsewhere |= {name: (ours, theirs)} if ours != theirs else {}
     known = _ELSEWHERE.get(namespace, "").split()
     assert known == ["*"] or not elsewhere.keys() - set(known)
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "init_process_group", "isend", "broadcast_object_list", "is_available"])
+def test_collectives_live_where_pytorch_has_them(name: str) -> None:
+    ours, theirs = getattr(torchlite.distributed, name), getattr(torch.distributed, name)
+    assert ours.__module__ == f"torchlite{theirs.__module__.removeprefix('torch')}"
+    assert pickle.loads(pickle.dumps(ours)) is ours
 
 
 @pytest.mark.parametrize("name", torch.distributions.transforms.__all__)
