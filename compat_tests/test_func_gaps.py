@@ -137,6 +137,7 @@ test_refusals = told({
     "as_strided of two ranks": of_vmap(lambda torch, x: x.as_strided((2,), (1, 2), 0)),
     "rrelu": of_vmap(lambda torch, x: torch.nn.functional.rrelu(x)),
     "where": of_vmap(lambda torch, x: torch.where(x > 0)),
+    "places in each dimension": of_vmap(lambda torch, x: x.nonzero(as_tuple=True)),
     "in_dims list": lambda torch: torch.vmap(torch.mul, in_dims=[0, None])(ones(torch), ones(torch)),
     "no batch": lambda torch: torch.vmap(torch.mul, in_dims=(None, None))(ones(torch), ones(torch)),
     "out_dims float": lambda torch: torch.vmap(lambda x: (x, x), out_dims=(0, 1.5))(ones(torch)),

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..core.declare import Elementwise, Reduction
-from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading
+from ..core.machine.batching import BROADCAST, DIMENSIONS, DYNAMIC, FILLING, RANDOM, SHAPES, Leading, dynamic_shape
 from ..core.machine.operands import NO_TENSOR, tensors_in
 from ..core.machine.overrides import PLAIN
 from ..core.machine.tangent import Untouched, untouched
@@ -93,11 +93,7 @@ class BatchedBackend(Transform):
         elif rule is BROADCAST:
             results = self.broadcast(op, values)
         elif rule is DYNAMIC:
-            raise RuntimeError(
-                "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                f"aten::{op.signature.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you "
-                "need this feature."
-            )
+            raise RuntimeError(dynamic_shape(op.signature.name))
         elif rule is RANDOM or rule is FILLING:
             results = self.drawn(op, values, values[1:] if rule is FILLING else values)
         elif isinstance(rule, Leading):

@@ -67,6 +67,14 @@ def drawn(make: Callable[[tuple[int, ...]], Tensor], above: int = 0) -> Tensor:
     return dated(t)
 
 
+def dynamic_shape(name: str) -> str:
+    """What is said of an operation whose result's shape depends on values, where its operand is a batch."""
+    return (
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+    )
+
+
 def refuse_batch(operands: Sequence[Tensor], message: str) -> None:
     """Raise where an operand belongs to a running vmap."""
     levels = local.state.levels

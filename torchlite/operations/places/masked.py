@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...core.declare import Signature, describe, function, method, publish, published, sum_to
-from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch
+from ...core.machine import BROADCAST, DYNAMIC, Tensor, TensorBase, dispatch, needs_dispatch, refuse_batch
 from ...core.values import Array, Backend, Namespace, broadcast_shapes, dt, warn
 from ...core.values.errors import within
 from ..pointwise.selection import where
@@ -216,6 +216,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
         return nonzero_op.into(out, (input,))
     if not as_tuple:
         return nonzero_op.apply(input)
+    refuse_batch((input,), "Batching rule not implemented for aten::nonzero_numpy. We could not generate a fallback.")
     if not input.dim():
         input = input.unsqueeze(0)
     return tuple(nonzero_op.apply(input).unbind(1))

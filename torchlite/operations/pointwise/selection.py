@@ -17,7 +17,7 @@ from ...core.declare import (
     publish,
     publish_python,
 )
-from ...core.machine.batching import LEADING
+from ...core.machine.batching import LEADING, dynamic_shape, refuse_batch
 from ...core.machine.formulas import Symbol
 from ...core.machine.operands import converted, fitting_array, requires_grad, result_type
 from ...core.machine.out_dtypes import check_found, check_out_dtype
@@ -79,9 +79,14 @@ choose: Elementwise = Elementwise(
     numbers_count=True,
     real_parts=False,
 )
-where_true = Composite(
-    "where.condition(Tensor condition) -> Tensor[]", lambda condition: functions["nonzero"](condition, as_tuple=True)
-)
+
+
+def _where_true(condition: Tensor) -> Any:
+    refuse_batch((condition,), dynamic_shape("where"))
+    return functions["nonzero"](condition, as_tuple=True)
+
+
+where_true = Composite("where.condition(Tensor condition) -> Tensor[]", _where_true)
 where: Callable[..., Tensor] = publish(choose, where_true, method=False)
 publish_python(
     "where(Tensor self, Tensor condition, Operand other)",
