@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -34,8 +36,29 @@ def test_numbers_may_come_before_what_they_scale(torch, tell):
 def test_an_older_order_is_told_of():
     import torchlite as torch
 
-    with pytest.warns(UserWarning, match=r"This overload of addcmul_ is deprecated"):
-        torch.ones(2).addcmul_(0.5, torch.ones(2), torch.ones(2))
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=r"This overload of addcmul_ is deprecated"):
+            torch.ones(2).addcmul_(0.5, torch.ones(2), torch.ones(2))
+    finally:
+        torch.set_warn_always(False)
+
+
+def test_older_orders_are_told_of_once():
+    program = """
+import warnings, {} as torch
+x = torch.ones(2, 2)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    torch.add(x, 2, x), torch.addmm(2, x, x, x), x.addcmul_(2, x, x)
+print([str(warning.message).split(" (Triggered")[0] for warning in caught])
+"""
+    pytest.importorskip("torch")
+    ours, theirs = (
+        subprocess.run([sys.executable, "-c", program.format(name)], capture_output=True, text=True, check=True).stdout
+        for name in ("torchlite", "torch")
+    )
+    assert ours == theirs and "add(" in ours
 
 
 @same_story

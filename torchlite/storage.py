@@ -5,9 +5,18 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from .core.memory import TypedStorage, UntypedStorage, warn_typed_storage_removal
+from .core.memory import (
+    TypedStorage,
+    UntypedStorage,
+    _get_always_warn_typed_storage_removal,
+    _set_always_warn_typed_storage_removal,
+    warn_typed_storage_removal,
+)
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+__all__ = [
+    "TypedStorage", "UntypedStorage", "_get_always_warn_typed_storage_removal",
+    "_set_always_warn_typed_storage_removal",
+]  # fmt: skip
 
 _warn_typed_storage_removal = warn_typed_storage_removal
 

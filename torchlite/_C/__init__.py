@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import weakref
 from typing import Any
 
 from ..autograd import grad_mode, is_grad_enabled, is_inference_mode_enabled
@@ -14,6 +15,7 @@ from ..autograd.running import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from ..autograd.variable import _LegacyVariableBase
 from ..constants import has_lapack, has_mkl, has_openmp, has_spectral
 from ..core.machine.generator import Generator
 from ..core.machine.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
@@ -41,11 +43,13 @@ from ..overrides import has_torch_function as _has_torch_function
 from ..overrides import has_torch_function_unary as _has_torch_function_unary
 from ..overrides import has_torch_function_variadic as _has_torch_function_variadic
 from ..serialization.file_reader import PyTorchFileReader
-from . import _autograd, _functorch, _nn
+from ..testing._file_check import FileCheck
+from . import _autograd, _functions, _functorch, _nn
 from ._jit import *
 
 __all__ = [
-    "_autograd", "_nn", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
+    "FileCheck", "_LegacyVariableBase", "_WeakTensorRef", "_autograd", "_data_address", "_functions", "_nn",
+    "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_is_fwd_grad_enabled", "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "set_anomaly_enabled",
     "device", "dtype", "Generator", "layout", "memory_format", "DisableTorchFunction", "DisableTorchFunctionSubclass",
@@ -80,6 +84,24 @@ _VariableFunctionsClass = type(
 """Where pickles say that torch's functions are."""
 _TensorMeta = type(Tensor)
 _VariableFunctions = _VariableFunctionsClass()
+
+
+class _WeakTensorRef:
+    """A reference that does not keep a tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, TensorBase):
+            raise TypeError("expect tensor")
+        self._tensor = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._tensor() is None
+
+
+def _data_address(tensor: Tensor) -> int:
+    """Where the elements begin."""
+    return tensor.data_ptr()
 
 
 def _log_api_usage_once(event: Any) -> None:

@@ -32,7 +32,11 @@ class _VariableMeta(type):
         return isinstance(other, TensorBase)
 
 
-class Variable(metaclass=_VariableMeta):
+class _LegacyVariableBase:
+    """What `Variable` is a class of."""
+
+
+class Variable(_LegacyVariableBase, metaclass=_VariableMeta):
     """Another name for a tensor: `Variable(x, requires_grad=True)` is `x.detach()` that requires grad."""
 
     _execution_engine = _Engine()

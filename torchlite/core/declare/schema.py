@@ -410,7 +410,8 @@ class Signature:
             shown += ["*", "Tensor out = None"]
         warn_once(
             f"This overload of {self.name} is deprecated:\n\t{self.name}({', '.join(shown)})\n"
-            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method, not method)}"
+            f"Consider using one of the following signatures instead:\n\t{self.name}{self.shown(method, not method)}",
+            about="deprecated overloads",
         )
         return {p.name: number for p, number in zip(factors, numbers)}
 

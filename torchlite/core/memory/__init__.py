@@ -5,4 +5,11 @@ from __future__ import annotations
 from .relocation import grow, is_alone, share
 from .shared_memory import HOME, Resized, SharedPages, lend, movable, pages_behind, root
 from .storage import UntypedStorage
-from .typed_storage import STORAGES, TypedStorage, storage_name, warn_typed_storage_removal
+from .typed_storage import (
+    STORAGES,
+    TypedStorage,
+    _get_always_warn_typed_storage_removal,
+    _set_always_warn_typed_storage_removal,
+    storage_name,
+    warn_typed_storage_removal,
+)

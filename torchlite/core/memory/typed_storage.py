@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..machine import fitting_array
-from ..values import CPU, DeviceLike, dt, get_backend, type_name, warn_once
+from ..values import CPU, DeviceLike, dt, get_backend, type_name, warn, warn_once
 from ..values.device import device
 from .storage import _BYTE, UntypedStorage, _checked_size, _listing, in_range
 
@@ -21,9 +21,25 @@ _FORMS = (
 )
 
 
+_always_warns = False
+
+
+def _get_always_warn_typed_storage_removal() -> bool:
+    """Whether each use of a storage with a dtype is warned of, and not the first alone."""
+    return _always_warns
+
+
+def _set_always_warn_typed_storage_removal(always_warn: bool) -> None:
+    """Warn of each use of a storage with a dtype, or of the first alone."""
+    global _always_warns
+    if not isinstance(always_warn, bool):
+        raise AssertionError(f"always_warn must be bool, got {type_name(always_warn)}")
+    _always_warns = always_warn
+
+
 def warn_typed_storage_removal() -> None:
-    """Warn, once, that storages with a dtype will go."""
-    warn_once(
+    """Warn, once unless asked to do so always, that storages with a dtype will go."""
+    (warn if _always_warns else warn_once)(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
         "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
         "directly, use tensor.untyped_storage() instead of tensor.storage()"

@@ -38,6 +38,8 @@ live_here(globals())
 
 
 def __getattr__(name: str) -> Any:
+    if name == "grad":
+        return importlib.import_module("...nn.grad", __name__)
     if name in _LATER:
         return getattr(importlib.import_module(f"...{_LATER[name]}", __name__), name)
     raise AttributeError(explanation(f"torch.nn.functional.{name}"))

@@ -11,7 +11,7 @@ import numpy as np
 from ...backends.base import get_backend
 from ...core.declare import function, method
 from ...core.machine import Tensor, TensorBase, overridable, wrap
-from ...core.values import DeviceLike, dt, type_name
+from ...core.values import DeviceLike, dt, strided, type_name
 from ...core.values.device import device as Device
 from .host_data import from_numpy
 
@@ -100,6 +100,8 @@ def __dlpack__(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
 ) -> Any:
     """A capsule that hands this tensor's memory to another library."""
+    if self.layout is not strided:
+        raise BufferError("Can't export tensors with layout other than torch.strided")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():

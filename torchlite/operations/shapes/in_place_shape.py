@@ -222,11 +222,29 @@ def _in_storage(source: Any, d: dt.dtype) -> Tensor:
 def _set_tensor(self: Tensor, source: Any) -> Tensor:
     """Show the memory of `source`, a tensor or a storage, as it does."""
     source = _in_storage(source, self.dtype)
-    return _set_geometry(self, source, source.storage_offset(), source.array.shape, source.stride())
+    return _set_geometry(self, source, 0, source.array.shape, source.stride())
+
+
+def _check_room(self: Tensor, source: Tensor, offset: int, size: Ints, stride: Ints) -> None:
+    """That elements laid so lie in the source's storage, which grows only for a geometry that the tensor hasn't yet."""
+    if 0 in size or source.is_meta:
+        return
+    steps = stride or contiguous_strides(size)
+    if min(steps, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(steps)}")
+    if size != self.array.shape or steps != self.stride():
+        return
+    itemsize, room = source.dtype.itemsize, source.untyped_storage().nbytes()
+    needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, steps, strict=True)])) * itemsize
+    if needed > room:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {needed} are out of bounds for storage of size {room}"
+        )
 
 
 def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, stride: Ints) -> Tensor:
-    """Show the memory of `source`, a tensor or a storage, with another geometry."""
+    """Show the memory of `source`, a tensor or a storage, with another geometry, so far from where it begins."""
     source = _in_storage(source, self.dtype)
     if source.device != self.device:
         raise RuntimeError(
@@ -239,6 +257,8 @@ def _set_geometry(self: Tensor, source: Any, storage_offset: int, size: Ints, st
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {source.dtype.cname} to a tensor of type {self.dtype.cname}")
+    storage_offset += source.storage_offset()
+    _check_room(self, source, storage_offset, size, stride)
     if local.state.mode.grad:
         check_writable(self, False)
     if moves(self):
