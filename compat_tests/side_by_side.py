@@ -114,7 +114,9 @@ def uncollected(program: Callable[[], Any]) -> list[str]:
     Objects of others don't count: a thread that happens to end meanwhile drops some of its own.
     """
     program()
-    gc.collect()
+    for _ in range(10):  # what is freed may have held, out of the collector's sight, what another round finds
+        if not gc.collect():
+            break
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:

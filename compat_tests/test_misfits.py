@@ -42,11 +42,14 @@ def test_what_does_not_fit_is_refused_as_in_pytorch(call: str) -> None:
 
 @pytest.mark.parametrize("call", ["torch.add(x, 3, x)", "torch.addcmul(x, 5, x, x)", "x.addcdiv(7, x, x)"])
 def test_overloads_of_old_are_told_of_as_in_pytorch(call: str) -> None:
-    torch.set_warn_always(True)
     told = []
     for library in (torch, torchlite):
-        with pytest.warns(UserWarning) as seen:
-            eval(call, {"torch": library, "x": library.ones(2)})
+        library.set_warn_always(True)
+        try:
+            with pytest.warns(UserWarning) as seen:
+                eval(call, {"torch": library, "x": library.ones(2)})
+        finally:
+            library.set_warn_always(False)
         told.append(str(seen[0].message).split(" (Triggered internally")[0])
     assert told[0] == told[1]
 

@@ -18,11 +18,12 @@ _FAR = 1 << 63  # numbers nearer to zero fit into float32, float64 and int64
 
 def put(name: str, zeros: bool = False, numbers: bool = False, tensors: bool = False) -> None:
     """Let the plain cases of an in-place method be done at once, natively or in Python."""
-    general = getattr(Tensor, name)
+    general: Any = getattr(Tensor, name)
     if native is not None:
         made = accelerated(native.put, general, zeros, numbers, tensors)
     else:
         made = public[general] = _elements(general) if tensors else _number(general, None if numbers else 0)
+        made.__wrapped__ = general.__wrapped__
     functions[name] = named(made, general)
     setattr(Tensor, name, made)
 
@@ -42,13 +43,13 @@ def _counted(t: Tensor) -> Tensor:
     return t
 
 
-def _number(general: Callable[..., Tensor], number: int | None) -> Callable[..., Tensor]:
+def _number(general: Callable[..., Tensor], number: int | None) -> Any:
     """A method that puts a number into a tensor: the same at each call, or else the one that it is given."""
     given = number is None
 
     def call(self: Tensor, *value: Any, **named: Any) -> Tensor:
         mode = local.state.mode
-        if mode.plain and len(value) == given and not named:
+        if mode.plain and len(value) == given and not named and self.__class__ in PLAIN:
             wanted: Any = value[0] if given else number
             kind = wanted.__class__
             fits = self.dtype in (WHOLE if kind is int else PRECISE) and (kind is int or kind is float)
@@ -60,12 +61,12 @@ def _number(general: Callable[..., Tensor], number: int | None) -> Callable[...,
     return call
 
 
-def _elements(general: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _elements(general: Callable[..., Tensor]) -> Any:
     """A method that puts another tensor's elements into one of its shape and dtype."""
 
     def call(self: Tensor, *others: Any, **named: Any) -> Tensor:
         mode = local.state.mode
-        if mode.plain and len(others) == 1 and not named and others[0].__class__ in PLAIN:
+        if mode.plain and len(others) == 1 and not named and others[0].__class__ in PLAIN and self.__class__ in PLAIN:
             source, target, other = others[0].array, self.array, others[0]
             if (
                 self.dtype is other.dtype
