@@ -17,7 +17,8 @@ import functools
 import gc
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -106,6 +107,16 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (float, complex)) and isinstance(b, (int, float, complex)):
         return a == pytest.approx(b, rel=1e-5, abs=1e-7, nan_ok=True)
     return bool(a == b)
+
+
+@contextmanager
+def warning_always(library: Any) -> Iterator[None]:
+    """Inside, what a library warns of once it warns of each time, whatever ran before."""
+    library.set_warn_always(True)
+    try:
+        yield
+    finally:
+        library.set_warn_always(False)
 
 
 def uncollected(program: Callable[[], Any]) -> list[str]:

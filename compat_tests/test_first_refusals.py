@@ -8,6 +8,8 @@ import pytest
 
 import torchlite
 
+from .side_by_side import warning_always
+
 torch = pytest.importorskip("torch")
 
 
@@ -16,13 +18,11 @@ def outcome(library, program):
     error = None
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        library.set_warn_always(True)
         try:
-            exec(program, {"torch": library, "F": library.nn.functional, **PRELUDE[library]})
+            with warning_always(library):
+                exec(program, {"torch": library, "F": library.nn.functional, **PRELUDE[library]})
         except Exception as raised:
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0]}"
-        finally:
-            library.set_warn_always(False)
     return error, [str(warning.message).partition("\n")[0].partition(" (Triggered")[0] for warning in seen]
 
 

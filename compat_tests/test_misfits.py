@@ -6,7 +6,7 @@ import pytest
 
 import torchlite
 
-from .side_by_side import same_story
+from .side_by_side import same_story, warning_always
 
 torch = pytest.importorskip("torch")
 
@@ -44,12 +44,8 @@ def test_what_does_not_fit_is_refused_as_in_pytorch(call: str) -> None:
 def test_overloads_of_old_are_told_of_as_in_pytorch(call: str) -> None:
     told = []
     for library in (torch, torchlite):
-        library.set_warn_always(True)
-        try:
-            with pytest.warns(UserWarning) as seen:
-                eval(call, {"torch": library, "x": library.ones(2)})
-        finally:
-            library.set_warn_always(False)
+        with warning_always(library), pytest.warns(UserWarning) as seen:
+            eval(call, {"torch": library, "x": library.ones(2)})
         told.append(str(seen[0].message).split(" (Triggered internally")[0])
     assert told[0] == told[1]
 

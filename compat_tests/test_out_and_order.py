@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 
-from .side_by_side import same_story
+from .side_by_side import same_story, warning_always
 
 
 def _tried(tell, call):
@@ -36,12 +36,8 @@ def test_numbers_may_come_before_what_they_scale(torch, tell):
 def test_an_older_order_is_told_of():
     import torchlite as torch
 
-    torch.set_warn_always(True)
-    try:
-        with pytest.warns(UserWarning, match=r"This overload of addcmul_ is deprecated"):
-            torch.ones(2).addcmul_(0.5, torch.ones(2), torch.ones(2))
-    finally:
-        torch.set_warn_always(False)
+    with warning_always(torch), pytest.warns(UserWarning, match=r"This overload of addcmul_ is deprecated"):
+        torch.ones(2).addcmul_(0.5, torch.ones(2), torch.ones(2))
 
 
 def test_older_orders_are_told_of_once():

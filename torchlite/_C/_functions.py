@@ -12,12 +12,16 @@ from ..core.machine import Tensor
 __all__ = ["DelayedError", "UndefinedGrad"]
 
 
+def _handed_on(inputs: tuple[Tensor, ...]) -> Any:
+    made = tuple([t.view_as(t) for t in inputs])
+    return made[0] if len(made) == 1 else made
+
+
 class _Error(Function):
     @staticmethod
     def forward(ctx: Any, message: str, *inputs: Tensor) -> Any:
         ctx.message = message
-        made = tuple([t.view_as(t) for t in inputs])
-        return made[0] if len(made) == 1 else made
+        return _handed_on(inputs)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
@@ -27,8 +31,7 @@ class _Error(Function):
 class _UndefinedGrad(Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Any:
-        made = tuple([t.view_as(t) for t in inputs])
-        return made[0] if len(made) == 1 else made
+        return _handed_on(inputs)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:

@@ -127,6 +127,7 @@ _MADE_OF: dict[str, Callable[..., Any]] = {
     "_linear.bias": lambda bias, x, weight: _linear(x, weight, bias),
 }
 
+
 def _pooled(g: Tensor, self: Tensor, indices: Tensor) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
     """The gradient of a pool, which is told of the windows too."""
     task: Any = local.state.task

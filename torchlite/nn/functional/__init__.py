@@ -28,6 +28,7 @@ from ._spatial import _unpool_output_size
 
 # Found where they are when asked for: they are made after this module.
 _LATER = {
+    "grad": "nn",
     **dict.fromkeys(("_single", "_pair", "_triple", "_list_with_default"), "nn.modules.utils"),
     **dict.fromkeys(
         ("handle_torch_function", *[f"has_torch_function{of}" for of in ("", "_unary", "_variadic")]), "overrides"
@@ -38,8 +39,6 @@ live_here(globals())
 
 
 def __getattr__(name: str) -> Any:
-    if name == "grad":
-        return importlib.import_module("...nn.grad", __name__)
     if name in _LATER:
         return getattr(importlib.import_module(f"...{_LATER[name]}", __name__), name)
     raise AttributeError(explanation(f"torch.nn.functional.{name}"))

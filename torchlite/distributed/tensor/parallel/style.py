@@ -147,6 +147,11 @@ class SequenceParallel(ParallelStyle):
         return f"SequenceParallel(sequence_dim={dim}, use_local_output={self.use_local_output})"
 
 
+def _relaid(mesh: DeviceMesh, local: bool, value: Any, layout: Placement | None, wanted: Placement | None) -> Any:
+    """A value that lies so, as it is wanted; one without a layout as it is."""
+    return value if layout is None else _given(_placed(value, mesh, layout, wanted), local)
+
+
 def _several(layouts: Layouts) -> tuple[Placement | None, ...] | None:
     return (layouts,) if isinstance(layouts, Placement) else layouts
 
@@ -179,10 +184,8 @@ class PrepareModuleInput(ParallelStyle):
             )
 
     def _one(self, mesh: DeviceMesh, value: Any, layout: Placement | None, wanted: Placement | None) -> Any:
-        if layout is None:
-            return value
-        assert isinstance(value, Tensor), "expecting input to be a torch.Tensor!"
-        return _given(_placed(value, mesh, layout, wanted), self.use_local_output)
+        assert layout is None or isinstance(value, Tensor), "expecting input to be a torch.Tensor!"
+        return _relaid(mesh, self.use_local_output, value, layout, wanted)
 
     def _positional(self, inputs: Any, mesh: DeviceMesh) -> Any:
         if self.input_layouts is None:
@@ -227,11 +230,9 @@ class PrepareModuleOutput(ParallelStyle):
         values: Sequence[Any] = outputs if isinstance(outputs, tuple) else (outputs,)
         if len(values) != len(self.output_layouts):
             raise ValueError("module outputs and output_layouts should have same length!")
-        given = [
-            value if layout is None else _given(_placed(value, mesh, layout, wanted), self.use_local_output)
-            for value, layout, wanted in zip(values, self.output_layouts, self.desired_output_layouts)
-        ]
-        return given[0] if len(given) == 1 else tuple(given)
+        relaid = partial(_relaid, mesh, self.use_local_output)
+        given = tuple(map(relaid, values, self.output_layouts, self.desired_output_layouts))
+        return given[0] if len(given) == 1 else given
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         module.register_forward_hook(lambda _, inputs, outputs: self._given(outputs, device_mesh))
