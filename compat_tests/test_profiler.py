@@ -214,6 +214,92 @@ def test_traces_are_written(tmp_path) -> None:
         assert json.load(file)["traceEvents"][0]["name"] == "aten::mul"
 
 
+@same_story
+def test_memory_is_that_of_tensors(torch, tell):
+    """Operations have what they make, and what goes between them stands alone."""
+    module = import_module(f"{torch.__name__}.profiler")
+    net, x = torch.nn.Linear(3, 4), torch.ones(5, 3)
+    with module.profile(profile_memory=True) as p:
+        y = net(x)
+        z = y.relu().sum()
+        del y
+        z.backward()
+        a = torch.zeros(1000)
+        b = a + a
+        c = b.view(10, 100).t()
+        del a, b
+        c.mul_(2)
+        del c
+    used = {e.key: e.cpu_memory_usage for e in p.key_averages()}
+    tell({name: used[f"aten::{name}"] for name in ("linear", "relu", "zeros", "add", "mm", "view", "t", "mul_")})
+    tell([e.cpu_memory_usage for e in p.events() if e.name == "[memory]" and abs(e.cpu_memory_usage) > 100])
+    table = p.key_averages().table(sort_by="self_cpu_memory_usage")
+    tell(table.split("\n")[1].split("  ")[-8:], re.findall(r"aten::add .*(3\.91 KB +3\.91 KB) +1 ", table))
+
+
+@same_story
+def test_memory_in_traces(torch, tell, tmp_path):
+    module = import_module(f"{torch.__name__}.profiler")
+    with module.profile(profile_memory=True) as p:
+        a = torch.zeros(1000)
+        b = torch.zeros(3, 100)
+        del a, b
+    p.export_chrome_trace(str(tmp_path / "trace.json"))
+    seen = [e for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if e["name"] == "[memory]"]
+    tell([(e["ph"], e["cat"], e["s"], e["args"]["Bytes"], e["args"]["Total Allocated"]) for e in seen])
+    tell(*[seen[i]["args"]["Addr"] == seen[j]["args"]["Addr"] for i, j in ((0, 2), (1, 3), (0, 1))])
+
+
+@same_story
+def test_memory_over_time_is_written_by_what_it_is_for(torch, tell, tmp_path):
+    module = import_module(f"{torch.__name__}.profiler")
+    net, x = torch.nn.Linear(30, 40), torch.ones(50, 30)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    options = {"record_shapes": True, "with_stack": True}
+    with module.profile(profile_memory=True, **options) as p:
+        loss = net(x).relu().sum()
+        loss.backward()
+        optimizer.step()
+    with pytest.warns(FutureWarning, match="export_memory_timeline") as told:
+        p.export_memory_timeline(str(tmp_path / "sizes.json"), device="cpu")
+        p.export_memory_timeline(str(tmp_path / "sizes.json.gz"), device="cpu")
+        p.export_memory_timeline(str(tmp_path / "all.raw.json.gz"), device="cpu")
+    tell(str(told[0].message))
+    times, sizes = json.loads((tmp_path / "sizes.json").read_text())
+    assert json.loads(gzip.decompress((tmp_path / "sizes.json.gz").read_bytes())) == [times, sizes]
+    tell(len(times) == len(sizes), times == sorted(times), len(sizes[0]))
+    parameters, inputs, gradients = 1, 3, 6
+    tell(sizes[0][parameters], sizes[0][inputs], sizes[-1][gradients])
+    changes = json.loads(gzip.decompress((tmp_path / "all.raw.json.gz").read_bytes()))
+    tell(sorted(c for c in changes if c[1] == 1))
+    with module.profile(profile_memory=True) as p, pytest.raises(ValueError) as refused, pytest.warns(FutureWarning):
+        p.export_memory_timeline(str(tmp_path / "no.json"), device="cpu")
+    tell(str(refused.value))
+
+
+def test_memory_over_time_is_drawn(tmp_path) -> None:
+    net = torchlite.nn.Linear(30, 40)
+    optimizer = torchlite.optim.Adam(net.parameters())
+    with torchlite.profiler.profile(profile_memory=True, record_shapes=True, with_stack=True) as p:
+        net(torchlite.ones(5, 30)).sum().backward()
+        optimizer.step()
+    with pytest.warns(FutureWarning):
+        p.export_memory_timeline(str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert {"parameter", "optimizer_state", "gradient"} <= set(re.findall(r"&#9632; (\w+)", page))
+    state = [r.nbytes for r in p.events().memory if r.allocation.category.name == "OPTIMIZER_STATE" and r.time >= 0]
+    assert sum(n for n in state if n > 0) >= 2 * 4 * (30 * 40 + 40)
+    assert "own memory" in p._repr_html_()
+
+
+def test_memory_of_transforms_and_sparse_tensors_is_seen() -> None:
+    with torchlite.profiler.profile(profile_memory=True) as p:
+        torchlite.func.vmap(torchlite.sin)(torchlite.ones(1000))
+        torchlite.ones(1000).to_sparse()
+    assert sum(r.nbytes for r in p.events().memory) == 0
+    assert {r.nbytes for r in p.events().memory} >= {4000, 8000}
+
+
 def test_errors_leave_nothing_on() -> None:
     x = torchlite.ones(3)
     with pytest.raises(RuntimeError), profiler.profile() as p, profiler.record_function("fails"):
@@ -231,8 +317,8 @@ def test_stacks_show_who_called() -> None:
 
 
 def test_what_is_not_recorded_says_so() -> None:
-    with pytest.warns(UserWarning, match="does not record memory"):
-        profiler.profile(profile_memory=True)
+    with pytest.warns(UserWarning, match="does not record floating point operations"):
+        profiler.profile(with_flops=True)
     with pytest.raises(NotImplementedError, match="emit_nvtx"):
         profiler.emit_nvtx()
 

@@ -38,6 +38,7 @@ from torchlite.core.values.pickling import live_here as live_here
 from torchlite.autograd import nested_io as nested_io
 from torchlite.autograd.grad_mode import no_grad as no_grad
 from torchlite.autograd import profiler as profiler
+from torchlite.autograd import profiler_memory as profiler_memory
 from torchlite.autograd import profiler_records as profiler_records
 from torchlite.autograd import profiler_util as profiler_util
 from torchlite.autograd import running as running

@@ -26,6 +26,8 @@ from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 if TYPE_CHECKING:
     import os
 
+    from .profiler_memory import Allocation, MemoryRecord, MemoryWatch
+
 __all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "EventList", "FunctionEvent", "FunctionEventAvg"]
 
 # Functions that PyTorch's operations have other names for.
@@ -44,14 +46,22 @@ _COMPOSITE = frozenset((
 class Recorder:
     """Writes down what happens and when; what happens inside something else becomes its child."""
 
-    def __init__(self, shapes: bool, stacks: bool) -> None:
+    def __init__(self, shapes: bool, stacks: bool, memory: bool = False) -> None:
         self.shapes = shapes
         self.stacks = stacks
+        self.memory: MemoryWatch | None = None
+        if memory:
+            from .profiler_memory import MemoryWatch
+
+            self.memory = MemoryWatch(self.note)
+        self.records: list[MemoryRecord] = []
+        self.allocated = 0
         self.events: list[FunctionEvent] = []
         self.open: list[FunctionEvent] = []
         self.entering = False
         self.thread = threading.get_ident()
         self.start = time.perf_counter_ns()
+        self.began = time.time_ns()
         self.operations = {name.partition(".")[0] for name in registry} | functions.keys() | _COMPOSITE
 
     def now(self) -> float:
@@ -88,6 +98,23 @@ class Recorder:
             event.is_user_annotation = True
             self.events.append(event)
 
+    def note(self, allocation: Allocation, nbytes: int) -> None:
+        """Write down that memory came or went: in what is open, or by itself."""
+        from .profiler_memory import MemoryRecord
+
+        now, thread = self.now(), threading.get_ident()
+        if allocation.older and nbytes > 0:
+            self.records.append(MemoryRecord(-1, thread, allocation, nbytes, 0))
+            return
+        self.allocated += nbytes
+        self.records.append(MemoryRecord(now, thread, allocation, nbytes, self.allocated))
+        around = self.open if thread == self.thread else []
+        if not around:
+            alone = FunctionEvent(len(self.events) + 1, "[memory]", thread, now, now, cpu_memory_usage=nbytes)
+            self.events.append(alone)
+        for event in around:
+            event.cpu_memory_usage += nbytes
+
     def admits(self) -> bool:
         """Whether a call that comes to the door has been written down and may pass."""
         entering, self.entering = self.entering, False
@@ -98,10 +125,14 @@ class Recorder:
         title = f"aten::{name}"
         known = name in self.operations or name.removesuffix("_") in self.operations
         again = bool(self.open) and self.open[-1].name == title  # a public function that calls another for its work
+        if self.memory is not None:
+            self.memory.meet([*args, *kwargs.values()])
         event = self.begin(title, args) if known and not again else None
         self.entering = True
         try:
             result = function(*args, **kwargs)
+            if self.memory is not None:
+                self.memory.made([result])
             if event is not None and isinstance(result, TensorBase) and result.grad_fn is not None:
                 event.sequence_nr = result.grad_fn.sequence_nr
             return result
@@ -126,8 +157,14 @@ class NodeRecorder:
         whole = self.recorder.begin(f"autograd::engine::evaluate_function: {name_of(node)}")
         inner = self.recorder.begin(name_of(node), grads)
         whole.sequence_nr = inner.sequence_nr = node.sequence_nr
+        memory = self.recorder.memory
+        if memory is not None:
+            memory.meet(grads)
         try:
-            return node.apply(grads) if self.anomaly is None else self.anomaly.watch(node, grads)
+            results = node.apply(grads) if self.anomaly is None else self.anomaly.watch(node, grads)
+            if memory is not None:
+                memory.made_backward(results, node.next_edges)
+            return results
         finally:
             self.recorder.end(whole)
 
@@ -162,7 +199,6 @@ class profile(Switch):
         for asked, what in (
             (use_cuda or use_device, "times on devices other than the CPU"),
             (with_flops, "floating point operations"),
-            (profile_memory, "memory"),
             (with_modules, "modules"),
         ):
             if asked:
@@ -170,7 +206,8 @@ class profile(Switch):
         self.enabled = enabled
         self.record_shapes = record_shapes
         self.with_stack = with_stack
-        self.function_events: Any = EventList() if enabled else None
+        self.profile_memory = profile_memory
+        self.function_events: Any = EventList(profile_memory=profile_memory) if enabled else None
         self.finished = False
         self.entered = False
         self._recorder: Recorder | None = None
@@ -184,7 +221,7 @@ class profile(Switch):
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._recorder = Recorder(self.record_shapes, self.with_stack)
+        self._recorder = Recorder(self.record_shapes, self.with_stack, self.profile_memory)
         super().__enter__()
         return self
 
@@ -196,7 +233,8 @@ class profile(Switch):
             return
         if recorder.open:
             recorder.end(recorder.open[0])
-        self.function_events = EventList(recorder.events)
+        self.function_events = EventList(recorder.events, profile_memory=self.profile_memory)
+        self.function_events.memory, self.function_events.began = recorder.records, recorder.began
         self.finished = True
 
     def key_averages(

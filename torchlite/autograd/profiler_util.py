@@ -6,8 +6,12 @@ import enum
 import json
 import os
 import weakref
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .profiler_memory import MemoryRecord
 
 
 class DeviceType(enum.IntEnum):
@@ -40,9 +44,11 @@ class _Timed:
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
+    cpu_memory_usage: int
+    self_cpu_memory_usage: int
     # What is not measured here.
     device_time = device_time_total = self_device_time_total = 0.0
-    cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = 0
+    device_memory_usage = self_device_memory_usage = 0
     device_time_str = device_time_total_str = self_device_time_total_str = "0.000us"
     device_type = DeviceType.CPU
     use_device: str | None = None
@@ -89,6 +95,7 @@ class FunctionEvent(_Timed):
     is_remote: bool = False
     is_legacy: bool = False
     is_user_annotation: bool = False
+    cpu_memory_usage: int = 0  # the bytes that came while it ran, less those that went
     time_range: Interval = field(init=False)
     parent: weakref.ref[FunctionEvent] | None = field(default=None, init=False)  # which owns this event
     cpu_children: list[FunctionEvent] = field(default_factory=list, init=False)
@@ -126,12 +133,17 @@ class FunctionEvent(_Timed):
         """The time spent in none of the events inside."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
+    @property
+    def self_cpu_memory_usage(self) -> int:  # type: ignore[override]
+        """The bytes that came in none of the events inside, less those that went."""
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
+
     def __repr__(self) -> str:
         return (
             f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} "
             f"start_us={self.time_range.start} end_us={self.time_range.end} "
             f"cpu_children={[child.id for child in self.cpu_children]} thread={self.thread} "
-            f"input_shapes={self.input_shapes}>"
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
         )
 
 
@@ -143,6 +155,8 @@ class FunctionEventAvg(_Timed):
     count: int = 0
     cpu_time_total: float = 0.0
     self_cpu_time_total: float = 0.0
+    cpu_memory_usage: int = 0
+    self_cpu_memory_usage: int = 0
     input_shapes: Any = ""
     stack: list[str] = field(default_factory=list)
     is_user_annotation: bool = False
@@ -155,6 +169,8 @@ class FunctionEventAvg(_Timed):
         self.count += event.count
         self.cpu_time_total += event.cpu_time_total
         self.self_cpu_time_total += event.self_cpu_time_total
+        self.cpu_memory_usage += event.cpu_memory_usage
+        self.self_cpu_memory_usage += event.self_cpu_memory_usage
         self.cpu_children += event.cpu_children
         return self
 
@@ -163,7 +179,7 @@ class FunctionEventAvg(_Timed):
     def __repr__(self) -> str:
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
-            f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes}>"
+            f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
         )
 
 
@@ -171,6 +187,12 @@ class EventList(list[Any]):
     """Events, or their sums."""
 
     supported_export_stacks_metrics = ("self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total")
+
+    def __init__(self, events: Iterable[Any] = (), *, profile_memory: bool = False) -> None:
+        super().__init__(events)
+        self.profile_memory = profile_memory
+        self.memory: list[MemoryRecord] = []  # what came and went, one by one
+        self.began = 0  # when times begin, in nanoseconds since 1970
 
     def _populate_cpu_children(self) -> None:
         """Say which event is inside of which, from their times."""
@@ -216,7 +238,7 @@ class EventList(list[Any]):
                 ),
             )
             into.add(event)
-        return EventList(sums.values())
+        return EventList(sums.values(), profile_memory=self.profile_memory)
 
     def total_average(self) -> FunctionEventAvg:
         """One event that stands for all."""
@@ -262,13 +284,15 @@ class EventList(list[Any]):
             own, whole, average = (_format_time(t, time_unit) for t in times)
             return [
                 _shortened(e.key, max_name_column_width), _percent(times[0], total), own, _percent(times[1], total),
-                whole, average, str(e.count), *([_shortened(str(e.input_shapes), max_shapes_column_width)] * shown),
+                whole, average, *(map(_format_memory, (e.cpu_memory_usage, e.self_cpu_memory_usage) if kept else ())),
+                str(e.count), *([_shortened(str(e.input_shapes), max_shapes_column_width)] * shown),
             ]  # fmt: skip
 
         shown = any(e.input_shapes for e in self)
-        titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
-        titles += ["Input Shapes"] * shown
-        widths = [min(max(len(e.key) for e in self) + 4, max_name_column_width), *[12] * 6]
+        kept = self.profile_memory
+        titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
+        titles += ["CPU Mem", "Self CPU Mem"] * kept + ["# of Calls"] + ["Input Shapes"] * shown
+        widths = [min(max(len(e.key) for e in self) + 4, max_name_column_width), *[12] * (8 if kept else 6)]
         widths += [min(max(len(str(e.input_shapes)) for e in self) + 4, max_shapes_column_width)] * shown
         rule = "".join("-" * w + "  " for w in widths)
         double = "=" * (len(rule) - 2)
@@ -288,10 +312,12 @@ class EventList(list[Any]):
         summed = all(isinstance(e, FunctionEventAvg) for e in self)
         sums = sorted(self if summed else self.key_averages(), key=lambda e: -e.self_cpu_time_total)
         total = self.self_cpu_time_total
-        rows = [["name", "own time", "of all", "time", "per call", "calls"]]
+        kept = self.profile_memory
+        rows = [["name", "own time", "of all", "time", "per call", "calls"] + ["own memory", "memory"] * kept]
         for e in sums[:30]:
             times = [_format_time(t) for t in (e.self_cpu_time_total, e.cpu_time_total, e.cpu_time)]
             rows.append([e.key, times[0], _percent(e.self_cpu_time_total, total), *times[1:], str(e.count)])
+            rows[-1] += [_format_memory(n) for n in (e.self_cpu_memory_usage, e.cpu_memory_usage)] * kept
         more = f", {len(sums) - 30} more names" if len(sums) > 30 else ""
         return html_table(rows, f"Own time in all: {_format_time(total)}{more}")
 
@@ -305,7 +331,18 @@ class EventList(list[Any]):
                 "args": {"Input Dims": e.input_shapes} if e.input_shapes else {},
             }
             for e in self
+            if e.name != "[memory]"
         ]  # fmt: skip
+        for r in self.memory:
+            if r.time < 0:
+                continue
+            at = {"name": "[memory]", "pid": process, "tid": r.thread, "ts": r.time}
+            told = {
+                "Total Reserved": 0, "Total Allocated": r.total, "Bytes": r.nbytes, "Addr": r.allocation.address,
+                "Device Id": -1, "Device Type": 0,
+            }  # fmt: skip
+            events.append({**at, "ph": "i", "cat": "cpu_instant_event", "s": "t", "args": told})
+            events.append({**at, "ph": "C", "name": "memory", "args": {"bytes": r.total}})  # drawn as a curve
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events, **besides}, file)
 
@@ -318,6 +355,14 @@ def _format_time(microseconds: float, unit: str | None = None) -> str:
     if unit is None:
         unit = next((u for u, size in _UNITS.items() if microseconds >= size), "us")
     return f"{microseconds / _UNITS[unit]:.3f}{unit}"
+
+
+def _format_memory(nbytes: int) -> str:
+    """Bytes in the largest unit that they fill."""
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} B"
 
 
 def _percent(part: float, whole: float) -> str:

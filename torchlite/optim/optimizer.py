@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
@@ -122,8 +123,10 @@ class Optimizer:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
-            if local.state.mode.profiler is not None:
-                with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+            recorder = local.state.mode.profiler
+            if recorder is not None:
+                memory = nullcontext() if recorder.memory is None else recorder.memory.step(self)
+                with record_function(f"Optimizer.step#{type(self).__name__}.step"), memory:
                     return hooked(self, args, kwargs)
             return hooked(self, args, kwargs)
 

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import deprecated
+
 from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler import profile as _autograd_profile
 from ..autograd.profiler_util import DeviceType
@@ -231,6 +233,24 @@ class profile(Context):
         with open(plain, "rb") as source, gzip.open(path, "wb") as target:
             shutil.copyfileobj(source, target)
         os.remove(plain)
+
+    @deprecated(
+        "`export_memory_timeline` is deprecated and will be removed in a future version. Please use "
+        "`torch.cuda.memory._record_memory_history` and `torch.cuda.memory._export_memory_snapshot` instead.",
+        category=FutureWarning,
+    )
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Write what memory there was in the last recorded stretch, and what for.
+
+        A page with a drawing for a `path` that ends in `.html`; every change for `raw.json.gz`; else times and bytes.
+        """
+        from ._memory_profiler import MemoryProfileTimeline
+
+        needed = ("record_shapes", "profile_memory", "with_stack")
+        missing = ", ".join([f"{name}=True" for name in needed if not self.options[name]])
+        if missing:
+            raise ValueError(f"{missing} required for memory profiling.")
+        MemoryProfileTimeline(self.events()).export(path)
 
     def add_metadata(self, key: str, value: str) -> None:
         """Say something about the run in the traces that are written."""
