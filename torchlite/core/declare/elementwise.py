@@ -278,7 +278,11 @@ class Elementwise(Op):
                 raise RuntimeError(
                     f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}"
                 )
-        made = super().into(out, values)
+        try:
+            made = super().into(out, values)
+        except NotImplementedError:
+            self.rather_castable(values, out.dtype)
+            raise
         cast = self.result == "bool" and not self.converts and out.dtype is not dt.bool_ and not out.dtype.is_complex
         if cast and result_type(*read).is_complex:  # the dtype in which PyTorch has zeros and ones
             errors.warn("Casting complex values to real discards the imaginary part")
@@ -287,10 +291,14 @@ class Elementwise(Op):
     def overwrite(self, self_: Tensor, before: Tensor, values: list[Any]) -> None:
         try:
             super().overwrite(self_, before, values)
-        except NotImplementedError:  # PyTorch looks for a kernel when it knows that its result may be written
-            common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])
-            errors.rather(check_castable, result_dtype(self.result, common), self_.dtype)
+        except NotImplementedError:
+            self.rather_castable(values, self_.dtype)
             raise
+
+    def rather_castable(self, values: Sequence[Any], d: dt.dtype) -> None:
+        """PyTorch looks for a kernel when it knows that its result may be written to this dtype."""
+        common = result_type(*[v for i in self.promoted for v in (values[i],) if v is not None])
+        errors.rather(check_castable, result_dtype(self.result, common), d)
 
     def written_at_once(self, values: Sequence[Any]) -> Container[dt.dtype]:
         promoted = [values[i] for i in self.promoted if values[i] is not None]

@@ -398,8 +398,8 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
     if backend.device == CPU and array.base is not None and not checks:
         offset = backend.pointer(array) - backend.pointer(source.array)
         run.native = (step, in_general, shape, strides, offset, dtype, shown, record, bound)  # type: ignore[attr-defined]
-        if not source.array.flags.c_contiguous:
-            offset = None  # NumPy makes views of known places of what lies row by row
+        if not (source.array.flags.c_contiguous and array.size):
+            offset = None  # NumPy makes views of known places of what lies row by row, where there are elements
     return run
 
 

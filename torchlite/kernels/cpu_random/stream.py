@@ -298,7 +298,7 @@ class MT19937Stream(MT19937Engine):
 def _smallest(numbers: np.ndarray, n: int) -> np.ndarray:
     """Where the n smallest of each row are, in their order; of equal ones the first."""
     if numbers.shape[1] < 20 * n:
-        return np.argsort(numbers, axis=1, kind="stable")[:, :n]
+        return np.argsort(numbers, axis=1, kind="stable")[:, :n].copy()
     places = np.empty((len(numbers), n), np.int64)
     for row, out in zip(numbers, places):
         near = np.flatnonzero(~(row > np.partition(row, n - 1)[n - 1]))

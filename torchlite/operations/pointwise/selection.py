@@ -314,6 +314,17 @@ for _op in (clamp_min, clamp_max):
 # ---- the larger and the smaller of two
 
 
+def _no_complex(name: str) -> dict[str, Any]:
+    """Words of ops that refuse complex numbers, before they look at the memory of `out=`."""
+    refuse = no_complex(RuntimeError, f"{name} not implemented for complex tensors.")
+
+    def check_out(out: Any, values: Sequence[Any]) -> None:
+        if (error := refuse(result_type(*values))) is not None:
+            raise error
+
+    return {"refuse": refuse, "check_out": check_out}
+
+
 def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label: str) -> Binary:
     """An op that picks one of its operands, which gets the gradient."""
     return Binary(
@@ -326,7 +337,7 @@ def _winner(name: str, kernel: str, self_wins: Callable[[Any, Any], Any], label:
         schema=TENSORS,
         dtypes=ORDERED,
         label=label,
-        refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
+        **_no_complex(name),
     )
 
 
@@ -343,7 +354,7 @@ def _extreme(name: str, loses: Callable[[Any, Any], Any]) -> Binary:
         (lambda g, self, other: share(g, self, other), lambda g, self, other: share(g, other, self)),
         schema=TENSORS,
         dtypes=ORDERED,
-        refuse=no_complex(RuntimeError, f"{name} not implemented for complex tensors."),
+        **_no_complex(name),
     )
 
 

@@ -125,7 +125,6 @@ def _attention_backward(
     scale = query.dtype.type(scale)
     scores_of = _Scores(xp, query * scale, key, mask, causal)
     queries, keys, values, given = scores_of.query, scores_of.key, _flat(value), _flat(g)
-    delta = xp.einsum("hqe,hqe->hq", given, _flat(result))[:, :, None]
     whole = _whole(len(keys), queries.shape[1], keys.shape[1])
     to_query, to_key, to_value = [xp.zeros(a.shape, a.dtype) for a in (queries, keys, values)]
     for h, q, k in _blocks(len(keys), queries.shape[1], keys.shape[1], causal):
@@ -140,7 +139,7 @@ def _attention_backward(
             to_value[h, k] += xp.matmul(turned, given[h, q])
         if needs[0] or needs[1]:
             to_scores = xp.matmul(given[h, q], values[h, k].transpose(0, 2, 1))
-            to_scores -= delta[h, q]
+            to_scores -= xp.einsum("hqk,hqk->hq", to_scores, weights)[:, :, None]  # as exact as they are
             to_scores *= weights
             if needs[0]:
                 to_query[h, q] = xp.matmul(to_scores, keys[h, k])

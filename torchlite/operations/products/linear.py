@@ -12,7 +12,7 @@ from ...core.values import Array, Namespace, dt, not_implemented_for, strided
 from ...kernels.summing import widened
 from .added_products import addmm
 from .linear_steps import LinearNode
-from .matmul import H, into_exactly, matmul, product, unrounded
+from .matmul import H, into_exactly, matmul, product, to_first, to_second, unrounded
 
 if TYPE_CHECKING:
     pass
@@ -52,10 +52,17 @@ def _is_no_matrix(values: Sequence[Any]) -> bool:
     return len(values[-2].array.shape) != 2
 
 
-_GRADIENTS = {
-    "input": lambda g, weight: product_with.apply(g, H(weight)),
-    "weight": lambda g, input: _rows(g).t().mm(conj(_rows(input))),
-}
+def _of_input(g: Tensor, weight: Tensor, input_shape: tuple[int, ...], input_stride: tuple[int, ...]) -> Tensor:
+    if len(input_shape) == 2:
+        return to_first(g, weight.t(), input_shape, input_stride)
+    return product_with.apply(g, H(weight))
+
+
+def _of_weight(g: Tensor, input: Tensor, weight_shape: tuple[int, ...], weight_stride: tuple[int, ...]) -> Tensor:
+    return to_second(_rows(g), _rows(input), weight_shape[::-1], weight_stride[::-1]).t()
+
+
+_GRADIENTS = {"input": _of_input, "weight": _of_weight}
 
 
 def _array_gradients(xp: Namespace, g: Array, edges: tuple[Any, ...], input: Array, weight: Any) -> list[Any]:

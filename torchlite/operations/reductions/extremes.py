@@ -235,6 +235,7 @@ def _declare_median(name: str, ignore_nan: bool) -> None:
         return xp.sort(flat)[place(xp, flat, 0)].reshape(())
 
     def check_along(t: Tensor, dim: int, keepdim: bool) -> None:
+        wrap_dim(dim, t.dim())
         has(t, dim)
         if (error := no_order_along(t.dtype)) is not None:
             raise error

@@ -66,6 +66,7 @@ def _nansum(xp: Namespace, array: Array, axis: Any, keepdim: bool) -> Any:
 
 
 def _check_nansum(t: Tensor, dim: Any, keepdim: bool, d: dt.dtype | None) -> None:
+    errors.wrap_dims(() if dim is None else dim, t.dim())
     if d is not None and d.category != t.dtype.category >= dt.FLOAT and not t.is_complex():
         raise errors.not_implemented_for("nansum_cpu", d)
     if t.is_complex():

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.declare import Along, Composite, conj, describe, publish, published, refused
 from ...core.machine import Tensor
+from ...core.state import local
 from ...core.values import Array, Backend, Namespace, dt, not_implemented_for, wrap_dim
 from ..pointwise.arithmetic import divide_by, multiply_by
 from ..shapes.joining import cat
@@ -87,7 +88,9 @@ def _shifted(t: Tensor, dim: int, fill: float) -> Tensor:
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    """a * b, where a zero in `a` makes nothing even of what is not finite."""
+    """a * b, where a zero in `a` makes nothing even of what is not finite, unless it is to be differentiated again."""
+    if local.state.mode.grad:
+        return a * b
     return a * b.masked_fill((a == 0).logical_and(b.isfinite().logical_not()), 0)
 
 
@@ -98,7 +101,7 @@ def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
         head, tail = n - step, b.narrow(dim, n - step, step)
         later = b.narrow(dim, step, head)
         b = cat.apply([b.narrow(dim, 0, head) + _product(a.narrow(dim, 0, head), later), tail], dim)
-        a = cat.apply([a.narrow(dim, 0, head) * a.narrow(dim, step, head), a.narrow(dim, head, step)], dim)
+        a = cat.apply([_product(a.narrow(dim, 0, head), a.narrow(dim, step, head)), a.narrow(dim, head, step)], dim)
         step *= 2
     return b
 
@@ -106,7 +109,8 @@ def _linear_recurrence(a: Tensor, b: Tensor, dim: int) -> Tensor:
 def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     """The product before each element, times the sum over what follows it, without dividing: zeros do no harm.
 
-    Where nothing is seen near zero, a division: PyTorch's, which shows when `self` has changed unnoticed.
+    Where nothing is seen near zero, a division: PyTorch's, which shows when `self` has changed unnoticed. Once there is
+    a zero before an element, it moves nothing, whatever comes between.
     """
     if not self.dim() or not self.numel():
         return g
@@ -115,9 +119,11 @@ def _cumprod_vjp(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     if backend.values and not backend.level and not bool((self.detach().abs() <= TINY).any()):
         return from_the_end(g * conj(result), Tensor.cumsum, dim) / x
     after = _linear_recurrence(_shifted(x, dim, 0), g, dim)
-    n = x.shape[dim]
-    before = cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), conj(result).to(g.dtype).narrow(dim, 0, n - 1)], dim)
-    return _product(before, after)
+    head = 0, x.shape[dim] - 1
+    before = conj(result).to(g.dtype).narrow(dim, *head)
+    if not local.state.mode.grad:
+        before = before.masked_fill((x == 0).cumsum(dim).narrow(dim, *head) != 0, 0)
+    return _product(cat.apply([x.new_full(x.narrow(dim, 0, 1).shape, 1), before], dim), after)
 
 
 cumprod = Along(
@@ -207,6 +213,7 @@ def _logcumsumexp_vjp(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Tens
 
 
 def _check_inexact(self: Tensor, dim: int) -> None:
+    wrap_dim(dim, self.dim())
     if self.dtype.category < dt.FLOAT:
         raise not_implemented_for("logcumsumexp_out_cpu", self.dtype)
 

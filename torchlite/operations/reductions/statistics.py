@@ -80,7 +80,7 @@ def _var_vjp(g: Tensor, self: Tensor, dim: Any, correction: float | None, result
     count = self.numel() // max(result_numel, 1)
     freedom = count - (1 if correction is None else correction)
     mean = self.mean(dim, True)
-    if dim is None and freedom <= 0:
+    if (dim is None or not self.dim()) and freedom <= 0:
         return g * where(self == mean, math.nan, math.inf)
     rest = self - mean
     if self.dtype not in dt.HALVES:
