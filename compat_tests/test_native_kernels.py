@@ -1,6 +1,7 @@
 """Each kernel in C beside its NumPy twin: over layouts, sizes around every vector's width, numbers of every kind, and
 every instruction set that this processor has."""
 
+import itertools
 import math
 import threading
 
@@ -908,7 +909,7 @@ def test_sampled_images(isa, padding, align, shape):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("width", [0, 1, 3, 4, 16, 21, 64, 100])
+@pytest.mark.parametrize("width", [0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 21, 64, 100])
 def test_sparse_products(isa, width, dtype):
     r = np.random.default_rng(width)
     rows, columns, values = r.integers(0, 30, 200), r.integers(0, 20, 200), r.standard_normal(200).astype(dtype)
@@ -917,8 +918,9 @@ def test_sparse_products(isa, width, dtype):
     starts = np.searchsorted(ordered, np.arange(31))
     for index in (np.int64, np.int32):
         where = rows.astype(index), columns.astype(index)
-        Pair("sparse.product").agree((np, *where, values, dense, 30), 1e-4, 1e-5)
-        Pair("sparse.product").agree((np, ordered, columns, values, dense, 33), 1e-4, 1e-5)
+        for fused in (True, False):
+            Pair("sparse.product").agree((np, *where, values, dense, 30, fused), 1e-4, 1e-5)
+            Pair("sparse.product").agree((np, ordered, columns, values, dense, 33, fused), 1e-4, 1e-5)
         Pair("sparse.product_of_rows").agree((np, starts.astype(index), where[1], values, dense), 1e-4, 1e-5)
         other = r.standard_normal((30, width)).astype(dtype)
         Pair("sparse.samples").agree((np, *where, other, dense), 1e-4, 1e-5)
@@ -932,7 +934,37 @@ def test_sparse_products_with_a_vector(isa, lengths, dtype):
     columns, vector = r.integers(0, 20, starts[-1]), r.standard_normal(20).astype(dtype)
     values, rows = r.standard_normal(starts[-1]).astype(dtype), np.repeat(np.arange(len(lengths)), lengths)
     Pair("sparse.product_of_rows").agree((np, starts, columns, values, vector), 1e-3, 1e-4)
-    Pair("sparse.product").agree((np, rows, columns, values, vector, len(lengths)), 1e-3, 1e-4)
+    Pair("sparse.product").agree((np, rows, columns, values, vector, len(lengths), True), 1e-3, 1e-4)
+
+
+def in_order(products, dtype, lanes):
+    """The sum of rounded products, those of all whole fours in so many lanes."""
+    sums = np.zeros(lanes, dtype)
+    whole = len(products) // 4 * 4 if lanes > 1 else 0
+    for i in range(0, whole, lanes):
+        sums += products[i : i + lanes]
+    while sums.size > 1:
+        sums = sums[::2] + sums[1::2]
+    for product in products[whole:]:
+        sums += product
+    return sums[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("each", [6, 7])
+def test_compressed_rows_are_added_up_in_pytorchs_order(isa, each, dtype):
+    r = np.random.default_rng(each)
+    rows = np.sort(np.concatenate([np.arange(40), r.integers(0, 40, 40 * each - 40)]))
+    starts, columns = np.searchsorted(rows, np.arange(41)), r.integers(0, 20, rows.size)
+    values, dense = r.standard_normal(rows.size).astype(dtype), r.standard_normal((20, 9)).astype(dtype)
+    kernel = Pair("sparse.product_of_rows").kernel
+    products = values[:, None] * dense[columns]
+    made = kernel(np, starts, columns, values, dense)
+    vector = kernel(np, starts, columns, values, dense[:, 0].copy())
+    lanes = 2 if dtype is np.float64 else 4 if each > 6 else 1
+    for i, (low, high) in enumerate(itertools.pairwise(starts)):
+        assert [in_order(p, dtype, 1) for p in products[low:high].T] == list(made[i])
+        assert in_order(products[low:high, 0], dtype, lanes) == vector[i]
 
 
 # ---- random numbers: the same to the bit

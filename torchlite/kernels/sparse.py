@@ -108,11 +108,16 @@ def rows_of(xp: Namespace, starts: Array, count: int) -> Any:
     return xp.cumsum(xp.bincount(inside, minlength=count + 1)[:count])
 
 
-def _product(xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
-    """A matrix of so many rows, with these values at these places, times a dense one or a vector."""
+def _product(
+    xp: Namespace, rows: Array, columns: Array, values: Array, dense: Array, count: int, fused: bool = True
+) -> Any:
+    """A matrix of so many rows, with these values at these places, times a dense one or a vector.
+
+    In C, a product that is not fused with its sum is rounded first.
+    """
     kind, sparse = values.dtype.kind, library(xp)
     if kind in "fV" and values.dtype.itemsize <= 2:
-        wide = product(xp, rows, columns, values.astype(xp.float32), dense.astype(xp.float32), count)
+        wide = product(xp, rows, columns, values.astype(xp.float32), dense.astype(xp.float32), count, fused)
         return wide.astype(values.dtype)
     if sparse is not None and (_name(xp) == "numpy" or kind in "fc"):
         places = rows.astype(xp.int64, copy=False), columns.astype(xp.int64, copy=False)
@@ -128,7 +133,7 @@ def _product_of_rows(xp: Namespace, starts: Array, columns: Array, values: Array
     kind, sparse = values.dtype.kind, library(xp)
     if sparse is not None and kind in "fciu" and values.dtype.itemsize > 2:
         return _matrix(sparse, starts, columns, values, (starts.size - 1, len(dense))) @ dense
-    return product(xp, rows_of(xp, starts, values.size), columns, values, dense, starts.size - 1)
+    return product(xp, rows_of(xp, starts, values.size), columns, values, dense, starts.size - 1, False)
 
 
 product = in_c("sparse.product", _product)

@@ -21,9 +21,9 @@ from ._family import OfTensors, is_compressed, is_coo, is_sparse, quiet, rule, t
 # ---- the one product that the others are made of
 
 
-def _product(rows: Array, columns: Array, values: Array, dense: Array, count: int, backend: Backend) -> Tensor:
-    """A matrix of so many rows, with these values at these places, times a dense one or a vector."""
-    return tensor(quiet(kernels.product, backend.xp, rows, columns, values, dense, count), backend)
+def _product(places: tuple[Array, Array, Array], dense: Array, count: int, backend: Backend, fused: bool) -> Tensor:
+    """A matrix of so many rows, with values at these places, times a dense one or a vector."""
+    return tensor(quiet(kernels.product, backend.xp, *places, dense, count, fused), backend)
 
 
 def _arrays(t: Tensor) -> tuple[Array, Array, Array]:
@@ -74,7 +74,7 @@ def _times(a: Tensor, dense: Array) -> Tensor:
         return tensor(quiet(kernels.product_of_rows, backend.xp, *parts, dense), backend)
     if is_coo(a) and array.dense_dim:
         a = a.to_dense().to_sparse()
-    return _product(*_arrays(a), dense, array.shape[0], backend)
+    return _product(_arrays(a), dense, array.shape[0], backend, is_coo(a))
 
 
 def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ def _dense_sparse(a: Tensor, b: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     rows, columns, values = _arrays(b)
-    return _product(columns, rows, values, _by_rows(a.t()), b.shape[1], b.backend.home).t()
+    return _product((columns, rows, values), _by_rows(a.t()), b.shape[1], b.backend.home, is_coo(b)).t()
 
 
 def _rows(t: Tensor) -> tuple[Any, Any, Any]:
@@ -160,8 +160,8 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     count, rows, inner = self.shape
     batch, row, column = self.array.indices.array
     dense = _by_rows(mat2.reshape((count * inner, mat2.shape[2])))
-    where = batch * rows + row, batch * inner + column
-    made = _product(*where, self.array.values.array, dense, count * rows, self.backend.home)
+    places = batch * rows + row, batch * inner + column, self.array.values.array
+    made = _product(places, dense, count * rows, self.backend.home, True)
     return made.reshape((count, rows, mat2.shape[2]))
 
 
@@ -346,8 +346,8 @@ def _full_rows(mat1: Tensor, mat2: Tensor) -> tuple[Tensor, Tensor]:
     _check(mat1, mat2)
     rows, columns, values = _places(mat1)
     there, which = rows.unique(return_inverse=True)
-    arrays = which.array, columns.array, values.array
-    return there, _product(*arrays, _by_rows(mat2), there.shape[0], mat1.backend.home)
+    places = which.array, columns.array, values.array
+    return there, _product(places, _by_rows(mat2), there.shape[0], mat1.backend.home, True)
 
 
 def _hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:

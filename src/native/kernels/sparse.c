@@ -1,7 +1,8 @@
 // Products of sparse matrices with dense ones: see loops/sparse.c. The twins in kernels/sparse.py get the array library first.
 #include "kernel.h"
 
-typedef void SparseLoop(const int64_t *, const int64_t *, const void *, N, const void *, N, N, void *, N, int *);
+typedef void RowsLoop(const void *, const void *, int, const void *, N, const void *, N, N, void *, N, int *);
+typedef void PlacesLoop(const void *, const void *, int, const void *, N, const void *, N, N, void *, N, int, int *);
 
 static PyArrayObject *line_of(PyObject *o, int type)
 {
@@ -9,22 +10,26 @@ static PyArrayObject *line_of(PyObject *o, int type)
     return a && PyArray_NDIM(a) == 1 ? a : NULL;
 }
 
-// Places, of any kind of integers, as 64-bit ones; a new reference.
-static PyArrayObject *places_of(PyObject *o)
+// Places of 32 bits are taken as they are where both kinds are; all others as 64-bit ones.
+static int of_32_bits(PyObject *o) { return PyArray_CheckExact(o) && PyArray_TYPE((PyArrayObject *)o) == NPY_INT32; }
+
+// Places, of any kind of integers; a new reference.
+static PyArrayObject *places_of(PyObject *o, int wide)
 {
     if (!PyArray_CheckExact(o) || PyArray_NDIM((PyArrayObject *)o) != 1 || !PyArray_ISINTEGER((PyArrayObject *)o)) return NULL;
-    return (PyArrayObject *)PyArray_FROM_OTF(o, NPY_INT64, NPY_ARRAY_CARRAY_RO);
+    return (PyArrayObject *)PyArray_FROM_OTF(o, wide ? NPY_INT64 : NPY_INT32, NPY_ARRAY_CARRAY_RO);
 }
 
 // The product with `rows` rows; where they are compressed, -1 stands for as many as `at` says.
-static PyObject *product_by(PyObject *const *a, N rows, SparseLoop *of_floats, SparseLoop *of_doubles)
+static PyObject *product_by(PyObject *const *a, N rows, int fused)
 {
     const int doubles = PyArray_CheckExact(a[3]) && PyArray_TYPE((PyArrayObject *)a[3]) == NPY_FLOAT64;
     const int type = doubles ? NPY_FLOAT64 : NPY_FLOAT32, compressed = rows < 0;
+    const int wide = !(of_32_bits(a[1]) && of_32_bits(a[2]));
     PyArrayObject *values = line_of(a[3], type), *dense = values ? array_of(a[4], type) : NULL;
     const int ndim = dense ? PyArray_NDIM(dense) : 0;
     if (ndim != 1 && ndim != 2) return NULL;
-    PyArrayObject *at = places_of(a[1]), *columns = at ? places_of(a[2]) : NULL, *made = NULL;
+    PyArrayObject *at = places_of(a[1], wide), *columns = at ? places_of(a[2], wide) : NULL, *made = NULL;
     const N count = PyArray_SIZE(values);
     int fine = columns && PyArray_SIZE(columns) == count && PyArray_SIZE(at) >= 1 - !compressed;
     if (fine) {
@@ -36,10 +41,15 @@ static PyObject *product_by(PyObject *const *a, N rows, SparseLoop *of_floats, S
     if (fine)
         made = (PyArrayObject *)(compressed ? PyArray_SimpleNew(ndim, (npy_intp *)shape, type)
                                             : PyArray_ZEROS(ndim, (npy_intp *)shape, type, 0));
-    if (made)
-        WORK(count * shape[1], (doubles ? of_doubles : of_floats)(
-            PyArray_DATA(at), PyArray_DATA(columns), PyArray_DATA(values), count, PyArray_DATA(dense),
-            PyArray_DIM(dense, 0), shape[1], PyArray_DATA(made), rows, &fine));
+#define PARTS PyArray_DATA(at), PyArray_DATA(columns), wide, PyArray_DATA(values), count, PyArray_DATA(dense), \
+              PyArray_DIM(dense, 0)
+    if (made && compressed)
+        WORK(count * shape[1], (doubles ? (RowsLoop *)loops->sparse_rows_double : (RowsLoop *)loops->sparse_rows)(
+            PARTS, ndim == 2 ? shape[1] : -1, PyArray_DATA(made), rows, &fine));
+    else if (made)
+        WORK(count * shape[1], (doubles ? (PlacesLoop *)loops->sparse_places_double : (PlacesLoop *)loops->sparse_places)(
+            PARTS, shape[1], PyArray_DATA(made), rows, fused, &fine));
+#undef PARTS
     Py_XDECREF(at);
     Py_XDECREF(columns);
     if (!fine) Py_CLEAR(made);
@@ -49,16 +59,15 @@ static PyObject *product_by(PyObject *const *a, N rows, SparseLoop *of_floats, S
 // `product_of_rows(xp, starts, columns, values, dense)`
 static PyObject *of_rows(PyObject *const *a, Py_ssize_t count)
 {
-    if (count != 5 || !PyModule_Check(a[0])) return NULL;
-    return product_by(a, -1, (SparseLoop *)loops->sparse_rows, (SparseLoop *)loops->sparse_rows_double);
+    return count == 5 && PyModule_Check(a[0]) ? product_by(a, -1, 0) : NULL;
 }
 
-// `product(xp, rows, columns, values, dense, count)`
+// `product(xp, rows, columns, values, dense, count, fused)`
 static PyObject *of_places(PyObject *const *a, Py_ssize_t count)
 {
     N rows;
-    if (count != 6 || !PyModule_Check(a[0]) || !whole_number(a[5], &rows) || rows < 0) return NULL;
-    return product_by(a, rows, (SparseLoop *)loops->sparse_places, (SparseLoop *)loops->sparse_places_double);
+    if (count != 7 || !PyModule_Check(a[0]) || !whole_number(a[5], &rows) || rows < 0) return NULL;
+    return product_by(a, rows, a[6] == Py_True);
 }
 
 // `samples(xp, rows, columns, a, b)`
@@ -66,18 +75,19 @@ static PyObject *samples(PyObject *const *given, Py_ssize_t count)
 {
     if (count != 5 || !PyModule_Check(given[0]) || !PyArray_CheckExact(given[3])) return NULL;
     const int type = PyArray_TYPE((PyArrayObject *)given[3]) == NPY_FLOAT64 ? NPY_FLOAT64 : NPY_FLOAT32;
+    const int wide = !(of_32_bits(given[1]) && of_32_bits(given[2]));
     PyArrayObject *a = array_of(given[3], type), *b = array_of(given[4], type);
     if (!a || !b || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_DIM(a, 1) != PyArray_DIM(b, 1)) return NULL;
-    PyArrayObject *at = places_of(given[1]), *columns = at ? places_of(given[2]) : NULL, *made = NULL;
+    PyArrayObject *at = places_of(given[1], wide), *columns = at ? places_of(given[2], wide) : NULL, *made = NULL;
     int fine = columns && PyArray_SIZE(columns) == PyArray_SIZE(at);
     npy_intp n = fine ? PyArray_SIZE(at) : 0;
     if (fine) made = (PyArrayObject *)PyArray_SimpleNew(1, &n, type);
     const N width = PyArray_DIM(a, 1), rows = PyArray_DIM(a, 0), size = PyArray_DIM(b, 0);
     if (made && type == NPY_FLOAT32)
-        WORK(n * width, loops->sparse_samples(PyArray_DATA(at), PyArray_DATA(columns), n, PyArray_DATA(a), rows,
+        WORK(n * width, loops->sparse_samples(PyArray_DATA(at), PyArray_DATA(columns), wide, n, PyArray_DATA(a), rows,
                                               PyArray_DATA(b), size, width, PyArray_DATA(made), &fine));
     else if (made)
-        WORK(n * width, loops->sparse_samples_double(PyArray_DATA(at), PyArray_DATA(columns), n, PyArray_DATA(a), rows,
+        WORK(n * width, loops->sparse_samples_double(PyArray_DATA(at), PyArray_DATA(columns), wide, n, PyArray_DATA(a), rows,
                                                      PyArray_DATA(b), size, width, PyArray_DATA(made), &fine));
     Py_XDECREF(at);
     Py_XDECREF(columns);

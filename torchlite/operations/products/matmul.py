@@ -243,8 +243,9 @@ publish(bmm)
 
 
 def _check_vector(self: Tensor, vec: Tensor) -> None:
-    self.size(0)  # a number has none
     a, b = self.array.shape, vec.array.shape
+    if not a:
+        self.size(0)  # a number has none
     if len(a) != 2 or len(b) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:

@@ -58,18 +58,18 @@ typedef ptrdiff_t N;
     X(add_rows, (const RowSums *s)) \
     X(gather, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int *fine)) \
     X(scatter, (const float *from, const int64_t *at, float *to, N first, N size, N n, N last, int add)) \
-    /* sparse.c: (rows, columns or places), values, a dense matrix (size, width) */ \
-    X(sparse_rows, (const int64_t *at, const int64_t *columns, const float *values, N count, const float *dense, \
+    /* sparse.c: (rows, columns or places, of 64 bits or 32), values, a dense matrix (size, width) */ \
+    X(sparse_rows, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
         N size, N width, float *to, N rows, int *fine)) \
-    X(sparse_places, (const int64_t *at, const int64_t *columns, const float *values, N count, const float *dense, \
-        N size, N width, float *to, N rows, int *fine)) \
-    X(sparse_rows_double, (const int64_t *at, const int64_t *columns, const double *values, N count, const double *dense, \
+    X(sparse_places, (const void *at, const void *columns, int wide, const float *values, N count, const float *dense, \
+        N size, N width, float *to, N rows, int fused, int *fine)) \
+    X(sparse_rows_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
         N size, N width, double *to, N rows, int *fine)) \
-    X(sparse_places_double, (const int64_t *at, const int64_t *columns, const double *values, N count, const double *dense, \
-        N size, N width, double *to, N rows, int *fine)) \
-    X(sparse_samples, (const int64_t *at, const int64_t *columns, N count, const float *a, N rows, const float *b, \
+    X(sparse_places_double, (const void *at, const void *columns, int wide, const double *values, N count, const double *dense, \
+        N size, N width, double *to, N rows, int fused, int *fine)) \
+    X(sparse_samples, (const void *at, const void *columns, int wide, N count, const float *a, N rows, const float *b, \
         N size, N n, float *to, int *fine)) \
-    X(sparse_samples_double, (const int64_t *at, const int64_t *columns, N count, const double *a, N rows, const double *b, \
+    X(sparse_samples_double, (const void *at, const void *columns, int wide, N count, const double *a, N rows, const double *b, \
         N size, N n, double *to, int *fine)) \
     /* pool.c */ \
     X(max_pool, (const Sliding *s, const float *x, float *best, uint8_t *taps, float *room, N images)) \
