@@ -369,3 +369,33 @@ def test_the_node_that_a_gradient_goes_to(torch, tell):
     _tried(tell, graph._get_grad_fn_or_grad_acc, torch.ones(2))
     z = torch.ops.aten.alias(y)
     tell(z._is_view(), z.grad_fn.name())
+
+
+@same_story
+def test_nodes_compute_only_the_gradients_that_are_asked_for(torch, tell):
+    layer = torch.nn.Linear(3, 4)
+    a, b = torch.ones(5, 3, requires_grad=True), torch.ones(5, 3, requires_grad=True)
+
+    def watched(made):
+        made.grad_fn.register_hook(lambda to, of: tell([g is None for g in to]))
+        return made
+
+    for graph in (False, True):
+        for make in (lambda: layer(a), lambda: a * b, lambda: torch.cat([a, b]), lambda: torch.where(a > 0, b, a)):
+            torch.autograd.grad(watched(make()).sum(), a, create_graph=graph)
+            watched(make()).sum().backward(inputs=[a], create_graph=graph)
+            watched(make()).sum().backward(create_graph=graph)
+
+
+def test_what_nobody_asks_for_is_not_multiplied_out(monkeypatch):
+    import torchlite
+    from torchlite.operations.products import matmul
+
+    counted = []
+    layer, x = torchlite.nn.Linear(3, 4), torchlite.ones(5, 3, requires_grad=True)
+    product = matmul.mm.apply
+    monkeypatch.setitem(vars(matmul.mm), "apply", lambda *factors: counted.append(1) or product(*factors))
+    torchlite.autograd.grad(layer(x).sum(), x, create_graph=True)
+    assert not counted
+    torchlite.autograd.grad(layer(x).sum(), [x, layer.weight], create_graph=True)
+    assert counted

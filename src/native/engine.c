@@ -343,6 +343,22 @@ static int run_in_python(Pass *pass, Node *node, Py_ssize_t entry, Py_ssize_t ed
 
 // ---- on the way
 
+// A node's edges, with None for those that lead to nothing that is asked for.
+static PyObject *asked(const Pass *pass, PyObject *edges)
+{
+    if (pass->goals == NULL)
+        return Py_NewRef(edges);
+    const Py_ssize_t count = PyTuple_GET_SIZE(edges);
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
+        Py_ssize_t outputs, nr;
+        PyObject *edge = PyTuple_GET_ITEM(edges, i), *to = edge == Py_None ? NULL : target(edge, &outputs, &nr);
+        const Py_ssize_t at = to == NULL ? -1 : *place_of(pass, to);
+        PyTuple_SET_ITEM(made, i, Py_NewRef(at < 0 || pass->entries[at].left < 0 ? Py_None : edge));
+    }
+    return made;
+}
+
 static int run_node(Pass *pass, Node *node, Py_ssize_t entry, Py_ssize_t edges)
 {
     if (grow(&pass->out, &pass->out_room, edges, sizeof *pass->out) < 0)
@@ -351,7 +367,9 @@ static int run_node(Pass *pass, Node *node, Py_ssize_t entry, Py_ssize_t edges)
     Slot *slot = pass->slots + pass->entries[entry].slots;
     const Program *program = program_of((PyObject *)Py_TYPE(node));
     if (program != NULL && node->node_hooks == Py_None && slot->grad != NULL) {
-        const int done = run_program(program, node, slot->grad, pass->out);
+        PyObject *wanted = asked(pass, node->next_edges);
+        const int done = wanted == NULL ? -1 : run_program(program, node, slot->grad, wanted, pass->out);
+        Py_XDECREF(wanted);
         if (done <= 0)
             return done;
     }

@@ -217,8 +217,9 @@ typedef struct Program Program;
 
 PyObject *add_program(PyObject *module, PyObject *args);
 Program *program_of(PyObject *node_class);               // NULL: none
-// Puts a gradient for each edge, or NULL, into `out`. 0: done; 1: nothing done, for Python to do; -1: an error.
-int run_program(const Program *program, Node *node, PyObject *gradient, PyObject **out);
+// Puts a gradient for each of the node's edges, or NULL for None, into `out`. 0: done; 1: nothing done, for Python to do;
+// -1: an error.
+int run_program(const Program *program, Node *node, PyObject *gradient, PyObject *edges, PyObject **out);
 int reads(PyObject *entry, Tensor **tensor);             // the tensor that was saved, if nobody wrote to it since
 PyObject *sum_of(PyObject *a, PyObject *b, int into_a);  // a new reference; NULL without an error: not for C
 

@@ -380,9 +380,9 @@ static PyObject *fitted(PyObject *gradient, PyObject *form)
     return made;
 }
 
-int run_program(const Program *program, Node *node, PyObject *gradient, PyObject **out)
+int run_program(const Program *program, Node *node, PyObject *gradient, PyObject *edges, PyObject **out)
 {
-    PyObject *forms = node->operand_forms, *edges = node->next_edges;
+    PyObject *forms = node->operand_forms;
     const Py_ssize_t count = PyTuple_GET_SIZE(edges);
     if (!PyTuple_CheckExact(node->saved_entries) || PyTuple_GET_SIZE(node->saved_entries) != program->saved ||
         !PyTuple_CheckExact(node->plain_values) || forms == NULL || count != program->edges || !PyArray_CheckExact(gradient))

@@ -164,6 +164,12 @@ class GraphTask:
         now = self.node
         return target == (now if now is None or isinstance(now, Node) else id(now)) or target in self.waiting
 
+    def asked(self, edges: Sequence[Any]) -> tuple[Any, ...]:
+        """Of a node's edges those to what must run or is asked for, None for the others."""
+        wanted, captures = self.wanted or (), self.captures or ()
+        targets = [None if edge is None else _target(edge) for edge in edges]
+        return tuple([edge if to in wanted or to in captures else None for edge, to in zip(edges, targets)])
+
     def call_back(self) -> None:
         """Make the calls that are to come last."""
         for callback in self.callbacks:  # one may add another

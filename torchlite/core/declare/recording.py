@@ -160,8 +160,8 @@ class Recording(Declaration):
         """The node's `apply`: gradients for its edges from those of its results."""
         op = self
         rules = tuple([(rule.fn, rule.sources, rule.saved) for _, rule in self.rules])
-        lists = [self.signature.params[i].sequence for i, _ in self.rules]
-        together = self.joint is not None or any(lists)  # one formula gives several edges' gradients
+        listed = any([self.signature.params[i].sequence for i, _ in self.rules])
+        together = self.joint is not None or listed  # one formula gives several edges' gradients
         named = len(self.signature.returns[: self.differentiable])  # formulas are told of the last ones too
         # As PyTorch runs them, which a mode can see: in the order of the operands' names.
         order = sorted(range(len(rules)), key=lambda at: self.signature.params[self.rules[at][0]].name)
@@ -173,9 +173,10 @@ class Recording(Declaration):
             g = grads[0]
             if g is None and all(other is None for other in grads):
                 return [None] * len(node.next_edges)
+            asked = asked_of(node, listed)
+            edges = (next((e for e in asked if e is not None), None),) if together else asked
             count = len(saved)
             calls: list[Any] = []  # all that was kept is read before anything is computed
-            edges = (next((e for e in node.next_edges if e is not None), None),) if together else node.next_edges
             for (fn, sources, kept), edge in zip(rules, edges):
                 if edge is None:
                     for s in kept:  # what was kept must not be stale, needed or not
@@ -199,7 +200,7 @@ class Recording(Declaration):
                         arguments.append(node.read(entry))
                     else:
                         of_all = [*grads, *[None] * (named - len(grads))]
-                        arguments.append(of_all if s == -2 else tuple([e is not None for e in node.next_edges]))
+                        arguments.append(of_all if s == -2 else tuple([e is not None for e in asked]))
                 calls.append((fn, arguments))
             if together:
                 call = calls[0]
@@ -231,3 +232,12 @@ class Recording(Declaration):
     def fit(self, node: OpNode, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients as the operands need them."""
         return grads
+
+
+def asked_of(node: OpNode, listed: bool) -> Sequence[Any]:
+    """A node's edges, with None for those that the pass in which it runs asks nothing of; of a list all or none."""
+    edges, task = node.next_edges, local.state.task
+    if task is None or task.wanted is None or task.node is not node:
+        return edges
+    asked: Sequence[Any] = task.asked(edges)
+    return edges if listed and any([edge is not None for edge in asked]) else asked
