@@ -10,6 +10,7 @@ import pytest
 import torchlite
 from compat_tests.parity.library import Library, Missing, differentiable
 from compat_tests.side_by_side import uncollected
+from torchlite.core.declare.op import Op
 from torchlite.core.machine import plan
 from torchlite.core.machine.registry import registry
 
@@ -248,3 +249,16 @@ def test_plans_that_are_dropped_leave_nothing_to_the_collector(monkeypatch) -> N
                 x.softmax(1), torchlite.cat([x, x]), x.reshape(-1)
 
     assert uncollected(program) == []
+
+
+def test_what_lies_strangely_has_plans_too(monkeypatch):
+    called: list[str] = []
+    general = Op.run_generally
+    monkeypatch.setattr(Op, "run_generally", lambda op, *rest: called.append(op.name) or general(op, *rest))
+    spread, turned = torchlite.ones(()).expand(5, 1), torchlite.ones(1, 3).t()
+    for call in (lambda: spread.sum([0], True), lambda: turned.mm(torchlite.ones(1, 2)), lambda: turned.softmax(0)):
+        first = observed(call())
+        call(), call()
+        called.clear()
+        assert observed(call()) == first
+        assert not called

@@ -9,7 +9,8 @@ static inline int is_sequence(PyObject *value)
     return PyTuple_CheckExact(value) || PyList_CheckExact(value) || (PyObject *)Py_TYPE(value) == known.Size;
 }
 
-// A tensor that has a form; the one with the numbers is put into `inside`. NULL for anything else.
+// A tensor that has a form; the one with the numbers is put into `inside`. NULL for anything else. Of strange strides, which
+// the form says, one may be.
 static Tensor *plannable(PyObject *value, PyObject *levels, Tensor **inside, uint64_t *lifts)
 {
     if ((PyObject *)Py_TYPE(value) != known.Tensor && !PyType_IsSubtype(Py_TYPE(value), &TensorParts))
@@ -18,7 +19,8 @@ static Tensor *plannable(PyObject *value, PyObject *levels, Tensor **inside, uin
     *lifts = 0;
     if (t->counter == known.UNVERSIONED || t->array == NULL)
         return NULL;
-    if (t->backend != known.cpu && (levels == NULL || (*inside = innermost(t, levels, lifts)) == NULL))
+    const int strange = t->backend == known.guarded && levels == NULL && (PyObject *)Py_TYPE(t) == known.Tensor;
+    if (t->backend != known.cpu && !strange && (levels == NULL || (*inside = innermost(t, levels, lifts)) == NULL))
         return NULL;
     return PyArray_CheckExact((*inside)->array) ? t : NULL;
 }

@@ -229,7 +229,7 @@ def kernel_alone(kernel: Any, arguments: tuple[Any, ...], d: dtype, numpy_type: 
 def _one_backend(op: Any, values: Sequence[Any], tensors: list[Tensor]) -> Backend | None:
     """The device that all tensors of a call are on; None where there are several, or a form does not decide."""
     backend = common_backend(op, values)
-    if backend.level or any([t.backend is not backend for t in tensors]):
+    if backend.level or any([t.backend.real is not backend for t in tensors]):
         return None
     if op.promoted is not None and not any([isinstance(values[i], Tensor) for i in op.promoted]):
         return None  # the default dtype decides
@@ -348,7 +348,7 @@ def _place(value: Any, tensors: list[Tensor]) -> int | None:
 def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: Any) -> Plan | None:
     """The plan of a view op."""
     source, *tail = values
-    backend = source.backend
+    backend = source.backend.real
     if len(tensors) > 1 or backend is not backend.home or not backend.strided or not source.array.size:
         return None
     if op.reinterprets:
@@ -406,7 +406,7 @@ def plan_view(op: Any, values: Sequence[Any], tensors: list[Tensor], results: An
 def _plan_views(op: Any, values: Sequence[Any], arrays: list[Any], tensors: list[Tensor], results: Any) -> Plan | None:
     """The plan of a view op that gives several views, of a tensor that is none."""
     source, *tail = values
-    backend, dtype = source.backend, source.dtype
+    backend, dtype = source.backend.real, source.dtype
     if not arrays or any([a.base is None or a.dtype != source.array.dtype or not a.size for a in arrays]):
         return None
     kernel, step, kind = op.kernel_on(backend), (op, tuple(tail)), op.kind
