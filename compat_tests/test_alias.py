@@ -310,6 +310,22 @@ def test_check(program: Any, tmp_path: Path) -> None:
     assert "no package" in python("-m", "torchlite", "--check", "never.heard_of", fails=True)
 
 
+def test_modules_bear_torchs_names_and_no_name_is_taken_for_a_module(program: Any) -> None:
+    script = program("""
+        import warnings
+        import torch, torch.nn.functional, torch.optim.lr_scheduler
+        for name in ("torch.nn", "torch.nn.functional", "torch.optim.lr_scheduler", "torch.utils.data"):
+            assert __import__(name, fromlist=["x"]).__name__ == name
+        from torch import nothing_of_this_name
+        assert isinstance(nothing_of_this_name, type)  # a placeholder, and no module
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.nn.functional.softmax(torch.ones(2))
+        assert caught[0].filename == __file__
+    """)
+    python("-m", "torchlite", "--lazy", script)
+
+
 def test_a_report(program: Any) -> None:
     script = program("""
         import torch

@@ -42,11 +42,11 @@ _live_here(
 # Loaded when first used.
 _LATER = frozenset((
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_guards", "_inductor", "_jit_internal",
-    "_ops", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "classes", "compiler", "cpu", "cuda",
-    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
-    "linalg", "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "ops", "optim",
-    "profiler", "quantization", "quasirandom", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "torch_version", "types", "utils", "version", "xpu",
+    "_ops", "_prims", "_prims_common", "_refs", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao",
+    "classes", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func", "functional",
+    "futures", "fx", "hub", "jit", "library", "linalg", "masked", "monitor", "mps", "mtia", "multiprocessing",
+    "nested", "nn", "onnx", "ops", "optim", "profiler", "quantization", "quasirandom", "serialization", "signal",
+    "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _NAMES_LATER = {
     "_library.schema": "parse_schema",

@@ -139,8 +139,9 @@ def placeholders(module: str, names: str) -> dict[str, Missing]:
 
 def asked_by(frame: FrameType) -> tuple[str | None, str]:
     """How an attribute is read, None for those who only ask whether it is there (`hasattr`); and from which package."""
-    if frame.f_globals.get("__name__") == "torchlite.alias.report" and frame.f_back is not None:
-        frame = frame.f_back  # which read it for somebody
+    package = frame.f_globals.get("__package__")
+    if package == "torchlite.alias" and frame.f_code.co_name == "__getattribute__" and frame.f_back is not None:
+        frame = frame.f_back  # a report read it for somebody
     how = opcode.opname[frame.f_code.co_code[frame.f_lasti]]
     reads = how in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
     return how if reads else None, frame.f_globals.get("__package__") or ""

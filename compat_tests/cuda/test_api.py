@@ -230,3 +230,18 @@ def test_what_lies_in_one_piece_keeps_its_strides_on_its_way(order):
     assert there.cpu().stride() == x.stride()
     assert torch.equal(there.cpu(), x)
     assert torch.randn(4, 6)[:, ::2].cuda().is_contiguous()
+
+
+def test_functions_written_in_cuda() -> None:
+    from torchlite.cuda import jiterator
+
+    scaled = jiterator._create_jit_fn("template <typename T> T scaled(T x, T y, T k) { return x * k + y; }", k=2.0)
+    x, y = torch.arange(6.0, device="cuda").reshape(2, 3), torch.ones(3, device="cuda", dtype=torch.float64)
+    assert torch.equal(scaled(x, y), x * 2.0 + y) and torch.equal(scaled(x, y, k=3.0), x * 3.0 + y)
+    both = jiterator._create_multi_output_jit_fn(
+        "template <typename T> void both(T x, T& low, T& high) { low = x - 1; high = x + 1; }", 2
+    )
+    low, high = both(x)
+    assert torch.equal(low, x - 1) and torch.equal(high, x + 1)
+    with pytest.raises(KeyError, match="factor is not declared in function definition"):
+        scaled(x, y, factor=1.0)

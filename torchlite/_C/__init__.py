@@ -31,6 +31,8 @@ from ..core.values.dtype import dtype
 from ..core.values.layout import layout, memory_format
 from ..core.values.size import Size
 from ..cpu import _get_cpu_capability
+from ..jit import ScriptFunction
+from ..operations.linalg.base import _LinAlgError
 from ..overrides import (
     _get_function_stack_at,
     _get_torch_function_state,
@@ -44,11 +46,12 @@ from ..overrides import has_torch_function_unary as _has_torch_function_unary
 from ..overrides import has_torch_function_variadic as _has_torch_function_variadic
 from ..serialization.file_reader import PyTorchFileReader
 from ..testing._file_check import FileCheck
-from . import _autograd, _functions, _functorch, _nn
+from . import _autograd, _functions, _functorch, _nn, _profiler
 from ._jit import *
 
 __all__ = [
-    "FileCheck", "_LegacyVariableBase", "_WeakTensorRef", "_autograd", "_data_address", "_functions", "_nn",
+    "FileCheck", "_LegacyVariableBase", "_WeakTensorRef", "_LinAlgError", "_autograd", "_data_address", "_functions",
+    "_nn", "_profiler", "ScriptFunction",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_is_fwd_grad_enabled", "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "set_anomaly_enabled",

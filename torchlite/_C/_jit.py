@@ -13,21 +13,21 @@ _SWITCHES = (
     "can_fuse_on_cpu", "can_fuse_on_gpu", "llga_enabled", "nvfuser_enabled", "nvfuser_guard_mode",
     "profiling_executor", "profiling_mode", "texpr_fuser_enabled",
 )  # fmt: skip
-_on: dict[str, bool] = dict.fromkeys(_SWITCHES, False)
+_on: dict[str, int] = dict.fromkeys(_SWITCHES, False) | {"graph_executor_optimize": True, "num_profiled_runs": 1}
 
 # What graphs are made of.
-_GRAPHS = ("Block", "Graph", "Node", "Value")
+_GRAPHS = ("Block", "Graph", "Node", "ScriptDict", "ScriptList", "ScriptMethod", "TensorType", "Value")
 globals().update({name: placeholder("torch._C", name) for name in _GRAPHS})
 globals().update({f"_has_{library}": False for library in _BUILT_WITH})
 
 
 def _asking(switch: str) -> Callable[[], bool]:
-    return lambda: _on[switch]
+    return lambda: bool(_on[switch])
 
 
 def _setting(switch: str) -> Callable[[bool], bool]:
     def set_switch(value: bool) -> bool:
-        before, _on[switch] = _on[switch], bool(value)
+        before, _on[switch] = bool(_on[switch]), bool(value)
         return before
 
     return set_switch
@@ -36,6 +36,23 @@ def _setting(switch: str) -> Callable[[bool], bool]:
 for _switch in _SWITCHES:
     globals()[f"_jit_{_switch}"] = _asking(_switch)
     globals()[f"_jit_set_{_switch}"] = globals()[f"_jit_override_{_switch}"] = _setting(_switch)
+
+
+def _get_graph_executor_optimize(new_setting: bool | None = None) -> bool:
+    """Whether graphs would be optimized, before a new setting."""
+    before = bool(_on["graph_executor_optimize"])
+    _on["graph_executor_optimize"] = before if new_setting is None else bool(new_setting)
+    return before
+
+
+def _set_graph_executor_optimize(optimize: bool) -> None:
+    _get_graph_executor_optimize(optimize)
+
+
+def _jit_set_num_profiled_runs(num: int) -> int:
+    """How often graphs would be watched before they are optimized, before a new setting."""
+    before, _on["num_profiled_runs"] = _on["num_profiled_runs"], num
+    return before
 
 
 def _get_tracing_state() -> None:

@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..absent import explanation
-from .naming import SITE, is_torch, own_name
+from .naming import SITE, inside, is_torch, own_name
 
 if TYPE_CHECKING:
     from .layer import Alias
+
+
+_TESTERS = ("torch.testing._internal",)
 
 
 class Finder:
@@ -33,6 +36,8 @@ class Finder:
             return spec
         if not (self.alias.everywhere and is_torch(name)):
             return None
+        if inside(name, _TESTERS):
+            return _tester_of_pytorch(name, path)
         own = _own_spec(name)
         if own is not None:
             package = own.submodule_search_locations is not None
@@ -40,7 +45,7 @@ class Finder:
         if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
             return None  # somebody wants to know whether there is such a module
         self.alias.missing[name] += 1
-        if self.alias.lazy:
+        if self.alias.lazy and not _for_a_name(name):
             return ModuleSpec(name, _Empty(self.alias), is_package=True)
         raise ModuleNotFoundError(explanation(name, f"No module named {name!r}: "), name=name)
 
@@ -53,6 +58,25 @@ class Finder:
             frame = frame.f_back
         if self.alias.serves(frame.f_globals["__name__"]):
             yield from map(importlib.metadata.PathDistribution, Path(SITE).glob("torch-*.dist-info"))
+
+
+def _tester_of_pytorch(name: str, path: Any) -> ModuleSpec | None:
+    """Where an installed PyTorch has a module that its own tests are written with, to test torchlite by them."""
+    if name == _TESTERS[0]:
+        installed = [folder for folder in sys.path if folder != SITE]
+        real = PathFinder.find_spec("torch", installed)
+        path = [str(Path(folder, "testing")) for folder in (real and real.submodule_search_locations) or ()]
+    return PathFinder.find_spec(name, path)
+
+
+def _for_a_name(name: str) -> bool:
+    """Whether a module is looked for because `from torch import name` found no such name."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "_handle_fromlist":
+        if not frame.f_globals.get("__name__", "").startswith("importlib"):
+            return False
+        frame = frame.f_back
+    return frame is not None
 
 
 def _own_spec(name: str) -> ModuleSpec | None:

@@ -77,9 +77,12 @@ class Alias:
         if not self.on:
             return
         if self.everywhere:
-            sys.modules[torch_name(module.__name__)] = module
-            self.undo.callback(_rename, _homes(module), "torchlite")
-            _rename(_homes(module), "torch")
+            homed, name = _homes(module), torch_name(module.__name__)
+            sys.modules[name] = module
+            self.undo.callback(setattr, module, "__name__", module.__name__)
+            self.undo.callback(_rename, homed, "torchlite")
+            module.__name__ = name
+            _rename(homed, "torch")
         restore = watch(module, self)
         if restore is not None:
             self.undo.callback(restore)
@@ -102,9 +105,6 @@ class Alias:
         self.undo.callback(_restore_modules, before)
         # Processes that multiprocessing starts are given `sys.path` and the environment.
         self._insert(sys.path, 1, SITE)
-        torchlite = sys.modules["torchlite"]
-        self.undo.callback(setattr, torchlite, "__name__", torchlite.__name__)
-        torchlite.__name__ = "torch"
         self.undo.callback(_set_environment, os.environ.get("TORCHLITE_ALIAS"))
         _set_environment("lazy" if self.lazy else "1")
 
@@ -115,7 +115,7 @@ class Alias:
 
 def _homes(module: ModuleType) -> list[Any]:
     """The functions and classes that say of themselves that they are of this module, or of one in it."""
-    if module.__name__ == "torch":  # what is published there may have its place in `torch.functional`
+    if module.__name__ == "torchlite":  # what is published there may have its place in `torch.functional`
         names = ("torchlite", "torchlite.functional")
         return [value for value in vars(module).values() if getattr(value, "__module__", None) in names]
     inside = f"{module.__name__}."

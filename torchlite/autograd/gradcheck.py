@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..core.machine.registry import functions as F
@@ -188,18 +188,41 @@ def _check_real(name: str, outputs: Sequence[Tensor]) -> None:
         )
 
 
+def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Tensor]:
+    """The tensors in nested sequences."""
+    if isinstance(x, Tensor):
+        if x.requires_grad or not only_requiring_grad:
+            yield x
+    elif isinstance(x, Iterable) and not isinstance(x, str):
+        for each in x:
+            yield from _iter_tensors(each, only_requiring_grad)
+
+
+def _get_numerical_jacobian(
+    fn: Callable[..., Any],
+    inputs: Any,
+    outputs: Any = None,
+    target: Any = None,
+    eps: float = 1e-3,
+    is_forward_ad: bool = False,
+) -> list[tuple[Tensor, ...]]:
+    """For each tensor of `target`, or of the inputs, the Jacobians of all outputs of `fn(*inputs)`, by differences."""
+    from .jacobians import numerical
+
+    given = tensors_of(inputs)
+    outputs = tensors_of(fn(*given)) if outputs is None else outputs
+    if not is_forward_ad:
+        _check_real("get_numerical_jacobian", outputs)
+    xs = given if target is None else tensors_of(target)
+    return [tuple(numerical(lambda: tensors_of(fn(*given)), xs[at], outputs, eps)) for at in requiring_grad(xs)]
+
+
 def get_numerical_jacobian(
     fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> tuple[Tensor, ...]:
     """The Jacobians of `fn(inputs)` with respect to `target`, or to all inputs, by finite differences."""
-    from .jacobians import numerical
-
     _retired("get_numerical_jacobian", grad_out)
-    given = tensors_of(inputs)
-    outputs = tensors_of(fn(given))
-    _check_real("get_numerical_jacobian", outputs)
-    xs = given if target is None else tensors_of(target)
-    return tuple([numerical(lambda: tensors_of(fn(given)), xs[at], outputs, eps)[0] for at in requiring_grad(xs)])
+    return tuple([found[0] for found in _get_numerical_jacobian(lambda *xs: fn(xs), inputs, None, target, eps)])
 
 
 def get_numerical_jacobian_wrt_specific_input(

@@ -35,5 +35,6 @@ mps: _Any
 nnpack: _Switches
 openmp: _Any
 opt_einsum: _Switches
+python_native: _Any
 quantized: _Any
 xnnpack: _Any

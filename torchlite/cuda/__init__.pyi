@@ -15,6 +15,7 @@ from builtins import tuple as _tuple
 from torchlite.cuda import amp as amp
 from torchlite.cuda import comm as comm
 from torchlite.cuda import graphs as graphs
+from torchlite.cuda import jiterator as jiterator
 from torchlite.cuda import memory as memory
 from torchlite.core.values.device import no_cuda as no_cuda
 from torchlite.cuda import nvtx as nvtx

@@ -69,6 +69,10 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
     pass
 
 
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    pass
+
+
 def parse_args(*arg_descriptors: str) -> Callable[[F], F]:
     """Functions that an export would call stay as they are, since nobody calls them."""
     return wrap

@@ -36,6 +36,9 @@ FACES = {
     ),
     "_custom_ops": Face("The first place of custom operators.", "library: get_ctx impl_abstract"),
     "_dynamo.eval_frame": Face("", "faces.graphs: OptimizedModule"),
+    "_dynamo.testing": Face(
+        "What tests of a compiler are written with.", "_dynamo: reset", absent="CompileCounter optimize_assert"
+    ),
     "_dynamo.utils": Face("", "faces.nothing: is_compile_supported=is_acceptable"),
     "_dynamo._trace_wrapped_higher_order_op": Face("", "faces.graphs: TransformGetItemToIndex"),
     "_dynamo.config": Face(
@@ -56,10 +59,34 @@ FACES = {
         "", "nn.utils.functional_call: construct_stacked_leaf=_stacked functional_call stack_module_state"
     ),
     "_guards": Face("", "faces.nothing: active_fake_mode=version"),
+    "_inductor.utils": Face(
+        "", "faces.nothing: has_triton_package=is_available", {"GPU_TYPES": ["cuda", "mps", "xpu", "mtia"]}
+    ),
     "_logging": Face("Nothing here reports to anyone."),
     "_logging.scribe": Face("", "faces.nothing: open_source_signpost"),
     "_native": Face("Kernels written in languages of their own, of which there are none here."),
+    "_native.ops": Face(""),
     "_native.dsl_registry": Face("", "faces.nothing: dsl_registry"),
+    "_refs.fft": Face(
+        "",
+        "fft: fft fft2 fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2"
+        " irfftn rfft rfft2 rfftn",
+    ),
+    "_refs.linalg": Face("", "linalg: cross diagonal matrix_norm norm svd svdvals vecdot vector_norm"),
+    "_refs.nn": Face("References of modules' functions."),
+    "_refs.nn.functional": Face(
+        "",
+        "nn.functional: alpha_dropout celu celu_ channel_shuffle dropout elu elu_ gelu glu group_norm hardshrink"
+        " hardsigmoid hardtanh hinge_embedding_loss huber_loss l1_loss layer_norm leaky_relu log_softmax"
+        " margin_ranking_loss mish mse_loss nll_loss pairwise_distance pdist pixel_shuffle pixel_unshuffle"
+        " poisson_nll_loss prelu relu relu6 selu selu_ smooth_l1_loss softmax softmin softplus softshrink"
+        " tanhshrink threshold threshold_ triplet_margin_loss",
+    ),
+    "_refs.special": Face(
+        "",
+        "special: bessel_j0 bessel_j1 entr erfcx expit i0e i1 i1e log_ndtr log_softmax logit multigammaln ndtr ndtri"
+        " softmax spherical_bessel_j0 xlog1py zeta",
+    ),
     "_tensor": Face("", "core.machine.tensor: Tensor; operations.making.pickles: _rebuild_from_type_v2"),
     "backends.cpu": Face("What the processor can do.", "cpu: get_cpu_capability=_get_cpu_capability"),
     "backends.cuda": Face(
@@ -106,11 +133,18 @@ FACES = {
         {"enabled": False, "strategy": None},
         {"enabled": None, "strategy": None},
     ),
+    "backends.python_native": Face(
+        "Kernels written in Python, of which there are none here.",
+        variables={"all_dsls": ["cutedsl", "triton"], "available_dsls": []},
+    ),
     "backends.quantized": Face(
         "Engines for quantized tensors, of which there are none here.",
         variables={"engine": "none", "supported_engines": ["none"]},
     ),
     "backends.xnnpack": Face("XNNPACK, which is not used here.", variables={"enabled": False}),
+    "_vendor": Face("Packages that PyTorch brings along."),
+    "_vendor.packaging": Face("What is asked about versions."),
+    "_vendor.packaging.version": Face("", "torch_version: Version=TorchVersion parse=TorchVersion"),
     "autograd.profiler_legacy": Face("", "autograd.profiler: profile"),
     "classes": Face("Classes of compiled extensions, of which there are none here.", "ops: load_library"),
     "cuda.amp.common": Face("", "faces.nothing: amp_definitely_not_available"),
@@ -142,6 +176,7 @@ FACES = {
         "What was tried out in functorch.",
         "_functorch.apis: chunk_vmap; func: functionalize hessian jacfwd jvp replace_all_batch_norm_modules_",
     ),
+    "jit._logging": Face("What TorchScript counts, of which there is none."),
     "jit.annotations": Face(
         "", "_jit_internal: Any BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict List Optional Tuple Union"
         " is_dict is_list is_tuple",
@@ -156,7 +191,8 @@ FACES = {
     ),
     "onnx": Face(
         "For programs that could also export: nothing is exported here, and nobody asks how it would be.",
-        "faces.graphs: dynamo_export=export export is_in_onnx_export register_custom_op_symbolic",
+        "faces.graphs: dynamo_export=export export is_in_onnx_export register_custom_op_symbolic"
+        " unregister_custom_op_symbolic",
         absent="ONNXProgram OperatorExportTypes TensorProtoDataType TrainingMode",
     ),
     "onnx.operators": Face("", "faces.graphs: reshape_from_tensor_shape shape_as_tensor"),
@@ -183,6 +219,7 @@ FACES = {
         "The older place of `torch.hub.load_state_dict_from_url`.",
         "hub: load_state_dict_from_url load_url=load_state_dict_from_url tqdm",
     ),
+    "utils._triton": Face("", "faces.nothing: has_triton=is_available has_triton_package=is_available"),
     "xpu": Face(
         "Intel's devices, of which there is none: what is asked says so.",
         "faces.nothing: current_device=no_xpu device_count empty_cache get_device_name=no_xpu init=no_xpu is_available"

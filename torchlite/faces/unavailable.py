@@ -13,7 +13,7 @@ _FAKE_QUANTIZE = """
 _QUANTIZED_MODULES = """
     BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize Dropout ELU
     Embedding EmbeddingBag FXFloatFunctional FloatFunctional GroupNorm Hardswish InstanceNorm1d InstanceNorm2d
-    InstanceNorm3d LayerNorm LeakyReLU Linear PReLU QFunctional Quantize ReLU6 Sigmoid Softmax
+    InstanceNorm3d LayerNorm LeakyReLU Linear MaxPool2d PReLU QFunctional Quantize ReLU6 Sigmoid Softmax
 """
 
 # A module: the names in it, and what it takes from others, as in a Face.
@@ -88,6 +88,8 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "_inductor": ("compile cudagraph_mark_step_begin list_mode_options list_options", ""),
     "_inductor.config": ("", ""),
     "export": ("Constraint Dim ExportedProgram ShapesCollection export load register_dataclass save unflatten", ""),
+    "jit.frontend": ("", ""),
+    "jit.quantized": ("", ""),
     "jit._recursive": ("concrete_type_store", ""),
     "onnx.utils": ("", "onnx: export"),
     "numa": ("", ""),
@@ -97,7 +99,11 @@ UNAVAILABLE: dict[str, tuple[str, str]] = {
     "ao.nn": ("", ""),
     "ao.nn.intrinsic": ("ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU", ""),
     "ao.nn.qat": ("", ""),
+    "ao.nn.qat.modules": ("", "nn.qat: Conv2d Linear"),
+    "ao.nn.quantizable": ("LSTM MultiheadAttention", ""),
+    "ao.nn.quantizable.modules": ("", "ao.nn.quantizable: *"),
     "ao.nn.quantized": (_QUANTIZED_MODULES, ""),
+    "ao.nn.quantized.modules": ("", "ao.nn.quantized: *"),
     "ao.nn.quantized.dynamic": ("Linear LSTM GRU", ""),
     "ao.quantization": (
         """

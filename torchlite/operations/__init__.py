@@ -43,6 +43,7 @@ try:
         gradient_estimates,
         linear,
         matmul,
+        scaled_products,
         tensor_products,
     )
     from .reductions import (

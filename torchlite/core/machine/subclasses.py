@@ -75,7 +75,7 @@ class _Shadowed:
         self.__doc__ = own.__doc__
 
     def _meant(self) -> Any:
-        return self.part if sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == _ROOT else self.own
+        return self.part if sys._getframe(2).f_globals.get("__package__", "").partition(".")[0] == _ROOT else self.own
 
     def __get__(self, t: Any, owner: Any = None) -> Any:
         meant = self._meant()

@@ -142,7 +142,7 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
         return
     level = 2
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("torchlite."):
+    while frame is not None and (frame.f_globals.get("__package__") or "").partition(".")[0] == "torchlite":
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)

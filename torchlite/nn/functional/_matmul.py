@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.machine import Tensor, functions, overridable
 from ...core.values import dt
+from ...operations.products.scaled_products import by_tensor_or_row, scaled_product
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]
 
@@ -106,26 +106,13 @@ def scaled_mm(
     use_fast_accum: bool = False,
 ) -> Tensor:
     """The product of matrices in eight bits, each with one scale, or with one for each row of `a` and column of `b`."""
-    recipes, scales = (_one(scale_recipe_a), _one(scale_recipe_b)), (_one(scale_a), _one(scale_b))
-    shapes = {
-        ScalingType.TensorWise: ((), ()),
-        ScalingType.RowWise: ((mat_a.shape[0], 1), (1, mat_b.shape[1])),
-    }.get(recipes[0])
-    if recipes[0] is not recipes[1] or shapes is None:
+    recipes = _one(scale_recipe_a), _one(scale_recipe_b)
+    if recipes[0] is not recipes[1] or recipes[0] > ScalingType.RowWise:
         raise NotImplementedError(
             f"torchlite's scaled_mm scales by tensor or by row, not by {recipes[0]!r} and {recipes[1]!r}"
         )
-    eight_bits = all(m.dtype.is_floating_point and m.dtype.itemsize == 1 for m in (mat_a, mat_b))
-    sizes_fit = all(s.dtype is dt.float32 and s.numel() == math.prod(shape) for s, shape in zip(scales, shapes))
-    if not (eight_bits and sizes_fit):
-        raise ValueError(
-            "Invalid scaling configuration.\n- For TensorWise scaling, a and b should be float8, scales should be "
-            "float and singletons.\n- For RowWise scaling, a and b should be float8, scales should be float, scale_a "
-            f"should be ({mat_a.shape[0]}, 1) and scale_b should be (1, {mat_b.shape[1]}), and both should be "
-            "contiguous."
-        )
-    scaled = [m.to(dt.float32) * s.reshape(shape) for m, s, shape in zip((mat_a, mat_b), scales, shapes)]
-    product = scaled[0] @ scaled[1]
+    scales = _one(scale_a), _one(scale_b)
+    product = scaled_product(mat_a, mat_b, scales, by_tensor_or_row(mat_a, mat_b)[recipes[0]])
     return (product if bias is None else product + bias).to(output_dtype or dt.bfloat16)
 
 

@@ -68,4 +68,4 @@ for _room in (*_ROOMS, lazy, module, parameter_container):
     for _class in vars(_room).values():
         if isinstance(_class, type) and _class.__module__ == _room.__name__:
             _shown = container if _room is parameter_container else _room
-            bear_name(_class, "torch" + _shown.__name__.removeprefix("torchlite"))
+            bear_name(_class, _shown.__name__.replace("torchlite", "torch", 1))

@@ -47,6 +47,28 @@ def _to_padded_tensor(self: Tensor, padding: float, output_size: Any) -> NoRetur
     raise missing_kernel_of("to_padded_tensor", self.backend.real)
 
 
+def _on_gpus(name: str, schema: str) -> None:
+    """Publish a function that PyTorch has on GPUs alone."""
+
+    def refuse(query: Tensor, *_: Any) -> NoReturn:
+        raise missing_kernel_of(name, query.backend.real)
+
+    publish_python(f"{name}({schema})", refuse, function=False, method=False)
+
+
+_on_gpus(
+    "_flash_attention_forward",
+    "Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? cum_seq_k, int max_q, int max_k, "
+    "float dropout_p, bool is_causal, bool return_debug_mask, *, float? scale=None, int? window_size_left=None, "
+    "int? window_size_right=None, Tensor? seqused_k=None, Tensor? alibi_slopes=None",
+)
+_on_gpus(
+    "_efficient_attention_forward",
+    "Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, "
+    "int? max_seqlen_q, int? max_seqlen_k, float dropout_p, int custom_mask_type, bool compute_log_sumexp=False, *, "
+    "float? scale=None, Tensor? seqlen_k=None, int? window_size=None",
+)
+
 for _name in ("xpu", "ipu", "mtia"):
 
     def _to_device(self: Tensor, *_: Any, _type: str = _name, **__: Any) -> NoReturn:

@@ -1,0 +1,36 @@
+"""`torch._prims_common`: what decompositions and testers ask about dtypes, sizes and strides."""
+
+from __future__ import annotations
+
+import enum
+
+from .. import symbolic
+from ..core.machine import Tensor
+from ..core.values.device import device
+from ..core.values.size import Size
+from .dtypes import *
+from .sizes import *
+
+Number = (bool, int, float, complex, symbolic.SymInt, symbolic.SymFloat, symbolic.SymBool)
+IntLike, FloatLike, BoolLike = (int, symbolic.SymInt), (float, symbolic.SymFloat), (bool, symbolic.SymBool)
+IntWithoutSymInt, FloatWithoutSymFloat, Dim = int, float, int
+NumberType = bool | int | float | complex
+RealNumberType = bool | int | float
+NumberTypeType = type[bool] | type[int] | type[float] | type[complex]
+DimsSequenceType = StrideType = list[int] | tuple[int, ...]
+DimsType = int | list[int] | tuple[int, ...]
+ShapeType = Size | list[int] | tuple[int, ...]
+TensorLike = TensorLikeType = Tensor
+TensorOrNumberLikeType = Tensor | bool | int | float | complex
+TensorSequenceType = list[Tensor] | tuple[Tensor, ...]
+DeviceLikeType = str | device | int
+CustomOutParamAnnotation = "__custom_out_param__"
+
+
+class RETURN_TYPE(enum.Enum):
+    """What a primitive gives back."""
+
+    NEW = (0,)
+    VIEW = (1,)
+    INPLACE = (2,)
+    NONE = (3,)
